@@ -1,0 +1,10 @@
+//! The guest's side of the contract, generated from `wit/`. Modules use the rest of this crate instead.
+#![allow(missing_docs, unreachable_pub, clippy::all)]
+
+wit_bindgen::generate!({
+    world: "system-module",
+    path: "wit",
+    pub_export_macro: true,
+    default_bindings_module: "linux_sysadmin_sdk::bindings",
+    additional_derives: [PartialEq],
+});

@@ -1,0 +1,77 @@
+//! Builders for commands and what comes out of them.
+
+use std::borrow::Cow;
+
+use crate::{Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem};
+
+impl Command {
+    /// As the account that the target is reached as, for at most 10 s. It runs only where a grant matches.
+    pub fn new(program: &str) -> Self {
+        Self {
+            program: program.to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            stdin: None,
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            duration: DurationCategory::Instant,
+            keep: Keep::Head,
+        }
+    }
+
+    /// One token.
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// A token each.
+    pub fn args<I: IntoIterator<Item: Into<String>>>(mut self, args: I) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable that the grant's pattern spells out.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// How long it may take.
+    pub fn duration(mut self, duration: DurationCategory) -> Self {
+        self.duration = duration;
+        self
+    }
+
+    /// Whose rights it takes.
+    pub fn privilege(mut self, privilege: Privilege) -> Self {
+        self.privilege = privilege;
+        self
+    }
+}
+
+impl Output {
+    /// Stdout; bytes that aren't UTF-8 become U+FFFD.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.stdout)
+    }
+
+    /// Stderr, trimmed; bytes that aren't UTF-8 become U+FFFD.
+    pub fn error_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).trim().to_owned()
+    }
+
+    /// Itself where the exit code is 0 and nothing was cut, else a problem that quotes stderr.
+    pub fn success(self, program: &str) -> Result<Self, Problem> {
+        if self.exit_code != 0 {
+            let said = self.error_text();
+            let message = format!("{program} ended with exit code {}: {said}", self.exit_code);
+            return Err(Problem::new("COMMAND_FAILED", Category::Other, message));
+        }
+        if self.truncated {
+            let message = format!("{program} printed {} bytes, more than is kept", self.stdout_bytes);
+            return Err(Problem::new("OUTPUT_TOO_LARGE", Category::Resource, message));
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,184 @@
+//! The world as a tool sees it: the target's commands and files, within the module's grants.
+
+use std::time::Duration;
+
+use crate::bindings::sysadmin::module::target_files::Request;
+#[cfg(target_family = "wasm")]
+use crate::{Place, Privilege, bindings::sysadmin::module::target_files};
+use crate::{Category, Command, Distro, Metadata, Output, Problem, Result};
+
+/// What one file read may return, as in the contract.
+const MOST: u64 = 1 << 20;
+
+/// Handed to every tool.
+pub struct Context {
+    limit: Option<u32>,
+    filter: Option<String>,
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fake: crate::testkit::FakeTarget,
+}
+
+impl Context {
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn new(limit: Option<u32>, filter: Option<String>) -> Self {
+        Self { limit, filter }
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn new(limit: Option<u32>, filter: Option<String>) -> Self {
+        Self { limit, filter, fake: Default::default() }
+    }
+
+    /// At most so many items of a listing, where the module can push that down. The host applies it otherwise.
+    pub fn limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// Only items that hold this text, where the module can push that down. The host applies it otherwise.
+    pub fn filter(&self) -> Option<&str> {
+        self.filter.as_deref()
+    }
+
+    /// Runs one command that looks. An exit code other than 0 is no problem here: see [`Output::success`].
+    pub fn run(&self, command: Command) -> Result<Output> {
+        self.run_all(vec![command]).remove(0)
+    }
+
+    /// Runs independent commands at once; results in the order given.
+    pub fn run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
+        let count = commands.len();
+        padded(self.host_run_all(commands), count)
+    }
+
+    /// A text file of the target; bytes that aren't UTF-8 become U+FFFD. One above 1 MiB is a problem, not half a file.
+    pub fn read(&self, path: &str) -> Result<String> {
+        self.read_all(&[path]).remove(0)
+    }
+
+    /// Text files at once; results in the order given.
+    pub fn read_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<String>> {
+        let requests = paths
+            .iter()
+            .map(|path| Request { path: path.as_ref().to_owned(), offset: 0, max_bytes: MOST })
+            .collect::<Vec<_>>();
+        padded(self.host_read_all(requests), paths.len())
+            .into_iter()
+            .zip(paths)
+            .map(|(contents, path)| {
+                let contents = contents?;
+                if contents.len() as u64 >= MOST {
+                    let message = format!("{} is larger than {MOST} bytes", path.as_ref());
+                    return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
+                }
+                Ok(String::from_utf8_lossy(&contents).into_owned())
+            })
+            .collect()
+    }
+
+    /// Symlinks aren't followed; `None` for what doesn't exist.
+    pub fn stat_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<Option<Metadata>>> {
+        let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect::<Vec<_>>();
+        let count = paths.len();
+        padded(self.host_stat_all(paths), count)
+    }
+
+    /// The names in a directory, sorted.
+    pub fn list_dir(&self, path: &str) -> Result<Vec<String>> {
+        self.host_list_dir(path)
+    }
+}
+
+/// A host that answers fewer questions than were asked is broken; a tool needn't panic over it.
+fn padded<T>(mut answers: Vec<Result<T>>, count: usize) -> Vec<Result<T>> {
+    answers.resize_with(count, || Err(Problem::new("NO_ANSWER", Category::Internal, "the host gave no answer")));
+    answers
+}
+
+#[cfg(target_family = "wasm")]
+impl Context {
+    /// What the host found out about the target.
+    pub fn distro(&self) -> Distro {
+        crate::bindings::sysadmin::module::distro_context::current()
+    }
+
+    /// Waits, as between two samples of a counter.
+    pub fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    /// Seconds since the epoch, with fractions.
+    pub fn now(&self) -> f64 {
+        std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64()
+    }
+
+    /// Seconds on a clock that only moves forward: for rates.
+    pub fn monotonic(&self) -> f64 {
+        use std::sync::OnceLock;
+        use std::time::Instant;
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_secs_f64()
+    }
+
+    /// Tells the client how far the tool's own work is, from 0 to 1.
+    pub fn progress(&self, fraction: Option<f32>, message: &str) {
+        crate::bindings::sysadmin::module::progress::report(fraction, message);
+    }
+
+    fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
+        crate::bindings::sysadmin::module::exec_command::run_all(&commands)
+    }
+
+    fn host_read_all(&self, requests: Vec<Request>) -> Vec<Result<Vec<u8>>> {
+        target_files::read_all(&requests, &Privilege::Caller, Place::Target)
+    }
+
+    fn host_stat_all(&self, paths: Vec<String>) -> Vec<Result<Option<Metadata>>> {
+        target_files::stat_all(&paths, &Privilege::Caller, Place::Target)
+    }
+
+    fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
+        target_files::list_dir(path, &Privilege::Caller, Place::Target)
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Context {
+    /// What the host found out about the target.
+    pub fn distro(&self) -> Distro {
+        self.fake.distro.clone()
+    }
+
+    /// Waits, as between two samples of a counter. A fake target goes on to its next recording instead.
+    pub fn sleep(&self, duration: Duration) {
+        self.fake.sleep(duration);
+    }
+
+    /// Seconds since the epoch, with fractions.
+    pub fn now(&self) -> f64 {
+        self.fake.now()
+    }
+
+    /// Seconds on a clock that only moves forward: for rates.
+    pub fn monotonic(&self) -> f64 {
+        self.fake.now()
+    }
+
+    /// Tells the client how far the tool's own work is, from 0 to 1.
+    pub fn progress(&self, _fraction: Option<f32>, _message: &str) {}
+
+    fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
+        commands.iter().map(|command| self.fake.run(command)).collect()
+    }
+
+    fn host_read_all(&self, requests: Vec<Request>) -> Vec<Result<Vec<u8>>> {
+        requests.iter().map(|request| self.fake.read(&request.path)).collect()
+    }
+
+    fn host_stat_all(&self, paths: Vec<String>) -> Vec<Result<Option<Metadata>>> {
+        paths.iter().map(|path| self.fake.stat(path)).collect()
+    }
+
+    fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
+        self.fake.list_dir(path)
+    }
+}

@@ -1,0 +1,107 @@
+//! What the author of a module writes: tools, grants, and nothing of bindings, JSON or envelopes.
+//!
+//! A tool is a function from a typed arguments struct to a typed reply:
+//!
+//! ```
+//! use linux_sysadmin_sdk::prelude::*;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct LoadArgs {}
+//!
+//! #[derive(Serialize)]
+//! struct Load {
+//!     /// Runnable processes, averaged over a minute.
+//!     one_minute: f64,
+//! }
+//!
+//! fn load(_: LoadArgs, cx: &Context) -> Result<Single<Load>> {
+//!     let text = cx.read("/proc/loadavg")?;
+//!     let first = text.split(' ').next().and_then(|word| word.parse().ok());
+//!     Ok(Single(Load { one_minute: first.ok_or_else(|| Problem::unexpected("/proc/loadavg", &text))? }))
+//! }
+//!
+//! pub fn module() -> Module {
+//!     Module::new("load", env!("CARGO_PKG_VERSION"), "performance", "Load averages")
+//!         .path(PathGrant::read("/proc/loadavg", "load averages"))
+//!         .tool(Tool::new("load_now", "Load average", load).instant())
+//! }
+//!
+//! linux_sysadmin_sdk::export!(module);
+//! ```
+//!
+//! The reply's type gives the tool's shape: [`Single`], [`Listing`] or [`Analysis`]. What the module may do is its
+//! grants, and nothing else. Tests run natively, against a [`testkit::FakeTarget`].
+// Not `forbid`: generated bindings lower and lift values by hand.
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
+pub mod bindings;
+mod command;
+mod context;
+#[doc(hidden)]
+pub mod guest;
+mod module;
+mod problem;
+mod reply;
+mod schema;
+#[cfg(feature = "system")]
+pub mod system;
+#[cfg(not(target_family = "wasm"))]
+pub mod testkit;
+
+pub use bindings::sysadmin::module::distro_context::Distro;
+pub use bindings::sysadmin::module::target_files::Metadata;
+pub use bindings::sysadmin::module::types::{
+    Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, Risk,
+};
+pub use context::Context;
+pub use module::{CommandGrant, Module, PathGrant, Tool};
+pub use reply::{Analysis, IntoReply, Listing, Severity, Single};
+
+/// What a tool returns.
+pub type Result<T> = std::result::Result<T, Problem>;
+
+/// Everything that most modules need, the derives included.
+pub mod prelude {
+    pub use crate::{
+        Analysis, Command, CommandGrant, Context, Listing, Metadata, Module, NoArgs, Output, PathGrant, Problem, Result,
+        Severity, Single, Tool,
+    };
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+}
+
+/// The arguments of a tool that takes none.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+pub struct NoArgs {}
+
+/// Makes the crate a component: `export!(module)`, where `module` is a function that returns the [`Module`].
+#[macro_export]
+macro_rules! export {
+    ($module:ident) => {
+        #[cfg(target_family = "wasm")]
+        mod component {
+            use $crate::bindings::exports::sysadmin::module::{describe, tools};
+
+            struct Component;
+
+            impl describe::Guest for Component {
+                fn describe() -> describe::Description {
+                    super::$module().description()
+                }
+            }
+
+            impl tools::Guest for Component {
+                fn call(
+                    tool: String,
+                    arguments: String,
+                    context: tools::Context,
+                ) -> ::std::result::Result<tools::Reply, tools::Problem> {
+                    $crate::guest::call(super::$module(), &tool, &arguments, context)
+                }
+            }
+
+            $crate::bindings::export!(Component with_types_in $crate::bindings);
+        }
+    };
+}

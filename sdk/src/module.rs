@@ -1,0 +1,220 @@
+//! A module: a list of tools, its grants, the targets it serves.
+
+use std::fmt::Write as _;
+
+use crate::bindings::exports::sysadmin::module::describe;
+use crate::bindings::exports::sysadmin::module::tools::Reply;
+use crate::reply::IntoReply;
+use crate::{Category, Context, DurationCategory, Place, Privilege, Problem, Risk, schema};
+
+/// What a component is made of. Build it with the methods; [`crate::export!`] does the rest.
+pub struct Module {
+    name: &'static str,
+    version: &'static str,
+    domain: &'static str,
+    summary: &'static str,
+    homepage: Option<&'static str>,
+    serves: Vec<describe::Condition>,
+    commands: Vec<CommandGrant>,
+    paths: Vec<PathGrant>,
+    pub(crate) tools: Vec<Tool>,
+}
+
+impl Module {
+    /// `version` is usually `env!("CARGO_PKG_VERSION")`, `domain` what the tools belong to, as `packages`.
+    pub fn new(name: &'static str, version: &'static str, domain: &'static str, summary: &'static str) -> Self {
+        Self {
+            name,
+            version,
+            domain,
+            summary,
+            homepage: None,
+            serves: Vec::new(),
+            commands: Vec::new(),
+            paths: Vec::new(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// Address of the module's own site.
+    pub fn homepage(mut self, address: &'static str) -> Self {
+        self.homepage = Some(address);
+        self
+    }
+
+    /// Serves only targets whose `fact` (a field of [`crate::Distro`], as `package_manager`) has one of the values.
+    pub fn serves(mut self, fact: &str, any_of: &[&str]) -> Self {
+        let any_of = any_of.iter().map(|value| value.to_string()).collect();
+        self.serves.push(describe::Condition { fact: fact.to_owned(), any_of });
+        self
+    }
+
+    /// Asks for a command line.
+    pub fn command(mut self, grant: CommandGrant) -> Self {
+        self.commands.push(grant);
+        self
+    }
+
+    /// Asks for files.
+    pub fn path(mut self, grant: PathGrant) -> Self {
+        self.paths.push(grant);
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// As the contract wants it.
+    pub fn description(&self) -> describe::Description {
+        describe::Description {
+            name: self.name.to_owned(),
+            version: self.version.to_owned(),
+            summary: self.summary.to_owned(),
+            homepage: self.homepage.map(str::to_owned),
+            license: Some("Apache-2.0".to_owned()),
+            domain: self.domain.to_owned(),
+            serves: self.serves.clone(),
+            tools: self.tools.iter().map(|tool| tool.description.clone()).collect(),
+            capabilities: describe::Capabilities {
+                commands: self.commands.iter().map(|grant| grant.0.clone()).collect(),
+                paths: self.paths.iter().map(|grant| grant.0.clone()).collect(),
+                tools: Vec::new(),
+            },
+        }
+    }
+}
+
+type Run = Box<dyn Fn(&str, &Context) -> Result<Reply, Problem>>;
+
+/// One tool: read-only and quick (30 s) unless said otherwise.
+pub struct Tool {
+    pub(crate) description: describe::Tool,
+    pub(crate) run: Run,
+}
+
+impl Tool {
+    /// `summary` is in the context of every model that may call the tool: say what the name doesn't, in few words.
+    pub fn new<A, R>(
+        name: &'static str,
+        summary: &'static str,
+        run: impl Fn(A, &Context) -> Result<R, Problem> + 'static,
+    ) -> Self
+    where
+        A: serde::de::DeserializeOwned + schemars::JsonSchema,
+        R: IntoReply,
+    {
+        let description = describe::Tool {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            input_schema: schema::of::<A>(),
+            risk: Risk::ReadOnly,
+            duration: DurationCategory::Quick,
+            shape: R::SHAPE,
+        };
+        let run = move |arguments: &str, context: &Context| {
+            let arguments = serde_json::from_str(arguments).map_err(|error| {
+                Problem::new("INVALID_ARGUMENTS", Category::Validation, format!("{name}: {error}"))
+            })?;
+            run(arguments, context)?.into_reply()
+        };
+        Self { description, run: Box::new(run) }
+    }
+
+    /// The least risk of any call.
+    pub fn risk(mut self, risk: Risk) -> Self {
+        self.description.risk = risk;
+        self
+    }
+
+    /// How long looking may take.
+    pub fn duration(mut self, duration: DurationCategory) -> Self {
+        self.description.duration = duration;
+        self
+    }
+
+    /// 10 s.
+    pub fn instant(self) -> Self {
+        self.duration(DurationCategory::Instant)
+    }
+}
+
+/// A command line that the module may use.
+#[derive(Clone)]
+pub struct CommandGrant(describe::CommandGrant);
+
+impl CommandGrant {
+    /// To look, as the account that the target is reached as.
+    pub fn read(pattern: &str, reason: &str) -> Self {
+        Self(describe::CommandGrant {
+            pattern: pattern.to_owned(),
+            effect: describe::Effect::Read,
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            risk: Risk::ReadOnly,
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// A program's own simulation of a change.
+    pub fn dry_run(pattern: &str, reason: &str) -> Self {
+        let mut grant = Self::read(pattern, reason);
+        grant.0.effect = describe::Effect::DryRun;
+        grant
+    }
+
+    /// A step of a plan, with the least risk of such a plan.
+    pub fn change(pattern: &str, risk: Risk, reason: &str) -> Self {
+        let mut grant = Self::read(pattern, reason);
+        grant.0.effect = describe::Effect::Change;
+        grant.0.privilege = Privilege::Root;
+        grant.0.risk = risk;
+        grant
+    }
+
+    /// With root's rights at most.
+    pub fn as_root(mut self) -> Self {
+        self.0.privilege = Privilege::Root;
+        self
+    }
+
+    /// With root's rights where they can be had.
+    pub fn as_root_if_available(mut self) -> Self {
+        self.0.privilege = Privilege::RootIfAvailable;
+        self
+    }
+}
+
+/// Files that the module may read, or write too.
+#[derive(Clone)]
+pub struct PathGrant(describe::PathGrant);
+
+impl PathGrant {
+    /// To read, as the account that the target is reached as.
+    pub fn read(glob: &str, reason: &str) -> Self {
+        Self(describe::PathGrant {
+            glob: glob.to_owned(),
+            write: false,
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// With root's rights where they can be had.
+    pub fn as_root_if_available(mut self) -> Self {
+        self.0.privilege = Privilege::RootIfAvailable;
+        self
+    }
+}
+
+/// What an unknown output looked like, shortened for a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(120).collect();
+    if short.len() < text.len() {
+        let _ = write!(short, "… ({} bytes)", text.len());
+    }
+    short
+}

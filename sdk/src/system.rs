@@ -1,0 +1,7 @@
+//! What only built-in modules may ask of the host.
+
+/// What the host knows of itself and of the target: a JSON object.
+#[cfg(target_family = "wasm")]
+pub fn session_snapshot() -> String {
+    crate::bindings::sysadmin::module::session::snapshot()
+}

@@ -1,0 +1,214 @@
+//! A target made of recordings, for a module's own tests.
+//!
+//! ```
+//! # use linux_sysadmin_sdk::{prelude::*, testkit::FakeTarget};
+//! let target = FakeTarget::new()
+//!     .recording("==> /proc/loadavg <==\n0.10 0.20 0.30 1/99 4242\n")
+//!     .answer(&["systemctl", "is-system-running"], 0, "running\n", "");
+//! let cx = target.context();
+//! assert_eq!(cx.read("/proc/loadavg").unwrap(), "0.10 0.20 0.30 1/99 4242\n");
+//! ```
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::bindings::exports::sysadmin::module::tools;
+use crate::{Category, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Files and answers that were recorded from a real machine.
+#[derive(Clone)]
+pub struct FakeTarget {
+    /// What [`Context::distro`] says.
+    pub distro: Distro,
+    recordings: Vec<Files>,
+    answers: Vec<(Vec<String>, Output)>,
+    clock: Cell<f64>,
+    current: Cell<usize>,
+}
+
+impl Default for FakeTarget {
+    fn default() -> Self {
+        let distro = Distro {
+            family: "debian".into(),
+            name: "Debian GNU/Linux".into(),
+            version: "12".into(),
+            codename: Some("bookworm".into()),
+            package_manager: "apt".into(),
+            init_system: "systemd".into(),
+            firewall_backend: "none".into(),
+            mac_system: "none".into(),
+            mac_mode: None,
+            container_runtime: "none".into(),
+            log_system: "journald".into(),
+            user_management: "adduser".into(),
+            hostname: "fake".into(),
+            kernel: "6.1.0".into(),
+            architecture: "x86_64".into(),
+            sudo_available: false,
+            extra: Vec::new(),
+        };
+        Self { distro, recordings: Vec::new(), answers: Vec::new(), clock: Cell::new(0.0), current: Cell::new(0) }
+    }
+}
+
+impl FakeTarget {
+    /// Without any file or answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds files, in the format that `tail -n +1 FILE FILE…` prints. A second recording takes the place of the
+    /// first once the tool has slept; what only an earlier one has stays.
+    pub fn recording(mut self, text: &str) -> Self {
+        let mut files = self.recordings.last().cloned().unwrap_or_default();
+        files.extend(parse_recording(text));
+        self.recordings.push(files);
+        self
+    }
+
+    /// What one command line says, with its exit code, stdout and stderr.
+    pub fn answer(mut self, argv: &[&str], exit_code: i32, stdout: &str, stderr: &str) -> Self {
+        let output = Output {
+            exit_code,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            stdout_bytes: stdout.len() as u64,
+            stdout_lines: stdout.lines().count() as u64,
+            truncated: false,
+            duration_ms: 1,
+        };
+        self.answers.push((argv.iter().map(|token| token.to_string()).collect(), output));
+        self
+    }
+
+    /// Sets the clock, in seconds since the epoch.
+    pub fn at(self, unix: f64) -> Self {
+        self.clock.set(unix);
+        self
+    }
+
+    /// What a tool is handed.
+    pub fn context(self) -> Context {
+        let mut context = Context::new(None, None);
+        context.fake = self;
+        context
+    }
+
+    /// Calls a tool by its name, arguments as JSON, as the host would; the reply's data is parsed.
+    pub fn call(self, module: &Module, tool: &str, arguments: serde_json::Value) -> Result<(serde_json::Value, tools::Reply)> {
+        let found = module.tools.iter().find(|candidate| candidate.description.name == tool);
+        let found = found.ok_or_else(|| Problem::new("UNKNOWN_TOOL", Category::Internal, tool))?;
+        let reply = (found.run)(&arguments.to_string(), &self.context())?;
+        let data = serde_json::from_str(&reply.data)
+            .map_err(|error| Problem::new("INVALID_JSON", Category::Internal, error.to_string()))?;
+        Ok((data, reply))
+    }
+
+    fn files(&self) -> Option<&Files> {
+        self.recordings.get(self.current.get())
+    }
+
+    pub(crate) fn sleep(&self, duration: Duration) {
+        self.clock.set(self.clock.get() + duration.as_secs_f64());
+        if self.current.get() + 1 < self.recordings.len() {
+            self.current.set(self.current.get() + 1);
+        }
+    }
+
+    pub(crate) fn now(&self) -> f64 {
+        self.clock.get()
+    }
+
+    pub(crate) fn run(&self, command: &Command) -> Result<Output> {
+        let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
+        let found = self.answers.iter().find(|(recorded, _)| *recorded == argv);
+        found.map(|(_, output)| output.clone()).ok_or_else(|| {
+            Problem::new("NOT_RECORDED", Category::Internal, format!("no answer was recorded for {argv:?}"))
+        })
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.files().and_then(|files| files.get(path)).cloned().ok_or_else(|| no_such(path))
+    }
+
+    pub(crate) fn stat(&self, path: &str) -> Result<Option<Metadata>> {
+        let file = self.files().and_then(|files| files.get(path));
+        let is_dir = file.is_none();
+        if is_dir && self.list_dir(path).is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Metadata {
+            size: file.map_or(0, |contents| contents.len() as u64),
+            mode: if is_dir { 0o755 } else { 0o644 },
+            owner: "root".into(),
+            group: "root".into(),
+            modified_unix: 0,
+            is_dir,
+            is_symlink: false,
+        }))
+    }
+
+    pub(crate) fn list_dir(&self, path: &str) -> Result<Vec<String>> {
+        let prefix = format!("{}/", path.trim_end_matches('/'));
+        let names: BTreeSet<String> = self
+            .files()
+            .into_iter()
+            .flat_map(|files| files.keys())
+            .filter_map(|file| file.strip_prefix(&prefix)?.split('/').next())
+            .map(str::to_owned)
+            .collect();
+        if names.is_empty() { Err(no_such(path)) } else { Ok(names.into_iter().collect()) }
+    }
+}
+
+fn no_such(path: &str) -> Problem {
+    Problem::not_found("FILE_NOT_FOUND", format!("{path}: no such file or directory"))
+}
+
+fn parse_recording(text: &str) -> Files {
+    let mut files = Files::new();
+    let mut current: Option<(String, String)> = None;
+    for line in text.split_inclusive('\n') {
+        let header = line.trim_end().strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <=="));
+        match (header, &mut current) {
+            (Some(path), _) => {
+                // `tail` puts an empty line between one file and the next header.
+                if let Some((path, mut contents)) = current.replace((path.to_owned(), String::new())) {
+                    if contents.ends_with('\n') {
+                        contents.pop();
+                    }
+                    files.insert(path, contents.into_bytes());
+                }
+            }
+            (None, Some((_, contents))) => contents.push_str(line),
+            (None, None) => {}
+        }
+    }
+    files.extend(current.map(|(path, contents)| (path, contents.into_bytes())));
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_gives_each_file_byte_for_byte() {
+        let files = parse_recording("==> /a <==\none\n\ntwo\n\n==> /b <==\nlast");
+        assert_eq!(files["/a"], b"one\n\ntwo\n");
+        assert_eq!(files["/b"], b"last");
+    }
+
+    #[test]
+    fn a_second_recording_shows_after_a_sleep() {
+        let cx = FakeTarget::new().recording("==> /a <==\n1\n\n==> /b <==\nb\n").recording("==> /a <==\n2\n").context();
+        assert_eq!(cx.read("/a").unwrap(), "1\n");
+        cx.sleep(Duration::from_secs(1));
+        assert_eq!(cx.read("/a").unwrap(), "2\n");
+        assert_eq!(cx.read("/b").unwrap(), "b\n");
+        assert_eq!(cx.now(), 1.0);
+    }
+}
