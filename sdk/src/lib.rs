@@ -38,8 +38,10 @@
 pub mod bindings;
 mod command;
 mod context;
+mod each;
 #[doc(hidden)]
 pub mod guest;
+mod line;
 mod module;
 mod problem;
 mod reply;
@@ -48,6 +50,7 @@ mod schema;
 pub mod system;
 #[cfg(not(target_family = "wasm"))]
 pub mod testkit;
+pub mod time;
 
 pub use bindings::sysadmin::module::distro_context::Distro;
 pub use bindings::sysadmin::module::target_files::Metadata;
@@ -55,6 +58,7 @@ pub use bindings::sysadmin::module::types::{
     Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, Risk,
 };
 pub use context::Context;
+pub use line::CommandLine;
 pub use module::{CommandGrant, Module, PathGrant, Tool};
 pub use reply::{Analysis, IntoReply, Listing, Severity, Single};
 
@@ -64,8 +68,8 @@ pub type Result<T> = std::result::Result<T, Problem>;
 /// Everything that most modules need, the derives included.
 pub mod prelude {
     pub use crate::{
-        Analysis, Command, CommandGrant, Context, Listing, Metadata, Module, NoArgs, Output, PathGrant, Problem, Result,
-        Severity, Single, Tool,
+        Analysis, Command, CommandGrant, CommandLine, Context, Listing, Metadata, Module, NoArgs, Output, PathGrant,
+        Problem, Result, Severity, Single, Tool,
     };
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

@@ -1,0 +1,155 @@
+//! A call's arguments: the common ones that the host adds, and the check against the tool's schema.
+
+use serde_json::{Map, Value, json};
+
+use crate::component::{Shape, Tool};
+use crate::config::Limit;
+use crate::problem::{Category, Problem};
+use crate::visible::excerpt;
+
+/// All arguments of one call, as JSON text.
+const MOST_BYTES: usize = 1 << 20;
+/// Violations that are reported one by one.
+const MOST_VIOLATIONS: usize = 20;
+
+/// What listings take besides their own arguments. Without descriptions: the server's instructions have them once.
+const LISTING: [&str; 2] = ["limit", "filter"];
+
+/// The schema that a client sees: the tool's own, with the common arguments that it doesn't declare itself.
+pub fn schema(tool: &Tool) -> Map<String, Value> {
+    let mut schema = tool.input_schema.clone();
+    if tool.shape == Shape::Listing {
+        let properties = schema.entry("properties").or_insert_with(|| json!({}));
+        if let Value::Object(properties) = properties {
+            properties.entry(LISTING[0]).or_insert_with(|| json!({"type": "integer", "minimum": 1, "maximum": Limit::MOST}));
+            properties.entry(LISTING[1]).or_insert_with(|| json!({"type": "string"}));
+        }
+    }
+    schema
+}
+
+/// The arguments of a call, split into the tool's own and the host's.
+#[derive(Debug)]
+pub struct Arguments {
+    /// The tool's own, as JSON.
+    pub own: String,
+    /// The host's: most items.
+    pub limit: Option<u32>,
+    /// The host's: only items that hold this text.
+    pub filter: Option<String>,
+}
+
+/// Checks every argument at once, then takes the common ones out.
+pub fn check(tool: &Tool, mut arguments: Map<String, Value>) -> Result<Arguments, Problem> {
+    let size = serde_json::to_vec(&arguments).map_or(usize::MAX, |text| text.len());
+    if size > MOST_BYTES {
+        let message = format!("the arguments are {size} bytes as JSON; at most {MOST_BYTES} are taken");
+        return Err(Problem::new("ARGUMENTS_TOO_LARGE", Category::Validation, message));
+    }
+    let schema = Value::Object(schema(tool));
+    let validator = jsonschema::validator_for(&schema).map_err(|error| {
+        Problem::new("INVALID_SCHEMA", Category::Internal, format!("the schema of {}: {error}", tool.name))
+    })?;
+    let instance = Value::Object(arguments.clone());
+    let violations: Vec<String> = validator.iter_errors(&instance).map(|error| violation(&error)).collect();
+    if !violations.is_empty() {
+        return Err(invalid(tool, &schema, violations));
+    }
+    let declared = |name: &str| tool.input_schema.get("properties").is_some_and(|own| own.get(name).is_some());
+    let mut common = |name: &str| match tool.shape == Shape::Listing && !declared(name) {
+        true => arguments.remove(name),
+        false => None,
+    };
+    let limit = common(LISTING[0]).and_then(|value| u32::try_from(value.as_u64()?).ok());
+    let filter = common(LISTING[1]).and_then(|value| Some(value.as_str()?.to_owned()));
+    Ok(Arguments { own: Value::Object(arguments).to_string(), limit, filter })
+}
+
+/// What was wrong where, without the whole of a value that may be large.
+fn violation(error: &jsonschema::ValidationError) -> String {
+    let at = error.instance_path().to_string();
+    let name = at.trim_start_matches('/');
+    let message = excerpt(&error.to_string(), 300);
+    if name.is_empty() { message } else { format!("{}: {message}", excerpt(name, 100)) }
+}
+
+fn invalid(tool: &Tool, schema: &Value, violations: Vec<String>) -> Problem {
+    let count = violations.len();
+    let shown = violations.into_iter().take(MOST_VIOLATIONS).collect::<Vec<_>>().join("; ");
+    let more = if count > MOST_VIOLATIONS { format!("; and {} more", count - MOST_VIOLATIONS) } else { String::new() };
+    let message = format!("{} doesn't take these arguments: {shown}{more}", tool.name);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names: Vec<&str> = properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str).collect();
+    let expected = match names.as_slice() {
+        [] => format!("{} takes no arguments", tool.name),
+        names => format!("{} takes {}", tool.name, names.join(", ")),
+    };
+    Problem::new("INVALID_ARGUMENTS", Category::Validation, message).remedy(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(shape: &str, properties: Value) -> Tool {
+        serde_json::from_value(json!({
+            "name": "t", "summary": "s", "risk": "read-only", "shape": shape, "duration": "quick",
+            "input_schema": {
+                "type": "object", "properties": properties, "required": ["unit"], "additionalProperties": false
+            }
+        }))
+        .unwrap()
+    }
+
+    fn arguments(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn every_violation_is_reported_at_once() {
+        let tool = tool("single", json!({"unit": {"type": "string"}, "count": {"type": "integer", "maximum": 9}}));
+        let problem = check(&tool, arguments(json!({"count": 10, "extra": 1, "other": 2}))).unwrap_err();
+        assert_eq!(problem.code, "INVALID_ARGUMENTS");
+        for word in ["unit", "count", "9", "extra", "other"] {
+            assert!(problem.message.contains(word), "{word} is not in: {}", problem.message);
+        }
+        assert_eq!(problem.remediation, ["t takes unit, count"]);
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_what_was_expected() {
+        let tool = tool("single", json!({"unit": {"type": "string"}}));
+        let problem = check(&tool, arguments(json!({"unit": 7}))).unwrap_err();
+        assert!(problem.message.contains("unit: 7 is not of type \"string\""), "{}", problem.message);
+    }
+
+    #[test]
+    fn a_listing_takes_limit_and_filter_and_they_are_not_the_tools() {
+        let tool = tool("listing", json!({"unit": {"type": "string"}}));
+        let checked = check(&tool, arguments(json!({"unit": "a", "limit": 3, "filter": "x"}))).unwrap();
+        assert_eq!((checked.own.as_str(), checked.limit, checked.filter.as_deref()), (r#"{"unit":"a"}"#, Some(3), Some("x")));
+        for bad in [json!({"unit": "a", "limit": 0}), json!({"unit": "a", "limit": 10001}), json!({"unit": "a", "limit": "x"})] {
+            assert_eq!(check(&tool, arguments(bad)).unwrap_err().code, "INVALID_ARGUMENTS");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_declares_a_common_name_keeps_it() {
+        let own = tool("listing", json!({"unit": {"type": "string"}, "filter": {"type": "integer"}}));
+        let checked = check(&own, arguments(json!({"unit": "a", "filter": 3}))).unwrap();
+        assert_eq!(checked.own, r#"{"unit":"a","filter":3}"#);
+        assert!(checked.filter.is_none());
+        let single = tool("single", json!({"unit": {"type": "string"}}));
+        assert_eq!(check(&single, arguments(json!({"unit": "a", "limit": 3}))).unwrap_err().code, "INVALID_ARGUMENTS");
+    }
+
+    #[test]
+    fn a_huge_argument_is_refused_by_its_size_and_not_repeated() {
+        let tool = tool("single", json!({"unit": {"type": "string"}}));
+        let problem = check(&tool, arguments(json!({"unit": "x".repeat(10 << 20)}))).unwrap_err();
+        assert_eq!(problem.code, "ARGUMENTS_TOO_LARGE");
+        let problem = check(&tool, arguments(json!({"unit": ["x".repeat(900_000)]}))).unwrap_err();
+        assert_eq!(problem.code, "INVALID_ARGUMENTS");
+        assert!(problem.message.len() < 1000);
+    }
+}

@@ -1,0 +1,318 @@
+//! A module's grants, and the one place where they are asked.
+
+use std::fmt::Write as _;
+
+use super::path::{Glob, is_lexically_safe, is_secret};
+use super::pattern::Pattern;
+use crate::problem::{Category, Problem};
+use crate::target::{Command, Privilege};
+
+/// What a command may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Looking.
+    Read,
+    /// A program's own simulation of a change.
+    DryRun,
+    /// A step of a plan.
+    Change,
+}
+
+/// A command line that the module may use.
+#[derive(Clone, Debug)]
+pub struct CommandGrant {
+    /// The line, with typed holes.
+    pub pattern: Pattern,
+    /// What for.
+    pub effect: Effect,
+    /// At most whose rights.
+    pub privilege: Privilege,
+}
+
+/// Files that the module may read.
+#[derive(Clone, Debug)]
+pub struct PathGrant {
+    /// Which.
+    pub glob: Glob,
+    /// At most whose rights.
+    pub privilege: Privilege,
+}
+
+/// A grant that can't be understood. The module that asks for it is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum GrantError {
+    /// In a command grant.
+    #[error("command grant `{0}`: {1}")]
+    Pattern(String, super::pattern::PatternError),
+    /// In a path grant.
+    #[error("path grant `{0}`: {1}")]
+    Glob(String, super::path::GlobError),
+}
+
+/// Everything that one module may do. Empty grants allow nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    module: String,
+    commands: Vec<CommandGrant>,
+    paths: Vec<PathGrant>,
+}
+
+impl Grants {
+    /// Of the module of this name.
+    pub fn new(module: &str) -> Self {
+        Self { module: module.to_owned(), ..Self::default() }
+    }
+
+    /// Adds a command line.
+    pub fn command(&mut self, pattern: &str, effect: Effect, privilege: Privilege) -> Result<(), GrantError> {
+        let parsed = Pattern::parse(pattern).map_err(|error| GrantError::Pattern(pattern.to_owned(), error))?;
+        self.commands.push(CommandGrant { pattern: parsed, effect, privilege });
+        Ok(())
+    }
+
+    /// Adds files.
+    pub fn path(&mut self, glob: &str, privilege: Privilege) -> Result<(), GrantError> {
+        let parsed = Glob::parse(glob).map_err(|error| GrantError::Glob(glob.to_owned(), error))?;
+        self.paths.push(PathGrant { glob: parsed, privilege });
+        Ok(())
+    }
+
+    /// Whether the module may look by this command.
+    pub fn may_look(&self, command: &Command) -> Result<(), Problem> {
+        let granted = |grant: &CommandGrant| {
+            let stdin = command.stdin.is_some();
+            grant.effect != Effect::Change
+                && covers(&grant.privilege, &command.privilege)
+                && grant.pattern.allows(&command.program, &command.args, &command.env, stdin).is_some_and(|bound| {
+                    // Where a path's symlinks lead isn't looked at yet, so no path is let through.
+                    bound.paths().next().is_none()
+                })
+        };
+        if self.commands.iter().any(granted) {
+            return Ok(());
+        }
+        let line = command_line(command);
+        let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == command.program);
+        let granted: Vec<&str> = of_program.map(|grant| grant.pattern.text()).collect();
+        tracing::warn!(module = self.module, command = line, ?granted, "refused: no grant matches");
+        Err(denied(format!("module {} may not run `{line}`: none of its grants matches", self.module)))
+    }
+
+    /// Whether the module may read the path, as it was asked for and as it is after symlinks.
+    pub fn may_read(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
+        self.may_reach("read", Glob::admits, asked, real, privilege)
+    }
+
+    /// Whether the module may list the directory, as it was asked for and as it is after symlinks.
+    pub fn may_list(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
+        self.may_reach("list", Glob::covers_listing, asked, real, privilege)
+    }
+
+    fn may_reach(
+        &self,
+        verb: &str,
+        grants: impl Fn(&Glob, &str) -> bool,
+        asked: &str,
+        real: &str,
+        privilege: &Privilege,
+    ) -> Result<(), Problem> {
+        let granted = |path: &str| {
+            self.paths.iter().any(|grant| covers(&grant.privilege, privilege) && grants(&grant.glob, path))
+        };
+        // sysfs is made of links from one part of it to another, which nobody but the kernel can place.
+        let within_sysfs = asked.starts_with("/sys/")
+            && real.starts_with("/sys/")
+            && is_lexically_safe(real)
+            && !is_secret(real);
+        if granted(asked) && (asked == real || within_sysfs || granted(real)) {
+            return Ok(());
+        }
+        tracing::warn!(module = self.module, verb, asked, real, "refused: no grant covers the path");
+        let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
+        Err(denied(format!("module {} may not {verb} {asked}{led}: none of its grants covers it", self.module)))
+    }
+}
+
+/// A grant's privilege is a ceiling.
+fn covers(granted: &Privilege, asked: &Privilege) -> bool {
+    match (granted, asked) {
+        (_, Privilege::Caller) => true,
+        (Privilege::Root, Privilege::Root | Privilege::RootIfAvailable) => true,
+        (Privilege::RootIfAvailable, Privilege::RootIfAvailable) => true,
+        (Privilege::User(granted), Privilege::User(asked)) => granted == asked,
+        _ => false,
+    }
+}
+
+fn denied(message: String) -> Problem {
+    Problem::new("CAPABILITY_DENIED", Category::Denied, message)
+}
+
+/// For people: variables in front, tokens quoted where a shell would need it.
+pub fn command_line(command: &Command) -> String {
+    let mut line = String::new();
+    match &command.privilege {
+        Privilege::Root => line.push_str("sudo "),
+        Privilege::User(name) => {
+            let _ = write!(line, "sudo -u {name} ");
+        }
+        Privilege::Caller | Privilege::RootIfAvailable => {}
+    }
+    for (name, value) in &command.env {
+        let _ = write!(line, "{name}={} ", quoted(value));
+    }
+    line.push_str(&quoted(&command.program));
+    for arg in &command.args {
+        line.push(' ');
+        line.push_str(&quoted(arg));
+    }
+    line
+}
+
+fn quoted(token: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=+,.:/@%".contains(&byte);
+    if !token.is_empty() && token.bytes().all(plain) {
+        return token.to_owned();
+    }
+    format!("'{}'", token.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::target::Keep;
+
+    fn command(line: &str) -> Command {
+        let mut words = line.split(' ').map(str::to_owned);
+        Command {
+            program: words.next().unwrap(),
+            args: words.collect(),
+            env: Vec::new(),
+            stdin: None,
+            privilege: Privilege::Caller,
+            timeout: Duration::from_secs(1),
+            keep: Keep::Head,
+        }
+    }
+
+    fn grants() -> Grants {
+        let mut grants = Grants::new("test");
+        grants.command("systemctl show -- <unit>...", Effect::Read, Privilege::Caller).unwrap();
+        grants.command("A=b apt-get --simulate install -- <package>", Effect::DryRun, Privilege::RootIfAvailable).unwrap();
+        grants.command("systemctl restart -- <unit>", Effect::Change, Privilege::Root).unwrap();
+        grants.command("sort < stdin", Effect::Read, Privilege::Caller).unwrap();
+        grants.path("/proc/*/stat", Privilege::Caller).unwrap();
+        grants.path("/sys/block/**", Privilege::Caller).unwrap();
+        grants.path("/etc/**", Privilege::Caller).unwrap();
+        grants
+    }
+
+    #[test]
+    fn without_a_grant_nothing_is_allowed() {
+        let none = Grants::new("none");
+        assert_eq!(none.may_look(&command("true")).unwrap_err().code, "CAPABILITY_DENIED");
+        assert_eq!(none.may_read("/proc/stat", "/proc/stat", &Privilege::Caller).unwrap_err().code, "CAPABILITY_DENIED");
+    }
+
+    #[test]
+    fn a_command_needs_a_grant_that_matches_the_whole_of_it() {
+        let grants = grants();
+        assert!(grants.may_look(&command("systemctl show -- nginx ssh.socket")).is_ok());
+        for refused in [
+            "systemctl show nginx",
+            "systemctl show --",
+            "systemctl show -- -Hhost",
+            "systemctl show --all -- nginx",
+            "systemctl -Hhost show -- nginx",
+            "/usr/bin/systemctl show -- nginx",
+            "journalctl show -- nginx",
+        ] {
+            assert_eq!(grants.may_look(&command(refused)).unwrap_err().code, "CAPABILITY_DENIED", "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_changes_is_no_way_to_look() {
+        let mut restart = command("systemctl restart -- nginx");
+        restart.privilege = Privilege::Root;
+        assert!(grants().may_look(&restart).is_err());
+    }
+
+    #[test]
+    fn a_privilege_is_a_ceiling() {
+        let grants = grants();
+        for privilege in [Privilege::Root, Privilege::RootIfAvailable, Privilege::User("ada".into())] {
+            let mut show = command("systemctl show -- nginx");
+            show.privilege = privilege;
+            assert!(grants.may_look(&show).is_err());
+        }
+        let mut simulate = command("apt-get --simulate install -- nginx");
+        simulate.env.push(("A".into(), "b".into()));
+        assert!(grants.may_look(&simulate).is_ok());
+        simulate.privilege = Privilege::RootIfAvailable;
+        assert!(grants.may_look(&simulate).is_ok());
+        simulate.privilege = Privilege::Root;
+        assert!(grants.may_look(&simulate).is_err());
+    }
+
+    #[test]
+    fn variables_and_stdin_are_only_what_the_pattern_says() {
+        let grants = grants();
+        let mut simulate = command("apt-get --simulate install -- nginx");
+        assert!(grants.may_look(&simulate).is_err());
+        simulate.env = vec![("A".into(), "c".into())];
+        assert!(grants.may_look(&simulate).is_err());
+        simulate.env = vec![("A".into(), "b".into()), ("LD_PRELOAD".into(), "x".into())];
+        assert!(grants.may_look(&simulate).is_err());
+        let mut show = command("systemctl show -- nginx");
+        show.stdin = Some(Vec::new());
+        assert!(grants.may_look(&show).is_err());
+        let mut sort = command("sort");
+        sort.stdin = Some(b"x".to_vec());
+        assert!(grants.may_look(&sort).is_ok());
+    }
+
+    #[test]
+    fn a_path_is_checked_as_asked_and_as_it_is() {
+        let grants = grants();
+        let check = |asked, real| grants.may_read(asked, real, &Privilege::Caller).is_ok();
+        assert!(check("/proc/1/stat", "/proc/1/stat"));
+        assert!(check("/sys/block/vda/stat", "/sys/devices/virtual/block/vda/stat"));
+        assert!(check("/etc/os-release", "/etc/os-release"));
+        assert!(!check("/proc/1/environ", "/proc/1/environ"));
+        assert!(!check("/etc/../root/x", "/etc/../root/x"));
+        assert!(!check("/etc/link", "/root/secret"));
+        assert!(!check("/sys/block/vda/stat", "/etc/../root"));
+        assert!(!check("relative", "relative"));
+    }
+
+    #[test]
+    fn a_directory_is_listed_where_what_is_in_it_may_be_read() {
+        let grants = grants();
+        let check = |path| grants.may_list(path, path, &Privilege::Caller).is_ok();
+        assert!(check("/sys/block"));
+        assert!(check("/etc"));
+        assert!(!check("/root"));
+        assert!(grants.may_list("/etc/link", "/root", &Privilege::Caller).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_covered_only_by_a_grant_that_names_it() {
+        let mut grants = grants();
+        let shadow = |grants: &Grants| grants.may_read("/etc/shadow", "/etc/shadow", &Privilege::Caller).is_ok();
+        assert!(!shadow(&grants));
+        grants.path("/etc/shadow", Privilege::Caller).unwrap();
+        assert!(shadow(&grants));
+    }
+
+    #[test]
+    fn a_command_line_is_shown_as_a_shell_would_need_it() {
+        let mut shown = command("printf %s");
+        shown.args.extend(["a b".into(), "it's".into(), String::new()]);
+        shown.env.push(("LANG".into(), "C x".into()));
+        shown.privilege = Privilege::Root;
+        assert_eq!(command_line(&shown), "sudo LANG='C x' printf %s 'a b' 'it'\\''s' ''");
+    }
+}

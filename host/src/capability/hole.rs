@@ -1,0 +1,230 @@
+//! One validator per hole type: what a `<type>` in a command pattern stands for.
+//!
+//! Three rules hold for every type before its own are asked, and each closes a way out of the pattern:
+//!
+//! - no value is empty, since an empty argument shifts the meaning of its neighbours;
+//! - no value begins with `-`, so that no value can be an option ([`Size`](HoleType::Size) may carry a sign);
+//! - no value holds a [hidden character](crate::characters::is_hidden), so that what is approved can be read.
+//!
+//! [`Arg`](HoleType::Arg) is the exception to all three, and may therefore stand only where options are over;
+//! the pattern's parser sees to that.
+//!
+//! The types' own rules say what the receiving programs read *out of* an operand: apt-get takes `pkg-` for
+//! a removal, dnf takes `@x` for a group and `x.rpm` for a file, systemctl takes globs, chown takes `a:b`.
+
+mod network;
+mod quantity;
+mod system;
+
+use std::fmt;
+
+use crate::characters::is_hidden;
+use super::path::{Glob, GlobError, is_lexically_safe, is_secret};
+
+/// The most bytes a value may have, whatever its type.
+pub const MAX_VALUE: usize = 4096;
+
+/// What a hole accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HoleType {
+    /// A systemd unit, with or without its suffix; no glob and no path. systemd.unit(5).
+    Unit,
+    /// A package's name alone: no version, release, architecture, group, glob, file or URL.
+    ///
+    /// apt-get reads a name that no package has as a regular expression, and `.` and `+` are enough for it
+    /// (`apt-get remove -- l.bc6`). No type can know which packages exist; a pattern can say
+    /// `'?exact-name('<package>')'`, apt-patterns(7), and a module can look first.
+    Package,
+    /// A package's version: deb-version(7), rpm-version(7).
+    Version,
+    /// An account's name, never its number. useradd(8).
+    User,
+    /// A group's name, never its number. groupadd(8).
+    Group,
+    /// An absolute path, and where there is a glob, one that the glob [admits](Glob::admits).
+    /// Secrets only where a glob names them.
+    Path(Option<Glob>),
+    /// A block device below `/dev`.
+    Disk,
+    /// A volume group, `group/volume`, or the name of a container engine's volume. lvm(8).
+    Volume,
+    /// A network interface, at most 15 bytes. A pattern names it behind its keyword (`dev <interface>`),
+    /// since ip(8) reads some names as keywords.
+    Interface,
+    /// A decimal number without sign or leading zeros.
+    Int,
+    /// 1 to 65535. A range is two holes: `<port>-<port>`.
+    Port,
+    /// A transport or network protocol in its lower-case name. protocols(5).
+    Protocol,
+    /// An IPv4 or IPv6 address, without brackets or zone.
+    Address,
+    /// An address and a prefix length.
+    Cidr,
+    /// A host's name (RFC 1123) or address.
+    Host,
+    /// A point in time or a span, as systemd.time(7) and date(1) write them: `2026-01-31 10:00`, `@1700000000`,
+    /// `yesterday`, `1 hour ago`, `2h`.
+    Time,
+    /// An amount with its unit or a percentage, `+` or `-` in front allowed: `512M`, `-5GiB`, `+100%FREE`.
+    Size,
+    /// A file mode as chmod(1) takes it, octal or symbolic.
+    Mode,
+    /// An `http` or `https` URL without user or password. RFC 3986.
+    Url,
+    /// A container image's reference, without a transport such as `dir:`.
+    Image,
+    /// Any visible text.
+    Text,
+    /// Like `text`, but redacted wherever it is shown or recorded.
+    Secret,
+    /// Any argument at all, as in a command run inside a container.
+    Arg,
+}
+
+/// Why a text between angle brackets is no hole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HoleError {
+    /// No type has this name.
+    #[error("expected a hole's type (one of {names}), found `{0}`", names = names())]
+    UnknownType(String),
+    /// Only `path` takes something after a colon.
+    #[error("expected no `:` in `{0}`: only `path` takes a glob")]
+    NotAPath(String),
+    /// `<path:…>` with something that is no glob.
+    #[error(transparent)]
+    Glob(#[from] GlobError),
+}
+
+/// The types that are written as their name alone; [`HoleType::Path`] is the one that may carry more.
+const SIMPLE: &[(&str, HoleType)] = &[
+    ("unit", HoleType::Unit),
+    ("package", HoleType::Package),
+    ("version", HoleType::Version),
+    ("user", HoleType::User),
+    ("group", HoleType::Group),
+    ("path", HoleType::Path(None)),
+    ("disk", HoleType::Disk),
+    ("volume", HoleType::Volume),
+    ("interface", HoleType::Interface),
+    ("int", HoleType::Int),
+    ("port", HoleType::Port),
+    ("protocol", HoleType::Protocol),
+    ("address", HoleType::Address),
+    ("cidr", HoleType::Cidr),
+    ("host", HoleType::Host),
+    ("time", HoleType::Time),
+    ("size", HoleType::Size),
+    ("mode", HoleType::Mode),
+    ("url", HoleType::Url),
+    ("image", HoleType::Image),
+    ("text", HoleType::Text),
+    ("secret", HoleType::Secret),
+    ("arg", HoleType::Arg),
+];
+
+fn names() -> String {
+    SIMPLE.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+impl HoleType {
+    /// Reads what stands between the angle brackets: `unit`, `path`, `path:/mnt/**`.
+    pub fn parse(text: &str) -> Result<HoleType, HoleError> {
+        if let Some((name, glob)) = text.split_once(':') {
+            return match name {
+                "path" => Ok(HoleType::Path(Some(Glob::parse(glob)?))),
+                _ => Err(HoleError::NotAPath(text.to_owned())),
+            };
+        }
+        SIMPLE
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, hole)| hole.clone())
+            .ok_or_else(|| HoleError::UnknownType(text.to_owned()))
+    }
+
+    /// The type's name, without a path's glob.
+    pub fn name(&self) -> &'static str {
+        let same = |hole: &HoleType| match (hole, self) {
+            (HoleType::Path(_), HoleType::Path(_)) => true,
+            (a, b) => a == b,
+        };
+        SIMPLE.iter().find(|(_, hole)| same(hole)).map_or("path", |(name, _)| name)
+    }
+
+    /// Whether a value is one of this type. Takes time linear in the value.
+    pub fn accepts(&self, value: &str) -> bool {
+        if value.len() > MAX_VALUE {
+            return false;
+        }
+        if *self == HoleType::Arg {
+            return !value.contains('\0');
+        }
+        if value.is_empty() || value.chars().any(is_hidden) {
+            return false;
+        }
+        if value.starts_with('-') && !self.may_begin_with_a_dash() {
+            return false;
+        }
+        match self {
+            HoleType::Unit => system::is_unit(value),
+            HoleType::Package => system::is_package(value),
+            HoleType::Version => system::is_version(value),
+            HoleType::User | HoleType::Group => system::is_account(value),
+            HoleType::Path(None) => is_lexically_safe(value) && !is_secret(value),
+            HoleType::Path(Some(glob)) => glob.admits(value),
+            HoleType::Disk => system::is_disk(value),
+            HoleType::Volume => system::is_volume(value),
+            HoleType::Interface => network::is_interface(value),
+            HoleType::Int => quantity::is_int(value),
+            HoleType::Port => network::is_port(value),
+            HoleType::Protocol => network::is_protocol(value),
+            HoleType::Address => network::is_address(value),
+            HoleType::Cidr => network::is_cidr(value),
+            HoleType::Host => network::is_host(value),
+            HoleType::Time => quantity::is_time(value),
+            HoleType::Size => quantity::is_size(value),
+            HoleType::Mode => quantity::is_mode(value),
+            HoleType::Url => network::is_url(value),
+            HoleType::Image => network::is_image(value),
+            HoleType::Text | HoleType::Secret | HoleType::Arg => true,
+        }
+    }
+
+    /// Whether a value of this type can look like an option.
+    pub(super) fn may_begin_with_a_dash(&self) -> bool {
+        matches!(self, HoleType::Size | HoleType::Arg)
+    }
+}
+
+/// As in a pattern, without the angle brackets.
+impl fmt::Display for HoleType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HoleType::Path(Some(glob)) => write!(f, "path:{}", glob.text()),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+/// Letters and digits of ASCII, or one of these.
+fn all_of(value: &str, also: &str) -> bool {
+    value.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c))
+}
+
+fn begins_with_alphanumeric(value: &str) -> bool {
+    value.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+fn ends_with_alphanumeric(value: &str) -> bool {
+    value.ends_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// At least one digit, and nothing else.
+fn all_digits(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! What a machine is made of: units, packages, accounts, disks and volumes.
+
+use super::{all_digits, all_of, begins_with_alphanumeric, ends_with_alphanumeric};
+use crate::capability::path::is_lexically_safe;
+
+/// systemd.unit(5): letters, digits, `:`, `-`, `_`, `.`, `\` and, for templates, `@`; 255 with the suffix.
+/// A dot in front is no unit: systemd escapes it (`\x2esnapshots.mount`).
+pub(super) fn is_unit(value: &str) -> bool {
+    value.len() <= 255 && !value.starts_with(['.', '@']) && all_of(value, r":_.\@-")
+}
+
+/// Real names that end in `++`. They are listed one by one because apt-get takes `x++`, where no package
+/// has that name, for the regular expression `x+` with the order to install whatever matches, even in
+/// `apt-get remove`.
+#[rustfmt::skip]
+const PLUS_PLUS: &[&str] = &[
+    "aewm++", "afl++", "aspectc++", "bison++", "bisonc++", "bonnie++", "compat-libstdc++", "fact++",
+    "flexc++", "freefem++", "g++", "gcc-c++", "gcc-objc++", "gobjc++", "libdb5.3++", "libfreefem++",
+    "libgetfem5++", "libsigc++", "libstdc++", "libxml++", "magics++", "python3-getfem++", "python3-magics++",
+    "swish++", "tintin++", "vera++", "voro++", "wayland-scanner++", "xgalaga++",
+];
+
+/// Names that apt-get, dnf, zypper or pacman take for a file in the working directory.
+const FILES: &[&str] = &[".deb", ".udeb", ".ddeb", ".dsc", ".changes", ".rpm", ".apk", ".zst", ".xz", ".gz"];
+
+/// deb-src-control(5) and what RPM packages are called. The last character is a letter or a digit: apt-get
+/// takes `-` and `+` there for "remove" and "install" (apt-get(8)) and a dot for a regular expression.
+pub(super) fn is_package(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    value.len() <= 255
+        && begins_with_alphanumeric(value)
+        && all_of(value, "+._-")
+        && (ends_with_alphanumeric(value) || PLUS_PLUS.contains(&value))
+        && !value.contains("..")
+        && !FILES.iter().any(|suffix| lower.ends_with(suffix))
+}
+
+/// deb-version(7) and rpm-version(7). In `name=1.0-` apt-get reads the last dash as "remove", so that a
+/// version doesn't end in one, nor in `+`.
+pub(super) fn is_version(value: &str) -> bool {
+    value.len() <= 255
+        && begins_with_alphanumeric(value)
+        && all_of(value, ".+:~^_-")
+        && !value.ends_with(['-', '+'])
+}
+
+/// useradd(8): a letter or `_` first, which also keeps a name from being read as a number; 32 at most. The
+/// `$` at the end that Samba's machines have is refused. A dot within is allowed, since directories such as
+/// Active Directory make such names; at the end chown(1) reads it as "and the login group".
+pub(super) fn is_account(value: &str) -> bool {
+    value.len() <= 32
+        && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && all_of(value, "_.-")
+        && !value.ends_with('.')
+}
+
+/// What the kernel calls its block devices: sd, vd, xvd, hd with letters and a partition; the rest with
+/// numbers.
+#[rustfmt::skip]
+const DISKS: &[&str] = &[
+    "bcache", "dasd", "dm-", "drbd", "hd", "loop", "md", "mmcblk", "nbd", "nvme", "pmem", "rbd", "sd", "sr",
+    "vd", "xvd", "zd", "zram",
+];
+
+/// Directories below `/dev` that hold no disks. Any other may be a volume group (`/dev/vg0/root`).
+#[rustfmt::skip]
+const NO_DISKS: &[&str] = &[
+    "bsg", "bus", "char", "cpu", "dma_heap", "dri", "fd", "hugepages", "infiniband", "input", "mqueue", "net",
+    "pts", "shm", "snd", "usb", "vfio",
+];
+
+/// A name that udev gives to a block device. Whether it is one is for the target to say; the names of
+/// memory, terminals, shared memory and standard streams are refused here.
+pub(super) fn is_disk(value: &str) -> bool {
+    let Some(name) = value.strip_prefix("/dev/") else { return false };
+    if value.len() > 255 || value.ends_with('/') || !is_lexically_safe(value) || !all_of(value, r"/_.:+@=\-")
+    {
+        return false;
+    }
+    match name.split('/').collect::<Vec<_>>()[..] {
+        [device] => DISKS.iter().any(|prefix| {
+            device.strip_prefix(prefix).is_some_and(|rest| {
+                !rest.is_empty()
+                    && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            })
+        }),
+        ["mapper", "control"] | ["disk", _] => false,
+        ["block", numbers] => {
+            numbers.split_once(':').is_some_and(|(major, minor)| all_digits(major) && all_digits(minor))
+        }
+        ["disk", by, _] => by.starts_with("by-"),
+        ["zvol" | "drbd" | "rbd", ..] => true,
+        [directory, _] => !directory.starts_with(['-', '.']) && !NO_DISKS.contains(&directory),
+        _ => false,
+    }
+}
+
+/// lvm(8): letters, digits, `+`, `_`, `.`, `-`, not `-` first, 127 at most.
+pub(super) fn is_volume(value: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.len() <= 127
+            && !matches!(name, "." | "..")
+            && !name.starts_with('-')
+            && all_of(name, "+_.-")
+    };
+    match value.split_once('/') {
+        Some((group, volume)) => is_name(group) && is_name(volume),
+        None => is_name(value),
+    }
+}

@@ -1,0 +1,213 @@
+//! Which paths a glob covers, and which paths hold secrets.
+//!
+//! Everything here is lexical: it looks at the text of a path and never at a file system. A symlink can
+//! lead anywhere, so whoever opens a path resolves it on the target and asks again with what came out.
+
+mod secrets;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::characters::is_hidden;
+
+/// The kernel's `PATH_MAX` of 4096 counts the NUL at the end.
+const MAX_PATH: usize = 4095;
+/// `NAME_MAX`, path_resolution(7).
+const MAX_COMPONENT: usize = 255;
+
+/// Whether a path means the same to everyone who reads its text: absolute, no empty, `.` or `..`
+/// component, nothing hidden in it, and no longer than the kernel takes.
+///
+/// One slash at the end is allowed, since rsync(1) and others read a meaning into it; for a [`Glob`] it
+/// makes no difference.
+pub fn is_lexically_safe(path: &str) -> bool {
+    let Some(below_root) = path.strip_prefix('/') else { return false };
+    if path.len() > MAX_PATH || path.chars().any(is_hidden) {
+        return false;
+    }
+    let below_root = below_root.strip_suffix('/').unwrap_or(below_root);
+    // `//` leaves one slash of its two behind, and so an empty component like `/a//b` does.
+    path == "/"
+        || below_root
+            .split('/')
+            .all(|component| !matches!(component, "" | "." | "..") && component.len() <= MAX_COMPONENT)
+}
+
+/// Whether a path holds a secret: a password, a password hash, a private key, a token, or the memory in
+/// which they lie. Such a path matches only a grant that names it, see [`Glob::admits`].
+///
+/// The answer holds for `//etc/./shadow` as well as for `/etc/shadow`.
+pub fn is_secret(path: &str) -> bool {
+    secret_reason(path).is_some()
+}
+
+/// Why a path is secret, for the denial that says so; `None` for one that isn't.
+pub fn secret_reason(path: &str) -> Option<&'static str> {
+    let mut components = Vec::new();
+    for component in path.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => {
+                components.pop();
+            }
+            name => components.push(name),
+        }
+    }
+    secrets::reason(&components)
+}
+
+/// A pattern for absolute paths, as in path grants and `<path:GLOB>` holes.
+///
+/// | in the glob | covers |
+/// |---|---|
+/// | `*` | any run of characters within one component, a leading dot included |
+/// | `**` as a whole component | any number of components, none included; at the end one at least |
+/// | anything else | itself |
+///
+/// So `/mnt/**` covers what lies below `/mnt` and not `/mnt` itself: a grant to change what is in a
+/// directory is none to replace the directory. [`Glob::covers_listing`] is for reading its names.
+///
+/// `?`, `[…]` and `{…}` are refused and not taken literally: who writes them means something by them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Glob {
+    text: Arc<str>,
+    /// `/mnt/**` is kept as `mnt`, `**`, `*`: the last one is the "at least one" of the table.
+    components: Arc<[Box<str>]>,
+}
+
+/// Why a text is no glob.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GlobError {
+    /// It doesn't begin with a slash.
+    #[error("expected an absolute path, as in `/var/log/**`")]
+    Relative,
+    /// An empty, `.` or `..` component, a slash at the end, something hidden, or too long.
+    #[error("expected a path without `.`, `..`, `//`, a slash at the end or invisible characters")]
+    Unsafe,
+    /// `a**` or `***`.
+    #[error("expected `**` to be a whole component, as in `/srv/**/conf`")]
+    PartialDoubleStar,
+    /// A character that other globs give a meaning.
+    #[error("expected only `*` and `**` as wildcards, found `{0}`")]
+    Wildcard(char),
+}
+
+impl Glob {
+    /// Reads a glob. Takes time linear in the text.
+    pub fn parse(text: &str) -> Result<Glob, GlobError> {
+        if !text.starts_with('/') {
+            return Err(GlobError::Relative);
+        }
+        if !is_lexically_safe(text) || (text.len() > 1 && text.ends_with('/')) {
+            return Err(GlobError::Unsafe);
+        }
+        if let Some(c) = text.chars().find(|c| r#"?[]{}\<>"'"#.contains(*c)) {
+            return Err(GlobError::Wildcard(c));
+        }
+        let mut components: Vec<Box<str>> = Vec::new();
+        for component in components_of(text) {
+            if component.contains("**") && component != "**" {
+                return Err(GlobError::PartialDoubleStar);
+            }
+            components.push(component.into());
+        }
+        if components.last().is_some_and(|last| &**last == "**") {
+            components.push("*".into());
+        }
+        Ok(Glob { text: text.into(), components: components.into() })
+    }
+
+    /// The glob as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the glob covers this path. A path that isn't [lexically safe](is_lexically_safe) is covered
+    /// by none.
+    pub fn matches(&self, path: &str) -> bool {
+        is_lexically_safe(path) && covers(&self.components, &components_of(path).collect::<Vec<_>>())
+    }
+
+    /// Whether the names in this directory may be listed: the glob covers the directory itself, or
+    /// everything below it (`/proc` with `/proc/**`).
+    pub fn covers_listing(&self, directory: &str) -> bool {
+        if !is_lexically_safe(directory) || is_secret(directory) && !self.names_its_end() {
+            return false;
+        }
+        let mut below: Vec<&str> = components_of(directory).collect();
+        covers(&self.components, &below) || {
+            // Names cannot be empty, so that one stands for any.
+            below.push("");
+            self.text.ends_with("/**") && covers(&self.components, &below)
+        }
+    }
+
+    /// Whether this glob grants this path: it covers it, and where the path [holds a secret](is_secret),
+    /// the glob names the secret, that is, has no wildcard in its last component and no `**` anywhere.
+    /// `/proc/*/environ` names one, `/etc/*` and `/root/**` don't.
+    ///
+    /// To be asked again for the path that symlinks lead to.
+    pub fn admits(&self, path: &str) -> bool {
+        self.matches(path) && (self.names_its_end() || !is_secret(path))
+    }
+
+    fn names_its_end(&self) -> bool {
+        !self.text.contains("**") && self.components.last().is_some_and(|last| !last.contains('*'))
+    }
+}
+
+impl fmt::Debug for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Glob({})", self.text)
+    }
+}
+
+fn components_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|component| !component.is_empty())
+}
+
+/// Matches components with `**` in them. Only the last `**` seen is ever gone back to, which finds a match
+/// where there is one, and takes time linear in the path for each component of the glob.
+fn covers<G: AsRef<str>>(glob: &[G], path: &[&str]) -> bool {
+    let (mut g, mut p) = (0, 0);
+    let mut last_star = None;
+    while p < path.len() {
+        match glob.get(g).map(AsRef::as_ref) {
+            Some("**") => {
+                last_star = Some((g, p));
+                g += 1;
+            }
+            Some(component) if covers_name(component, path[p]) => {
+                g += 1;
+                p += 1;
+            }
+            _ => match last_star {
+                Some((star, taken)) => {
+                    last_star = Some((star, taken + 1));
+                    (g, p) = (star + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[g..].iter().all(|component| component.as_ref() == "**")
+}
+
+/// Matches one component with `*` in it: the pieces between the stars, each at the first place it fits.
+fn covers_name(glob: &str, name: &str) -> bool {
+    let Some((head, rest)) = glob.split_once('*') else { return glob == name };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(mut between) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else {
+        return false;
+    };
+    for piece in middle.split('*') {
+        match between.find(piece) {
+            Some(at) => between = &between[at + piece.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

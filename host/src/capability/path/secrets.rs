@@ -1,0 +1,235 @@
+//! The paths that hold secrets, each group with its reason.
+//!
+//! A list like this is never complete. It is the second lock: the first is that a grant names what it
+//! needs, and a glob such as `/etc/**` is the case this one is for.
+
+use std::sync::LazyLock;
+
+/// Globs as in [`Glob`](super::Glob), and why. A leading `/**/` finds the secret in a backup, a snapshot,
+/// a container's layer or behind `/proc/PID/root` too. A directory that holds nothing else is named beside
+/// what is in it, since `grep -r` and `tar` take directories.
+const SECRETS: &[(&str, &[&str])] = &[
+    (
+        "password hashes",
+        &[
+            "/**/etc/shadow",
+            "/**/etc/shadow-",
+            "/**/etc/gshadow",
+            "/**/etc/gshadow-",
+            "/**/etc/security/opasswd",
+            "/**/etc/security/opasswd.old",
+            "/**/var/backups/*shadow.bak",
+            "/**/etc/samba/smbpasswd",
+            "/**/var/lib/samba/private",
+            "/**/var/lib/samba/private/**",
+            "/**/var/lib/sss/db/*",
+            "/**/boot/grub/user.cfg",
+            "/**/boot/grub2/user.cfg",
+        ],
+    ),
+    (
+        "a private key of this machine",
+        &[
+            "/**/etc/ssh/ssh_host_*_key",
+            "/**/etc/dropbear/*_host_key",
+            "/**/etc/ssl/private",
+            "/**/etc/ssl/private/**",
+            "/**/etc/pki/tls/private",
+            "/**/etc/pki/tls/private/**",
+            "/**/etc/pki/CA/private/**",
+            "/**/etc/pki/consumer/key.pem",
+            "/**/etc/pki/entitlement/*-key.pem",
+            "/**/etc/letsencrypt/live/*/privkey*.pem",
+            "/**/etc/letsencrypt/archive/*/privkey*.pem",
+            "/**/etc/letsencrypt/keys/**",
+            "/**/etc/letsencrypt/accounts/**",
+            "/**/.acme.sh/**/*.key",
+            "/**/etc/krb5.keytab",
+            "/**/*.keytab",
+            "/**/etc/kubernetes/pki/**/*.key",
+            "/**/rndc.key",
+            "/**/etc/bind/*.key",
+        ],
+    ),
+    (
+        "a private key of a person",
+        &[
+            "/**/.ssh/id_*",
+            "/**/.ssh/identity",
+            "/**/.ssh/*.pem",
+            "/**/.ssh/*.key",
+            "/**/.gnupg",
+            "/**/.gnupg/**",
+            "/**/.password-store",
+            "/**/.password-store/**",
+            "/**/.local/share/keyrings",
+            "/**/.local/share/keyrings/**",
+        ],
+    ),
+    (
+        "the memory or the environment of a process, where passwords and keys lie open",
+        &[
+            "/**/proc/*/environ",
+            "/**/proc/*/mem",
+            "/**/proc/*/task/*/environ",
+            "/**/proc/*/task/*/mem",
+            "/**/proc/*/map_files/*",
+            "/**/proc/kcore",
+            "/**/proc/vmcore",
+            "/**/dev/mem",
+            "/**/dev/kmem",
+            "/**/dev/port",
+            "/**/var/lib/systemd/coredump/*",
+            "/**/var/crash/**",
+        ],
+    ),
+    (
+        "another name for a file that a process has open, or for the whole tree it sees",
+        &[
+            "/**/proc/*/fd/*",
+            "/**/proc/*/root/**",
+            "/**/proc/*/cwd/**",
+            "/**/proc/*/task/*/fd/*",
+            "/**/proc/*/task/*/root/**",
+            "/**/proc/*/task/*/cwd/**",
+        ],
+    ),
+    (
+        "a raw disk, with every secret on it; a disk hole names one",
+        &[
+            "/dev/sd*",
+            "/dev/vd*",
+            "/dev/xvd*",
+            "/dev/hd*",
+            "/dev/nvme*",
+            "/dev/mmcblk*",
+            "/dev/dm-*",
+            "/dev/md*",
+            "/dev/md/*",
+            "/dev/mapper/*",
+            "/dev/disk/**",
+            "/dev/block/*",
+        ],
+    ),
+    (
+        "keys to a network",
+        &[
+            "/**/NetworkManager/system-connections",
+            "/**/NetworkManager/system-connections/**",
+            "/**/etc/wireguard",
+            "/**/etc/wireguard/**",
+            "/**/etc/wpa_supplicant/*.conf",
+            "/**/etc/wpa_supplicant.conf",
+            "/**/var/lib/iwd/**",
+            "/**/etc/openvpn/**/*.key",
+            "/**/etc/ipsec.secrets",
+            "/**/etc/ipsec.d/private/**",
+            "/**/etc/swanctl/private/**",
+            "/**/etc/ppp/chap-secrets",
+            "/**/etc/ppp/pap-secrets",
+            "/**/etc/chrony.keys",
+            "/**/etc/chrony/chrony.keys",
+            "/**/etc/ntp.keys",
+            "/**/var/lib/snmp/snmpd.conf",
+            "/**/var/lib/tailscale/tailscaled.state",
+        ],
+    ),
+    (
+        "keys to encrypted disks and to systemd's credentials",
+        &[
+            "/**/etc/cryptsetup-keys.d",
+            "/**/etc/cryptsetup-keys.d/**",
+            "/**/crypto_keyfile.bin",
+            "/**/var/lib/systemd/credential.secret",
+            "/**/run/credentials/**",
+            "/**/etc/credstore/**",
+            "/**/etc/credstore.encrypted/**",
+        ],
+    ),
+    (
+        "a password or a token for another service",
+        &[
+            "/**/.docker/config.json",
+            "/**/containers/auth.json",
+            "/**/.kube/config",
+            "/**/etc/kubernetes/*.conf",
+            "/**/etc/rancher/k3s/k3s.yaml",
+            "/**/.pgpass",
+            "/**/.my.cnf",
+            "/**/.mylogin.cnf",
+            "/**/etc/mysql/debian.cnf",
+            "/**/.netrc",
+            "/**/.git-credentials",
+            "/**/.config/git/credentials",
+            "/**/.config/gh/hosts.yml",
+            "/**/.aws/credentials",
+            "/**/.azure/**",
+            "/**/.config/gcloud/**",
+            "/**/.config/rclone/rclone.conf",
+            "/**/.npmrc",
+            "/**/.pypirc",
+            "/**/.cargo/credentials",
+            "/**/.cargo/credentials.toml",
+            "/**/.vault-token",
+            "/**/.smbcredentials",
+            "/**/etc/apt/auth.conf",
+            "/**/etc/apt/auth.conf.d/*",
+            "/**/etc/postfix/sasl_passwd*",
+            "/**/etc/exim4/passwd.client",
+            "/**/etc/dovecot/private/**",
+            "/**/etc/ldap.secret",
+            "/**/etc/libnss-ldap.secret",
+            "/**/etc/pam_ldap.secret",
+            "/**/etc/sssd/sssd.conf",
+            "/**/etc/sssd/conf.d/*",
+            "/**/var/lib/sss/secrets/**",
+            "/**/tmp/krb5cc_*",
+            "/**/var/lib/cloud/instances/*/user-data.txt*",
+            "/**/run/cloud-init/instance-data-sensitive.json",
+        ],
+    ),
+    ("passwords that were typed as commands", &["/**/.bash_history", "/**/.zsh_history", "/**/.*_history"]),
+];
+
+/// The table as components, with the reason for each: a listing of `/proc` asks for every process.
+static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
+    let components = |glob: &'static str| {
+        let mut components: Vec<&str> = super::components_of(glob).collect();
+        if components.last() == Some(&"**") {
+            components.push("*");
+        }
+        components
+    };
+    SECRETS
+        .iter()
+        .flat_map(|(reason, globs)| globs.iter().map(move |glob| (components(glob), *reason)))
+        .collect()
+});
+
+/// The reason why a path, given by its components, is secret.
+pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
+    let name = path.last()?;
+    // Public halves lie beside the private ones: id_ed25519.pub, id_ed25519-cert.pub.
+    if let [.., ".ssh", name] = path
+        && name.ends_with(".pub")
+    {
+        return None;
+    }
+    // Most globs are done with after their last component.
+    let covers = |glob: &[&str]| {
+        glob.last().is_some_and(|last| super::covers_name(last, name)) && super::covers(glob, path)
+    };
+    COMPONENTS.iter().find(|(glob, _)| covers(glob)).map(|(_, reason)| *reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_a_glob() {
+        for glob in SECRETS.iter().flat_map(|(_, globs)| *globs) {
+            assert!(super::super::Glob::parse(glob).is_ok(), "{glob}");
+        }
+    }
+}

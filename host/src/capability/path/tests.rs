@@ -1,0 +1,237 @@
+use super::*;
+
+#[track_caller]
+fn glob(text: &str) -> Glob {
+    Glob::parse(text).unwrap()
+}
+
+#[test]
+fn a_safe_path_is_absolute_and_plain() {
+    for path in ["/", "/etc", "/etc/", "/srv/My Files/ü", "/...", "/.hidden", "/a/..b", "/a:b", "/-x", "/a*b"]
+    {
+        assert!(is_lexically_safe(path), "{path:?}");
+    }
+    let long_name = format!("/{}", "x".repeat(256));
+    let long_path = "/x".repeat(2048);
+    for path in [
+        "",
+        "etc",
+        "./etc",
+        "-",
+        "//",
+        "//etc",
+        "/etc//passwd",
+        "/etc/passwd//",
+        "/.",
+        "/..",
+        "/etc/./passwd",
+        "/etc/../etc/shadow",
+        "/etc/..",
+        "/etc/../",
+        "/a\0b",
+        "/a\nb",
+        "/a\u{1b}[2Jb",
+        "/a\u{7f}",
+        "/a\u{9b}b",
+        "/a\u{202e}b",
+        "/a\u{200b}b",
+        &long_name,
+        &long_path,
+    ] {
+        assert!(!is_lexically_safe(path), "{path:?}");
+    }
+}
+
+#[test]
+fn a_glob_covers_what_the_table_says() {
+    for (pattern, path, expected) in [
+        ("/", "/", true),
+        ("/", "/etc", false),
+        ("/etc/hosts", "/etc/hosts", true),
+        ("/etc/hosts", "/etc/hosts/", true),
+        ("/etc/hosts", "/etc/hosts2", false),
+        ("/etc/hosts", "/etc/hosts/x", false),
+        ("/etc/hosts", "/etc", false),
+        ("/etc/sudoers.d/*", "/etc/sudoers.d/admin", true),
+        ("/etc/sudoers.d/*", "/etc/sudoers.d/.hidden", true),
+        ("/etc/sudoers.d/*", "/etc/sudoers.d", false),
+        ("/etc/sudoers.d/*", "/etc/sudoers.d/", false),
+        ("/etc/sudoers.d/*", "/etc/sudoers.d/a/b", false),
+        ("/etc/sudoers.d/*", "/etc/sudoers.d/../shadow", false),
+        ("/etc/sudoers.d/*", "/etc//sudoers.d/a", false),
+        ("/mnt/**", "/mnt/a", true),
+        ("/mnt/**", "/mnt/a/b/c", true),
+        ("/mnt/**", "/mnt", false),
+        ("/mnt/**", "/mnt/", false),
+        ("/mnt/**", "/mntx/a", false),
+        ("/mnt/**", "/", false),
+        ("/mnt/**", "/mnt/../etc", false),
+        ("/**", "/etc", true),
+        ("/**", "/etc/passwd", true),
+        ("/**", "/", false),
+        ("/**/conf", "/conf", true),
+        ("/**/conf", "/a/b/conf", true),
+        ("/**/conf", "/a/conf/b", false),
+        ("/a/**/b/**/c", "/a/b/c", true),
+        ("/a/**/b/**/c", "/a/x/b/b/y/c", true),
+        ("/a/**/b/**/c", "/a/x/c/b", false),
+        ("/var/log/*.log", "/var/log/a.log", true),
+        ("/var/log/*.log", "/var/log/.log", true),
+        ("/var/log/*.log", "/var/log/a.log.1", false),
+        ("/x/a*b*c", "/x/abc", true),
+        ("/x/a*b*c", "/x/aXbYbZc", true),
+        ("/x/a*b*c", "/x/ac", false),
+        ("/x/a*a", "/x/a", false),
+        ("/x/*a*", "/x/bab", true),
+        ("/x/*a*", "/x/bbb", false),
+        ("/home/*/.ssh/authorized_keys", "/home/ann/.ssh/authorized_keys", true),
+        ("/home/*/.ssh/authorized_keys", "/home/a/b/.ssh/authorized_keys", false),
+    ] {
+        assert_eq!(glob(pattern).matches(path), expected, "{pattern} {path}");
+    }
+}
+
+#[test]
+fn a_glob_is_refused_where_it_could_be_misread() {
+    use GlobError::*;
+    for (text, error) in [
+        ("", Relative),
+        ("etc", Relative),
+        ("~/x", Relative),
+        ("**", Relative),
+        ("//", Unsafe),
+        ("/etc/", Unsafe),
+        ("/etc//x", Unsafe),
+        ("/etc/../x", Unsafe),
+        ("/a/./b", Unsafe),
+        ("/a\n", Unsafe),
+        ("/a\u{202e}", Unsafe),
+        ("/a**", PartialDoubleStar),
+        ("/a/***", PartialDoubleStar),
+        ("/a/**.conf", PartialDoubleStar),
+        ("/a/?", Wildcard('?')),
+        ("/a/[ab]", Wildcard('[')),
+        ("/a/{b,c}", Wildcard('{')),
+        ("/a\\*", Wildcard('\\')),
+        ("/a/'b'", Wildcard('\'')),
+    ] {
+        assert_eq!(Glob::parse(text), Err(error), "{text:?}");
+    }
+}
+
+#[test]
+fn a_directory_can_be_listed_where_everything_below_is_covered() {
+    assert!(glob("/proc/**").covers_listing("/proc"));
+    assert!(glob("/proc/**").covers_listing("/proc/"));
+    assert!(glob("/proc/**").covers_listing("/proc/1"));
+    assert!(glob("/**").covers_listing("/"));
+    assert!(glob("/etc/apt").covers_listing("/etc/apt"));
+    assert!(!glob("/proc/*").covers_listing("/proc"));
+    assert!(!glob("/proc/**").covers_listing("/"));
+    assert!(!glob("/proc/**").covers_listing("/proc/../etc"));
+    assert!(!glob("/root/**").covers_listing("/root/.gnupg"));
+}
+
+#[test]
+fn secrets_are_known_wherever_they_lie() {
+    for path in [
+        "/etc/shadow",
+        "/etc/shadow-",
+        "/etc/gshadow",
+        "/etc/gshadow-",
+        "//etc/shadow",
+        "/etc/./shadow",
+        "/etc/../etc/shadow",
+        "/etc/shadow/",
+        "/mnt/backup/etc/shadow",
+        "/proc/1/root/etc/shadow",
+        "/var/backups/shadow.bak",
+        "/etc/ssh/ssh_host_ed25519_key",
+        "/root/.ssh/id_rsa",
+        "/home/a/.ssh/id_ed25519",
+        "/home/a/.ssh/id_rsa.bak",
+        "/etc/ssl/private",
+        "/etc/ssl/private/site.key",
+        "/etc/letsencrypt/live/example.org/privkey.pem",
+        "/etc/letsencrypt/archive/example.org/privkey1.pem",
+        "/proc/1/environ",
+        "/proc/self/environ",
+        "/proc/1/task/7/environ",
+        "/proc/1/mem",
+        "/proc/kcore",
+        "/proc/1/root/x",
+        "/proc/1/fd/3",
+        "/dev/sda1",
+        "/dev/mem",
+        "/dev/disk/by-uuid/1-2",
+        "/etc/NetworkManager/system-connections/home.nmconnection",
+        "/etc/wireguard/wg0.conf",
+        "/root/.gnupg",
+        "/root/.gnupg/private-keys-v1.d/x.key",
+        "/root/.docker/config.json",
+        "/home/a/.pgpass",
+        "/root/.netrc",
+        "/root/.aws/credentials",
+        "/root/.kube/config",
+        "/root/.bash_history",
+        "/etc/krb5.keytab",
+    ] {
+        assert!(is_secret(path), "{path}");
+    }
+    for path in [
+        "/",
+        "/etc",
+        "/etc/passwd",
+        "/etc/shadow.d",
+        "/etc/sudoers",
+        "/etc/sudoers.d/x",
+        "/etc/ssh/sshd_config",
+        "/etc/ssh/ssh_host_ed25519_key.pub",
+        "/root/.ssh/authorized_keys",
+        "/root/.ssh/id_rsa.pub",
+        "/root/.ssh/id_rsa-cert.pub",
+        "/root/.ssh",
+        "/etc/ssl/certs/x.pem",
+        "/etc/letsencrypt/live/example.org/fullchain.pem",
+        "/proc/1/status",
+        "/proc/1/fd",
+        "/proc/meminfo",
+        "/dev/null",
+        "/dev",
+        "/etc/docker/daemon.json",
+        "/etc/shadow/../passwd",
+    ] {
+        assert!(!is_secret(path), "{path}: {:?}", secret_reason(path));
+    }
+}
+
+#[test]
+fn a_secret_is_admitted_only_by_a_glob_that_names_it() {
+    for (pattern, path, expected) in [
+        ("/etc/shadow", "/etc/shadow", true),
+        ("/proc/*/environ", "/proc/1/environ", true),
+        ("/home/*/.ssh/id_ed25519", "/home/a/.ssh/id_ed25519", true),
+        ("/etc/*", "/etc/shadow", false),
+        ("/etc/shado*", "/etc/shadow", false),
+        ("/etc/**", "/etc/shadow", false),
+        ("/**", "/etc/shadow", false),
+        ("/**/shadow", "/etc/shadow", false),
+        ("/proc/**", "/proc/1/environ", false),
+        ("/home/*/.ssh/*", "/home/a/.ssh/id_ed25519", false),
+        ("/home/*/.ssh/*", "/home/a/.ssh/id_ed25519.pub", true),
+        ("/etc/*", "/etc/passwd", true),
+        ("/etc/shadow", "/etc/gshadow", false),
+    ] {
+        assert_eq!(glob(pattern).admits(path), expected, "{pattern} {path}");
+    }
+}
+
+#[test]
+fn a_hostile_glob_and_path_take_no_time() {
+    let stars = glob(&format!("/{}", "*a".repeat(120)));
+    let deep = glob(&format!("/{}x", "**/a/".repeat(800)));
+    let started = std::time::Instant::now();
+    assert!(!stars.matches(&format!("/{}b", "a".repeat(250))));
+    assert!(!deep.matches(&"/a".repeat(2000)));
+    assert!(started.elapsed().as_millis() < 500);
+}

@@ -1,0 +1,114 @@
+//! One token of a pattern against one argument.
+
+use super::HoleType;
+
+/// One token: literals and holes in turn, never two of a kind beside each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    parts: Vec<Part>,
+    column: usize,
+}
+
+/// A piece of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Exactly this text.
+    Literal(String),
+    /// A value of this type.
+    Hole(HoleType),
+}
+
+impl Token {
+    /// No parts are the empty argument.
+    pub(super) fn new(parts: Vec<Part>, column: usize) -> Token {
+        Token { parts, column }
+    }
+
+    /// Its pieces in order; none for the empty argument.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Where in the pattern it begins, counted in characters from 1.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// The text, where there is no hole in it.
+    pub fn literal(&self) -> Option<&str> {
+        match &self.parts[..] {
+            [] => Some(""),
+            [Part::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_arg(&self) -> bool {
+        self.parts == [Part::Hole(HoleType::Arg)]
+    }
+
+    pub(super) fn matches(&self, arg: &str) -> bool {
+        match &self.parts[..] {
+            // The two common kinds need no list of values.
+            [Part::Literal(text)] => text == arg,
+            [Part::Hole(hole)] => hole.accepts(arg),
+            _ => self.values(arg).is_some(),
+        }
+    }
+
+    /// What an argument puts into the holes, or `None` where it doesn't match.
+    ///
+    /// The literals at both ends are taken off. Between them each separator is looked for from the left and
+    /// from the right, and where the two disagree, or a value holds a separator, the argument could be
+    /// divided in more than one way and is refused. So each byte is visited a fixed number of times.
+    pub(super) fn values<'a>(&self, arg: &'a str) -> Option<Vec<(&HoleType, &'a str)>> {
+        let (parts, middle) = match &self.parts[..] {
+            [Part::Literal(text), rest @ ..] => (rest, arg.strip_prefix(text.as_str())?),
+            parts => (parts, arg),
+        };
+        let (parts, middle) = match parts {
+            [rest @ .., Part::Literal(text)] => (rest, middle.strip_suffix(text.as_str())?),
+            parts => (parts, middle),
+        };
+        let mut holes = Vec::new();
+        let mut separators = Vec::new();
+        for part in parts {
+            match part {
+                Part::Literal(text) => separators.push(text.as_str()),
+                Part::Hole(hole) => holes.push(hole),
+            }
+        }
+        if holes.is_empty() {
+            return middle.is_empty().then(Vec::new);
+        }
+        let values = divide_from_left(middle, &separators)?;
+        let unique = separators.is_empty()
+            || (divide_from_right(middle, &separators)? == values
+                && !values.iter().any(|value| separators.iter().any(|separator| value.contains(separator))));
+        let fits = unique && holes.iter().zip(&values).all(|(hole, value)| hole.accepts(value));
+        fits.then(|| holes.into_iter().zip(values).collect())
+    }
+}
+
+fn divide_from_left<'a>(mut text: &'a str, separators: &[&str]) -> Option<Vec<&'a str>> {
+    let mut values = Vec::with_capacity(separators.len() + 1);
+    for separator in separators {
+        let (value, rest) = text.split_once(separator)?;
+        values.push(value);
+        text = rest;
+    }
+    values.push(text);
+    Some(values)
+}
+
+fn divide_from_right<'a>(mut text: &'a str, separators: &[&str]) -> Option<Vec<&'a str>> {
+    let mut values = Vec::with_capacity(separators.len() + 1);
+    for separator in separators.iter().rev() {
+        let (rest, value) = text.rsplit_once(separator)?;
+        values.push(value);
+        text = rest;
+    }
+    values.push(text);
+    values.reverse();
+    Some(values)
+}

@@ -1,0 +1,94 @@
+//! `linux-sysadmin call`: one tool, through the very same pipeline as a client's call.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments;
+use crate::pipeline::{Pipeline, Request};
+
+#[derive(Args)]
+pub(super) struct Call {
+    /// The tool's name, as `linux-sysadmin tools` lists it
+    tool: String,
+    /// Arguments; what the tool takes as a number, a boolean or a list is read as such
+    #[arg(value_name = "KEY=VALUE")]
+    arguments: Vec<String>,
+    /// The arguments as one JSON object instead; `-` reads it from stdin
+    #[arg(long, value_name = "OBJECT", num_args = 0..=1, default_missing_value = "{}", conflicts_with = "arguments")]
+    json: Option<String>,
+}
+
+impl Call {
+    pub(super) async fn run(self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
+        let schema = pipeline.registry().tool(&self.tool).map(arguments::schema).unwrap_or_default();
+        let arguments = match &self.json {
+            Some(text) => object(text)?,
+            None => self.arguments.iter().map(|pair| argument(pair, &schema)).collect::<anyhow::Result<_>>()?,
+        };
+        let cancelled = CancellationToken::new();
+        let interrupted = cancelled.clone();
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                interrupted.cancel();
+            }
+        });
+        let request = Request { tool: self.tool, arguments, cancelled, progress: Arc::new(|_, _| {}) };
+        let envelope = pipeline.call(request).await;
+        let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
+        let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
+        writeln!(io::stdout().lock(), "{text}")?;
+        Ok(code)
+    }
+}
+
+fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
+    let text = if text == "-" { io::read_to_string(io::stdin())? } else { text.to_owned() };
+    serde_json::from_str(&text).context("--json takes a JSON object, as {\"service\":\"nginx\"}")
+}
+
+/// One `key=value`, read as the tool's schema says. What doesn't fit stays text, so that the tool's own check names
+/// it, as it would for a client.
+fn argument(pair: &str, schema: &Map<String, Value>) -> anyhow::Result<(String, Value)> {
+    let Some((key, value)) = pair.split_once('=') else {
+        bail!("{pair:?} is not of the form KEY=VALUE");
+    };
+    let declared = schema.get("properties").and_then(|properties| properties.get(key)?.get("type")?.as_str());
+    let value = match declared {
+        Some("string") | None => Value::from(value),
+        Some(_) => serde_json::from_str(value).unwrap_or_else(|_| Value::from(value)),
+    };
+    Ok((key.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_read_as_the_schema_says() {
+        let schema = json!({"properties": {
+            "n": {"type": "integer"}, "s": {"type": "string"}, "b": {"type": "boolean"}, "l": {"type": "array"}
+        }});
+        let schema = schema.as_object().unwrap();
+        for (pair, value) in [
+            ("n=5", json!(5)),
+            ("s=5", json!("5")),
+            ("s=a=b", json!("a=b")),
+            ("b=true", json!(true)),
+            ("l=[1,2]", json!([1, 2])),
+            ("n=many", json!("many")),
+            ("unknown=5", json!("5")),
+        ] {
+            assert_eq!(argument(pair, schema).unwrap().1, value, "{pair}");
+        }
+        assert!(argument("nonsense", schema).unwrap_err().to_string().contains("KEY=VALUE"));
+    }
+}

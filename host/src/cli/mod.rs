@@ -1,0 +1,111 @@
+//! The command line. Exit codes: 0 success, 1 the tool answered an error, 2 usage or configuration.
+
+mod call;
+mod serve;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::filter::{FilterExt, FilterFn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
+
+use crate::component::Registry;
+use crate::config;
+use crate::pipeline::Pipeline;
+
+/// Of `tracing`: as `info`, or `linux_sysadmin=debug`.
+const LOG_VARIABLE: &str = "LINUX_SYSADMIN_LOG";
+
+const AFTER_HELP: &str = "\
+Environment:
+  LINUX_SYSADMIN_CONFIG   Configuration file [default: ~/.config/linux-sysadmin/config.yaml]
+  LINUX_SYSADMIN_LOG      What is logged on stderr: error, warn, info, debug, trace [default: warn]
+
+Exit codes:
+  0  success
+  1  the tool answered an error
+  2  wrong usage or configuration";
+
+/// Linux administration for AI agents: an MCP server whose every tool runs in a sandboxed WebAssembly component.
+#[derive(Parser)]
+#[command(name = "linux-sysadmin", version, after_help = AFTER_HELP, max_term_width = 100)]
+struct Cli {
+    /// Directory of the components [default: `modules` beside the program, or `../lib/linux-sysadmin/modules`]
+    #[arg(long, global = true, value_name = "DIR", env = "LINUX_SYSADMIN_MODULES", hide_env = true)]
+    modules: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve MCP over stdin and stdout, until the end of input
+    Serve,
+    /// List the tools
+    Tools(tools::Tools),
+    /// Call one tool, precisely as a client would
+    Call(call::Call),
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    // Usage errors are clap's: it exits with 2 by itself.
+    let cli = Cli::parse();
+    start_logging();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
+        let outcome = runtime.block_on(cli.execute());
+        // A read from a terminal can't be interrupted; the process ends without it.
+        runtime.shutdown_background();
+        outcome
+    });
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+impl Cli {
+    async fn execute(self) -> anyhow::Result<ExitCode> {
+        let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
+        let directory = modules_directory(self.modules)?;
+        let cache = config::directory("XDG_CACHE_HOME", ".cache");
+        let registry = Registry::load(directory.as_deref(), cache).await?;
+        let pipeline = Arc::new(Pipeline::new(registry, loaded));
+        match self.command {
+            Command::Serve => serve::run(pipeline).await,
+            Command::Tools(command) => command.run(&pipeline),
+            Command::Call(command) => command.run(&pipeline).await,
+        }
+    }
+}
+
+/// Where the components are. One that was named must be there; without any there are no tools.
+fn modules_directory(named: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        anyhow::ensure!(named.is_dir(), "the modules' directory {} is not there", named.display());
+        return Ok(Some(named));
+    }
+    let program = std::env::current_exe()?;
+    let beside = program.parent().unwrap_or(Path::new("/"));
+    let candidates = [beside.join("modules"), beside.join("../lib/linux-sysadmin/modules")];
+    Ok(candidates.into_iter().find(|candidate| candidate.is_dir()))
+}
+
+/// On stderr, always: stdout belongs to the protocol, or to the answer.
+fn start_logging() {
+    let wanted = EnvFilter::builder()
+        .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
+        .with_env_var(LOG_VARIABLE)
+        .from_env_lossy();
+    // rmcp logs whole requests, arguments and all, at debug, and every connection at info.
+    let quiet_protocol =
+        FilterFn::new(|metadata| !metadata.target().starts_with("rmcp") || *metadata.level() <= tracing::Level::WARN);
+    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_filter(wanted.and(quiet_protocol));
+    tracing_subscriber::registry().with(layer).init();
+}

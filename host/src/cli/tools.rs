@@ -1,0 +1,33 @@
+//! `linux-sysadmin tools`: which tools there are.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::pipeline::Pipeline;
+use crate::server;
+
+#[derive(Args)]
+pub(super) struct Tools {
+    /// As clients get it: an array of MCP tools
+    #[arg(long)]
+    json: bool,
+}
+
+impl Tools {
+    pub(super) fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
+        let mut output = io::stdout().lock();
+        if self.json {
+            let tools: Vec<_> = pipeline.registry().tools().map(server::describe_tool).collect();
+            let shown = if tools.is_empty() { "[]".to_owned() } else { serde_json::to_string_pretty(&tools)? };
+            writeln!(output, "{shown}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let width = pipeline.registry().tools().map(|tool| tool.name.len()).max().unwrap_or(0);
+        for tool in pipeline.registry().tools() {
+            writeln!(output, "{:width$}  {}", tool.name, tool.summary)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

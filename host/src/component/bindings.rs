@@ -1,0 +1,10 @@
+//! The host's side of the contract, generated from `wit/`.
+#![allow(missing_docs, unreachable_pub, clippy::all)]
+
+wasmtime::component::bindgen!({
+    world: "system-module",
+    path: "../wit",
+    imports: { default: async | trappable },
+    exports: { default: async },
+    with: { "sysadmin:module/exec-command.output-stream": crate::target::OutputStream },
+});

@@ -1,0 +1,168 @@
+//! Compiled components and their descriptions, kept so that no start is a cold one.
+//!
+//! Native code that is loaded is trusted with everything, so what is loaded must be what this program wrote: the
+//! directory is the user's own with mode 0700, or the cache isn't used, and every entry begins with the SHA-256 of
+//! the rest, checked over the very bytes that are then handed to the engine. An entry that doesn't fit is no error:
+//! it is made anew.
+//!
+//! This file alone may use `unsafe`: deserializing is the one thing that can't be had without it.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use super::description::Description;
+
+const DIGEST_BYTES: usize = 32;
+
+/// Where entries are; nowhere, where no safe place for them could be had.
+pub(super) struct Cache(Option<PathBuf>);
+
+impl Cache {
+    /// In the user's cache directory.
+    pub(super) fn open(directory: Option<PathBuf>) -> Self {
+        Self(directory.filter(|directory| match own_directory(directory) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(directory = %directory.display(), %error, "the compile cache is not used");
+                false
+            }
+        }))
+    }
+
+    /// The compiled form of the component with this SHA-256, if it was kept by such an engine.
+    pub(super) fn code(&self, engine: &Engine, sha256: &str, compatibility: &str) -> Option<Component> {
+        let entry = self.read(&code_name(sha256, compatibility))?;
+        // SAFETY: the bytes are those that `keep_code` wrote, because their digest is right and nobody but this
+        // user (who could as well change this program) can write to the directory. That they fit this version of
+        // wasmtime, its settings and this processor is in the entry's name, and is checked by wasmtime again.
+        match unsafe { Component::deserialize(engine, &entry[DIGEST_BYTES..]) } {
+            Ok(component) => Some(component),
+            Err(error) => {
+                tracing::warn!(sha256, %error, "a compiled component is made anew");
+                None
+            }
+        }
+    }
+
+    /// Keeps the compiled form. Failing to is no error: the next start is slower, and that is all.
+    pub(super) fn keep_code(&self, component: &Component, sha256: &str, compatibility: &str) {
+        match component.serialize() {
+            Ok(code) => self.write(&code_name(sha256, compatibility), &code),
+            Err(error) => tracing::warn!(sha256, %error, "a compiled component could not be kept"),
+        }
+    }
+
+    /// What the component with this SHA-256 said of itself.
+    pub(super) fn description(&self, sha256: &str) -> Option<Description> {
+        let entry = self.read(&description_name(sha256))?;
+        serde_json::from_slice(&entry[DIGEST_BYTES..]).ok()
+    }
+
+    /// Keeps a description.
+    pub(super) fn keep_description(&self, description: &Description, sha256: &str) {
+        match serde_json::to_vec(description) {
+            Ok(text) => self.write(&description_name(sha256), &text),
+            Err(error) => tracing::warn!(sha256, %error, "a description could not be kept"),
+        }
+    }
+
+    /// The whole entry, digest first, where the digest is right.
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let path = self.0.as_ref()?.join(name);
+        let entry = match fs::read(&path) {
+            Ok(entry) => entry,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "a cache entry could not be read");
+                return None;
+            }
+        };
+        let (digest, contents) = entry.split_at_checked(DIGEST_BYTES)?;
+        if Sha256::digest(contents).as_slice() != digest {
+            tracing::warn!(path = %path.display(), "a cache entry is damaged and is made anew");
+            return None;
+        }
+        Some(entry)
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) {
+        let Some(directory) = &self.0 else { return };
+        let written = (|| {
+            let temporary = directory.join(format!(".{name}.{}", std::process::id()));
+            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+            file.write_all(&Sha256::digest(contents))?;
+            file.write_all(contents)?;
+            fs::rename(&temporary, directory.join(name))
+        })();
+        if let Err(error) = written {
+            tracing::warn!(directory = %directory.display(), %error, "a cache entry could not be written");
+        }
+    }
+}
+
+fn code_name(sha256: &str, compatibility: &str) -> String {
+    format!("{sha256}-{compatibility}.cwasm")
+}
+
+fn description_name(sha256: &str) -> String {
+    // The host's version, too: it decides what a stored description looks like and what is checked in it.
+    format!("{sha256}-{}.json", env!("CARGO_PKG_VERSION"))
+}
+
+/// Makes the directory, or sees that it is this user's and nobody else's.
+fn own_directory(directory: &PathBuf) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let metadata = fs::symlink_metadata(directory)?;
+    let own = metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw();
+    if !own || metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other("it must be a directory of this user's with mode 0700"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn cache() -> (tempfile::TempDir, Cache) {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(directory.path().join("cache")));
+        (directory, cache)
+    }
+
+    #[test]
+    fn an_entry_comes_back_as_it_was_and_a_damaged_one_does_not() {
+        let (directory, cache) = cache();
+        cache.write("entry", b"contents");
+        assert_eq!(&cache.read("entry").unwrap()[DIGEST_BYTES..], b"contents");
+        let path = directory.path().join("cache/entry");
+        let good = fs::read(&path).unwrap();
+        for length in [0, 10, DIGEST_BYTES, good.len() - 1] {
+            fs::write(&path, &good[..length]).unwrap();
+            assert!(cache.read("entry").is_none(), "cut to {length}");
+        }
+        let mut flipped = good;
+        *flipped.last_mut().unwrap() ^= 1;
+        fs::write(&path, flipped).unwrap();
+        assert!(cache.read("entry").is_none());
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_not_used() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o770)).unwrap();
+        let cache = Cache::open(Some(directory.path().to_owned()));
+        cache.write("entry", b"contents");
+        assert!(cache.read("entry").is_none());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

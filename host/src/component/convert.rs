@@ -1,0 +1,139 @@
+//! Between the contract's types and the host's own. One direction each, no decisions.
+
+use std::time::Duration;
+
+use super::bindings::sysadmin::module::{distro_context, target_files, types};
+use crate::problem::{Category, Problem};
+use crate::target::{Command, Facts, Keep, Metadata, Output, Privilege, ReadRequest};
+
+/// How long a command of this category may take.
+pub(super) fn command_time(category: types::DurationCategory) -> Duration {
+    Duration::from_secs(match category {
+        types::DurationCategory::Instant => 10,
+        types::DurationCategory::Quick => 30,
+        types::DurationCategory::Normal => 120,
+        types::DurationCategory::Slow => 600,
+        types::DurationCategory::LongRunning => 1800,
+    })
+}
+
+/// How long a tool of this category may compute.
+pub(super) fn guest_time(category: types::DurationCategory) -> Duration {
+    Duration::from_secs(match category {
+        types::DurationCategory::Instant => 2,
+        types::DurationCategory::Quick => 5,
+        types::DurationCategory::Normal => 10,
+        types::DurationCategory::Slow => 30,
+        types::DurationCategory::LongRunning => 60,
+    })
+}
+
+pub(super) fn privilege(privilege: types::Privilege) -> Privilege {
+    match privilege {
+        types::Privilege::Caller => Privilege::Caller,
+        types::Privilege::Root => Privilege::Root,
+        types::Privilege::RootIfAvailable => Privilege::RootIfAvailable,
+        types::Privilege::User(name) => Privilege::User(name),
+    }
+}
+
+pub(super) fn command(command: types::Command, ceiling: Option<Duration>) -> Command {
+    let timeout = command_time(command.duration);
+    Command {
+        program: command.program,
+        args: command.args,
+        env: command.env,
+        stdin: command.stdin,
+        privilege: privilege(command.privilege),
+        timeout: ceiling.map_or(timeout, |ceiling| ceiling.min(timeout)),
+        keep: match command.keep {
+            types::Keep::Head => Keep::Head,
+            types::Keep::Tail => Keep::Tail,
+        },
+    }
+}
+
+pub(super) fn output(output: Output) -> types::Output {
+    types::Output {
+        exit_code: output.exit_code,
+        stdout: output.stdout,
+        stderr: output.stderr,
+        stdout_bytes: output.stdout_bytes,
+        stdout_lines: output.stdout_lines,
+        truncated: output.truncated,
+        duration_ms: u64::try_from(output.duration.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+pub(super) fn read_request(request: target_files::Request) -> ReadRequest {
+    ReadRequest { path: request.path, offset: request.offset, max_bytes: request.max_bytes }
+}
+
+pub(super) fn metadata(metadata: Metadata) -> target_files::Metadata {
+    target_files::Metadata {
+        size: metadata.size,
+        mode: metadata.mode,
+        owner: metadata.owner,
+        group: metadata.group,
+        modified_unix: metadata.modified_unix,
+        is_dir: metadata.is_dir,
+        is_symlink: metadata.is_symlink,
+    }
+}
+
+pub(super) fn distro(facts: &Facts) -> distro_context::Distro {
+    distro_context::Distro {
+        family: facts.family.clone(),
+        name: facts.name.clone(),
+        version: facts.version.clone(),
+        codename: facts.codename.clone(),
+        package_manager: facts.package_manager.clone(),
+        init_system: facts.init_system.clone(),
+        firewall_backend: facts.firewall_backend.clone(),
+        mac_system: facts.mac_system.clone(),
+        mac_mode: facts.mac_mode.clone(),
+        container_runtime: facts.container_runtime.clone(),
+        log_system: facts.log_system.clone(),
+        user_management: facts.user_management.clone(),
+        hostname: facts.hostname.clone(),
+        kernel: facts.kernel.clone(),
+        architecture: facts.architecture.clone(),
+        sudo_available: facts.root_available(),
+        extra: facts.extra.clone().into_iter().collect(),
+    }
+}
+
+const CATEGORIES: [(Category, types::Category); 12] = [
+    (Category::Privilege, types::Category::Privilege),
+    (Category::NotFound, types::Category::NotFound),
+    (Category::Dependency, types::Category::Dependency),
+    (Category::Resource, types::Category::Resource),
+    (Category::Lock, types::Category::Lock),
+    (Category::Network, types::Category::Network),
+    (Category::Timeout, types::Category::Timeout),
+    (Category::Validation, types::Category::Validation),
+    (Category::State, types::Category::State),
+    (Category::Denied, types::Category::Denied),
+    (Category::Internal, types::Category::Internal),
+    (Category::Other, types::Category::Other),
+];
+
+pub(super) fn problem_to_guest(problem: Problem) -> types::Problem {
+    let category = CATEGORIES.iter().find(|(host, _)| *host == problem.category);
+    types::Problem {
+        code: problem.code,
+        category: category.map_or(types::Category::Other, |(_, guest)| *guest),
+        message: problem.message,
+        remediation: problem.remediation,
+    }
+}
+
+pub(super) fn problem_from_guest(problem: types::Problem) -> Problem {
+    let category = CATEGORIES.iter().find(|(_, guest)| *guest == problem.category);
+    Problem {
+        code: problem.code,
+        category: category.map_or(Category::Other, |(host, _)| *host),
+        message: problem.message,
+        remediation: problem.remediation,
+    }
+}

@@ -1,0 +1,367 @@
+//! What a module says of itself, checked before anything of it is believed.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::bindings::exports::sysadmin::module::describe;
+use super::bindings::sysadmin::module::types;
+use super::convert;
+use crate::capability::{Effect, Grants};
+use crate::target::{Facts, Privilege};
+use crate::visible::visible;
+
+/// How much harm a call can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Risk {
+    /// Changes nothing.
+    ReadOnly,
+    /// Trivially put back.
+    Low,
+    /// An ordinary change.
+    Moderate,
+    /// Loses data or a service where it goes wrong.
+    High,
+    /// Can cost the machine or the way into it.
+    Critical,
+}
+
+/// What a tool's answer looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// One object.
+    Single,
+    /// An array.
+    Listing,
+    /// One object, with a summary and a severity.
+    Analysis,
+}
+
+/// How long looking may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Duration {
+    Instant,
+    Quick,
+    Normal,
+    Slow,
+    LongRunning,
+}
+
+impl Duration {
+    fn category(self) -> types::DurationCategory {
+        match self {
+            Self::Instant => types::DurationCategory::Instant,
+            Self::Quick => types::DurationCategory::Quick,
+            Self::Normal => types::DurationCategory::Normal,
+            Self::Slow => types::DurationCategory::Slow,
+            Self::LongRunning => types::DurationCategory::LongRunning,
+        }
+    }
+
+    /// Of the whole looking part of a call.
+    pub(super) fn wall_time(self) -> std::time::Duration {
+        convert::command_time(self.category())
+    }
+
+    /// Of the guest's own computing in it.
+    pub(super) fn guest_time(self) -> std::time::Duration {
+        convert::guest_time(self.category())
+    }
+
+    /// As in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Instant => "instant",
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Slow => "slow",
+            Self::LongRunning => "long_running",
+        }
+    }
+}
+
+/// One tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tool {
+    /// [a-z0-9_], at most 64.
+    pub name: String,
+    /// For the model.
+    pub summary: String,
+    /// JSON Schema of its own arguments.
+    pub input_schema: Map<String, Value>,
+    /// The least risk of any call.
+    pub risk: Risk,
+    /// Of its answer.
+    pub shape: Shape,
+    pub(super) duration: Duration,
+}
+
+/// The module serves a target only where its fact has one of these values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// A field of the distro context.
+    pub fact: String,
+    /// Any of them will do.
+    pub any_of: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+enum StoredEffect {
+    Read,
+    DryRun,
+    Change,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum StoredPrivilege {
+    Caller,
+    Root,
+    RootIfAvailable,
+    User(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct StoredCommand {
+    pattern: String,
+    effect: StoredEffect,
+    privilege: StoredPrivilege,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct StoredPath {
+    glob: String,
+    privilege: StoredPrivilege,
+}
+
+/// A module's description, as it is kept beside its compiled form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// [a-z0-9-], at most 64.
+    pub name: String,
+    /// Semantic version.
+    pub version: String,
+    /// One sentence.
+    pub summary: String,
+    /// What its tools belong to.
+    pub domain: String,
+    /// All must hold.
+    pub serves: Vec<Condition>,
+    /// Its tools.
+    pub tools: Vec<Tool>,
+    /// The interfaces that it imports, as read from its bytes.
+    pub imports: Vec<String>,
+    commands: Vec<StoredCommand>,
+    paths: Vec<StoredPath>,
+}
+
+/// Why a description isn't believed. The module is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DescriptionError {
+    /// A name that isn't of its form.
+    #[error("{what} {name:?} is not of the form {form}")]
+    Name {
+        /// Whose.
+        what: &'static str,
+        /// What it is.
+        name: String,
+        /// What it should be.
+        form: &'static str,
+    },
+    /// The same tool twice.
+    #[error("tool {0} is described twice")]
+    Twice(String),
+    /// A schema that can't be used.
+    #[error("the input schema of tool {tool} is no JSON Schema of an object: {reason}")]
+    Schema {
+        /// Whose.
+        tool: String,
+        /// Why.
+        reason: String,
+    },
+    /// A condition on a fact that doesn't exist.
+    #[error("there is no fact {0:?} to serve by; there are {facts}", facts = Facts::NAMES.join(", "))]
+    Fact(String),
+    /// Something asked for that this host can't grant.
+    #[error("{0}, which this version of the host can't grant")]
+    Ungrantable(&'static str),
+    /// A grant that can't be understood.
+    #[error(transparent)]
+    Grant(#[from] crate::capability::GrantError),
+}
+
+impl Description {
+    /// From what the component said, checked in full.
+    pub(super) fn new(said: describe::Description, imports: Vec<String>) -> Result<Self, DescriptionError> {
+        let place = types::Place::Target;
+        let capabilities = said.capabilities;
+        if capabilities.commands.iter().any(|grant| grant.place != place)
+            || capabilities.paths.iter().any(|grant| grant.place != place)
+        {
+            return Err(DescriptionError::Ungrantable("it asks for commands or files of the controller"));
+        }
+        if capabilities.paths.iter().any(|grant| grant.write) {
+            return Err(DescriptionError::Ungrantable("it asks to write files"));
+        }
+        if !capabilities.tools.is_empty() {
+            return Err(DescriptionError::Ungrantable("it asks for other modules' tools"));
+        }
+        let command = |grant: describe::CommandGrant| StoredCommand {
+            pattern: grant.pattern,
+            effect: match grant.effect {
+                describe::Effect::Read => StoredEffect::Read,
+                describe::Effect::DryRun => StoredEffect::DryRun,
+                describe::Effect::Change => StoredEffect::Change,
+            },
+            privilege: stored(grant.privilege),
+        };
+        let path = |grant: describe::PathGrant| StoredPath { glob: grant.glob, privilege: stored(grant.privilege) };
+        let condition = |said: describe::Condition| Condition { fact: said.fact, any_of: said.any_of };
+        let description = Self {
+            name: said.name,
+            version: said.version,
+            summary: visible(&said.summary).into_owned(),
+            domain: said.domain,
+            serves: said.serves.into_iter().map(condition).collect(),
+            tools: said.tools.into_iter().map(tool).collect::<Result<_, _>>()?,
+            imports,
+            commands: capabilities.commands.into_iter().map(command).collect(),
+            paths: capabilities.paths.into_iter().map(path).collect(),
+        };
+        description.check()?;
+        Ok(description)
+    }
+
+    fn check(&self) -> Result<(), DescriptionError> {
+        named("module", &self.name, "[a-z0-9-], 1 to 64 characters", |byte| byte == b'-')?;
+        named("domain", &self.domain, "[a-z0-9-], 1 to 64 characters", |byte| byte == b'-')?;
+        let form = "[0-9A-Za-z.+-], 1 to 64 characters";
+        if self.version.is_empty() || self.version.len() > 64 || !self.version.bytes().all(is_version) {
+            return Err(DescriptionError::Name { what: "version", name: self.version.clone(), form });
+        }
+        let mut names = BTreeSet::new();
+        for tool in &self.tools {
+            named("tool", &tool.name, "[a-z0-9_], 1 to 64 characters", |byte| byte == b'_')?;
+            if !names.insert(&tool.name) {
+                return Err(DescriptionError::Twice(tool.name.clone()));
+            }
+        }
+        for condition in &self.serves {
+            if !Facts::NAMES.contains(&condition.fact.as_str()) {
+                return Err(DescriptionError::Fact(condition.fact.clone()));
+            }
+        }
+        self.grants().map(|_| ())
+    }
+
+    /// What the module may do: everything that it asks for, as it ships with this host.
+    pub(super) fn grants(&self) -> Result<Grants, DescriptionError> {
+        let mut grants = Grants::new(&self.name);
+        for command in &self.commands {
+            let effect = match command.effect {
+                StoredEffect::Read => Effect::Read,
+                StoredEffect::DryRun => Effect::DryRun,
+                StoredEffect::Change => Effect::Change,
+            };
+            grants.command(&command.pattern, effect, command.privilege.clone().into())?;
+        }
+        for path in &self.paths {
+            grants.path(&path.glob, path.privilege.clone().into())?;
+        }
+        Ok(grants)
+    }
+
+    /// Why the module doesn't serve a target, if it doesn't.
+    pub fn refuses(&self, facts: &Facts) -> Option<String> {
+        self.serves.iter().find_map(|condition| {
+            let found = facts.get(&condition.fact).unwrap_or("unknown");
+            let holds = condition.any_of.iter().any(|value| value == found);
+            let wanted = condition.any_of.join(" or ");
+            (!holds).then(|| format!("it needs {} to be {wanted}, and here it is {found}", condition.fact))
+        })
+    }
+
+    /// Whether no target could be served by both.
+    pub(super) fn excludes(&self, other: &Self) -> bool {
+        self.serves.iter().any(|mine| {
+            let theirs = other.serves.iter().filter(|theirs| theirs.fact == mine.fact);
+            theirs.into_iter().any(|theirs| !mine.any_of.iter().any(|value| theirs.any_of.contains(value)))
+        })
+    }
+}
+
+fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
+    let wrong = |reason: String| DescriptionError::Schema { tool: said.name.clone(), reason };
+    let input_schema: Map<String, Value> =
+        serde_json::from_str(&said.input_schema).map_err(|error| wrong(error.to_string()))?;
+    if input_schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(wrong("its type is not object".to_owned()));
+    }
+    let schema = Value::Object(input_schema.clone());
+    jsonschema::meta::validate(&schema).map_err(|error| wrong(error.to_string()))?;
+    jsonschema::validator_for(&schema).map_err(|error| wrong(error.to_string()))?;
+    Ok(Tool {
+        summary: visible(&said.summary).into_owned(),
+        input_schema,
+        risk: match said.risk {
+            types::Risk::ReadOnly => Risk::ReadOnly,
+            types::Risk::Low => Risk::Low,
+            types::Risk::Moderate => Risk::Moderate,
+            types::Risk::High => Risk::High,
+            types::Risk::Critical => Risk::Critical,
+        },
+        shape: match said.shape {
+            describe::Shape::Single => Shape::Single,
+            describe::Shape::Listing => Shape::Listing,
+            describe::Shape::Analysis => Shape::Analysis,
+        },
+        duration: match said.duration {
+            types::DurationCategory::Instant => Duration::Instant,
+            types::DurationCategory::Quick => Duration::Quick,
+            types::DurationCategory::Normal => Duration::Normal,
+            types::DurationCategory::Slow => Duration::Slow,
+            types::DurationCategory::LongRunning => Duration::LongRunning,
+        },
+        name: said.name,
+    })
+}
+
+fn stored(privilege: types::Privilege) -> StoredPrivilege {
+    match convert::privilege(privilege) {
+        Privilege::Caller => StoredPrivilege::Caller,
+        Privilege::Root => StoredPrivilege::Root,
+        Privilege::RootIfAvailable => StoredPrivilege::RootIfAvailable,
+        Privilege::User(name) => StoredPrivilege::User(name),
+    }
+}
+
+impl From<StoredPrivilege> for Privilege {
+    fn from(stored: StoredPrivilege) -> Self {
+        match stored {
+            StoredPrivilege::Caller => Self::Caller,
+            StoredPrivilege::Root => Self::Root,
+            StoredPrivilege::RootIfAvailable => Self::RootIfAvailable,
+            StoredPrivilege::User(name) => Self::User(name),
+        }
+    }
+}
+
+fn named(
+    what: &'static str,
+    name: &str,
+    form: &'static str,
+    also: impl Fn(u8) -> bool,
+) -> Result<(), DescriptionError> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || also(byte);
+    if (1..=64).contains(&name.len()) && name.bytes().all(fits) {
+        return Ok(());
+    }
+    Err(DescriptionError::Name { what, name: name.chars().take(64).collect(), form })
+}
+
+fn is_version(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b".+-".contains(&byte)
+}

@@ -1,0 +1,205 @@
+//! What a component may ask of the host, each question checked against its grants first.
+
+use std::sync::Arc;
+
+use wasmtime::component::Resource;
+
+use super::bindings::sysadmin::module::types::{Command, Output, Place, Privilege, Problem};
+use super::bindings::sysadmin::module::{
+    confirm, distro_context, doc_emit, exec_command, progress, session, target_files, tool_calls, types,
+};
+use super::store::{CallContext, State, unsupported};
+use super::{convert, store::Stopped};
+use crate::problem::{self, Category};
+use crate::target::{OutputStream, PathCheck};
+
+type Answer<T> = Result<T, Problem>;
+
+fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
+    answer.map_err(convert::problem_to_guest)
+}
+
+impl CallContext {
+    /// The command as the target takes it, where the module may look by it.
+    fn allowed(&self, command: Command) -> Result<crate::target::Command, problem::Problem> {
+        on_target(command.place)?;
+        let command = convert::command(command, self.ceiling);
+        self.grants.may_look(&command)?;
+        self.executed.push(&command);
+        Ok(command)
+    }
+
+    fn path_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
+        let (grants, privilege) = (self.grants.clone(), privilege.clone());
+        Arc::new(move |asked, real| grants.may_read(asked, real, &privilege))
+    }
+}
+
+/// Nothing is granted on the controller yet, so nothing is allowed there.
+fn on_target(place: Place) -> Result<(), problem::Problem> {
+    match place {
+        Place::Target => Ok(()),
+        Place::Controller => Err(unsupported("commands and files of the controller")),
+    }
+}
+
+impl types::Host for State {}
+
+impl exec_command::Host for State {
+    async fn run(&mut self, command: Command) -> wasmtime::Result<Answer<Output>> {
+        let mut answers = self.run_all(vec![command]).await?;
+        Ok(answers.pop().unwrap_or_else(|| to_guest(Err(unsupported("an empty answer")))))
+    }
+
+    async fn run_all(&mut self, commands: Vec<Command>) -> wasmtime::Result<Vec<Answer<Output>>> {
+        let call = self.call()?;
+        let checked: Vec<_> = commands.into_iter().map(|command| call.allowed(command)).collect();
+        let allowed: Vec<_> = checked.iter().filter_map(|checked| checked.as_ref().ok().cloned()).collect();
+        let mut outputs = call.target.run_all(&allowed).await.into_iter();
+        let answers = checked.into_iter().map(|checked| {
+            let ran = checked.and_then(|_| outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer"))));
+            to_guest(ran.map(convert::output))
+        });
+        Ok(answers.collect())
+    }
+
+    async fn open(&mut self, command: Command) -> wasmtime::Result<Answer<Resource<OutputStream>>> {
+        let call = self.call()?;
+        let opened = match call.allowed(command) {
+            Ok(command) => call.target.open(&command).await,
+            Err(problem) => Err(problem),
+        };
+        Ok(match opened {
+            Ok(stream) => Ok(self.table.push(stream)?),
+            Err(problem) => to_guest(Err(problem)),
+        })
+    }
+}
+
+impl exec_command::HostOutputStream for State {
+    async fn read(&mut self, stream: Resource<OutputStream>, max_bytes: u32) -> wasmtime::Result<Answer<Vec<u8>>> {
+        self.call()?;
+        Ok(to_guest(self.table.get_mut(&stream)?.read(max_bytes).await))
+    }
+
+    async fn drop(&mut self, stream: Resource<OutputStream>) -> wasmtime::Result<()> {
+        self.table.delete(stream)?;
+        Ok(())
+    }
+}
+
+impl target_files::Host for State {
+    async fn read_all(
+        &mut self,
+        requests: Vec<target_files::Request>,
+        privilege: Privilege,
+        place: Place,
+    ) -> wasmtime::Result<Vec<Answer<Vec<u8>>>> {
+        let call = self.call()?;
+        if let Err(problem) = on_target(place) {
+            return Ok(vec![to_guest(Err(problem)); requests.len()]);
+        }
+        let privilege = convert::privilege(privilege);
+        let check = call.path_check(&privilege);
+        let requests = requests.into_iter().map(convert::read_request).collect();
+        let answers = call.target.read_all(requests, privilege, check).await;
+        Ok(answers.into_iter().map(to_guest).collect())
+    }
+
+    async fn stat_all(
+        &mut self,
+        paths: Vec<String>,
+        privilege: Privilege,
+        place: Place,
+    ) -> wasmtime::Result<Vec<Answer<Option<target_files::Metadata>>>> {
+        let call = self.call()?;
+        if let Err(problem) = on_target(place) {
+            return Ok(vec![to_guest(Err(problem)); paths.len()]);
+        }
+        let privilege = convert::privilege(privilege);
+        let check = call.path_check(&privilege);
+        let answers = call.target.stat_all(paths, privilege, check).await;
+        Ok(answers.into_iter().map(|answer| to_guest(answer.map(|found| found.map(convert::metadata)))).collect())
+    }
+
+    async fn list_dir(
+        &mut self,
+        path: String,
+        privilege: Privilege,
+        place: Place,
+    ) -> wasmtime::Result<Answer<Vec<String>>> {
+        let call = self.call()?;
+        if let Err(problem) = on_target(place) {
+            return Ok(to_guest(Err(problem)));
+        }
+        let privilege = convert::privilege(privilege);
+        let (grants, whose) = (call.grants.clone(), privilege.clone());
+        let check: Arc<PathCheck> = Arc::new(move |asked, real| grants.may_list(asked, real, &whose));
+        Ok(to_guest(call.target.list_dir(path, privilege, check).await))
+    }
+}
+
+impl confirm::Host for State {
+    async fn apply(
+        &mut self,
+        _change: confirm::Change,
+    ) -> wasmtime::Result<Result<confirm::Applied, confirm::Failure>> {
+        self.call()?;
+        Ok(Err(confirm::Failure {
+            problem: convert::problem_to_guest(unsupported("changes")),
+            step: 0,
+            outputs: Vec::new(),
+            undone: Vec::new(),
+            not_undone: Vec::new(),
+            uncertain: false,
+        }))
+    }
+}
+
+impl distro_context::Host for State {
+    async fn current(&mut self) -> wasmtime::Result<distro_context::Distro> {
+        Ok(convert::distro(&self.call()?.facts))
+    }
+}
+
+impl doc_emit::Host for State {
+    async fn suggest(&mut self, _action: doc_emit::DocumentationAction) -> wasmtime::Result<Answer<()>> {
+        self.call()?;
+        Ok(to_guest(Err(unsupported("documentation suggestions"))))
+    }
+}
+
+impl progress::Host for State {
+    async fn report(&mut self, fraction: Option<f32>, message: String) -> wasmtime::Result<()> {
+        (self.call()?.progress)(fraction, &message);
+        Ok(())
+    }
+}
+
+impl tool_calls::Host for State {
+    async fn call_all(&mut self, calls: Vec<tool_calls::ToolCall>) -> wasmtime::Result<Vec<Answer<String>>> {
+        self.call()?;
+        Ok(calls.iter().map(|_| to_guest(Err(unsupported("calls of other modules' tools")))).collect())
+    }
+}
+
+impl session::Host for State {
+    async fn snapshot(&mut self) -> wasmtime::Result<String> {
+        match &self.call()?.session {
+            Some(snapshot) => Ok(snapshot.clone()),
+            None => Err(Stopped::NoImportsWhileDescribing.into()),
+        }
+    }
+}
+
+/// For errors of the host's own making.
+impl From<Stopped> for problem::Problem {
+    fn from(stopped: Stopped) -> Self {
+        let code = match stopped {
+            Stopped::Time => "MODULE_TIME_LIMIT",
+            Stopped::HostCalls => "MODULE_CALL_LIMIT",
+            Stopped::NoImportsWhileDescribing => "MODULE_TRAPPED",
+        };
+        Self::new(code, Category::Internal, format!("the module was stopped: {stopped}"))
+    }
+}

@@ -1,0 +1,19 @@
+//! The host: it owns all power and no domain knowledge. Every tool comes from a component.
+//!
+//! Read [`pipeline`] first: it is one tool call, from request to envelope.
+// Not `forbid`: `component/cache.rs` deserializes compiled code, and says why.
+#![deny(unsafe_code)]
+
+mod arguments;
+mod capability;
+mod characters;
+pub mod cli;
+mod component;
+mod config;
+mod envelope;
+mod listing;
+mod pipeline;
+mod problem;
+mod server;
+mod target;
+mod visible;

@@ -1,0 +1,270 @@
+//! One tool call, from request to envelope.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{self, Arguments};
+use crate::component::{CONTRACT, CallContext, Executed, Module, Registry, Reply, Route, Shape, Tool};
+use crate::config::Loaded;
+use crate::envelope::Envelope;
+use crate::listing;
+use crate::problem::{Category, Problem};
+use crate::target::{Facts, Target};
+use crate::visible::excerpt;
+
+/// Told how far a call is: a fraction where it is known, and what it is at.
+pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
+
+/// Everything that a call needs and that outlives it.
+pub struct Pipeline {
+    registry: Registry,
+    target: Arc<Target>,
+    loaded: Loaded,
+    /// The first answer of the first process says so, and no other.
+    first_run: Mutex<bool>,
+}
+
+/// What a client asks for.
+pub struct Request {
+    /// The tool's name.
+    pub tool: String,
+    /// As the client gave them.
+    pub arguments: Map<String, Value>,
+    /// Ends what is looking, with its processes.
+    pub cancelled: CancellationToken,
+    /// Where the client wants to know.
+    pub progress: Progress,
+}
+
+impl Pipeline {
+    /// With the modules that are there, for the target of the configuration.
+    pub fn new(registry: Registry, loaded: Loaded) -> Self {
+        let target = Arc::new(Target::local(loaded.config.distro.clone()));
+        let first_run = Mutex::new(loaded.generated);
+        Self { registry, target, loaded, first_run }
+    }
+
+    /// The modules and their tools.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Answers a call. Whatever happens, there is an envelope.
+    pub async fn call(&self, request: Request) -> Envelope {
+        let started = Instant::now();
+        let executed = Arc::new(Executed::default());
+        let Request { tool, arguments, cancelled, progress } = request;
+        let answer = tokio::select! {
+            answer = self.answer(&tool, arguments, &executed, progress) => answer,
+            // Dropping the call drops its store and ends the process groups that it started.
+            () = cancelled.cancelled() => Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled")),
+        };
+        let name = excerpt(&tool, 64);
+        let mut envelope = match answer {
+            Ok((answer, reply)) => {
+                let mut envelope = Envelope::success(&name, self.target.name(), started, executed.shown());
+                answer.fill(&mut envelope, reply);
+                envelope
+            }
+            Err(problem) => Envelope::failure(&name, self.target.name(), started, executed.shown(), problem),
+        };
+        envelope.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        envelope
+    }
+
+    async fn answer(
+        &self,
+        name: &str,
+        given: Map<String, Value>,
+        executed: &Arc<Executed>,
+        progress: Progress,
+    ) -> Result<(Answer, Reply), Problem> {
+        let known = self.registry.tool(name).ok_or_else(|| self.unknown_tool(name))?;
+        let arguments = arguments::check(known, given)?;
+        let facts = self.target.facts().await;
+        let (module, tool) = self.route(name, &facts)?;
+
+        let Arguments { own, limit, filter } = arguments;
+        let call = CallContext {
+            target: self.target.clone(),
+            grants: module.grants(),
+            ceiling: self.loaded.config.errors.ceiling(),
+            session: module.imports("session").then(|| self.snapshot(&facts)),
+            executed: executed.clone(),
+            progress,
+            facts,
+        };
+        let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
+        let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
+        let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), call).await?;
+        let data = parse(&module, &tool, std::mem::take(&mut reply.data))?;
+        let answer = match data {
+            Value::Array(items) => Answer::listing(items, reply.total, filter, limit),
+            data => Answer { data, page: None },
+        };
+        Ok((answer, reply))
+    }
+
+    fn route(&self, name: &str, facts: &Facts) -> Result<(Arc<Module>, Tool), Problem> {
+        match self.registry.route(name, facts) {
+            Route::Module(module, tool) => Ok((module, tool)),
+            Route::NotServed(reasons) => {
+                let message = format!("{name} doesn't work on this target: {}", reasons.join("; "));
+                Err(Problem::new("TARGET_NOT_SERVED", Category::State, message))
+            }
+            Route::Unknown => Err(self.unknown_tool(name)),
+        }
+    }
+
+    /// Names the tools that were perhaps meant.
+    pub fn unknown_tool(&self, name: &str) -> Problem {
+        let wanted = excerpt(name, 64);
+        let mut close: Vec<(usize, &str)> = self
+            .registry
+            .tools()
+            .map(|tool| (distance(&wanted, &tool.name), tool.name.as_str()))
+            .filter(|(distance, _)| *distance <= 3)
+            .collect();
+        close.sort_unstable();
+        let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
+        match close.as_slice() {
+            [] => problem,
+            close => {
+                let names: Vec<&str> = close.iter().take(3).map(|(_, name)| *name).collect();
+                problem.remedy(format!("Did you mean {}?", names.join(", ")))
+            }
+        }
+    }
+
+    /// What the session interface tells: a JSON object, documented in `wit/session.wit`.
+    fn snapshot(&self, facts: &Facts) -> String {
+        let module = |module: &Arc<Module>| {
+            let description = &module.description;
+            let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let refuses = description.refuses(facts);
+            let mut shown = json!({
+                "name": description.name,
+                "version": description.version,
+                "sha256": module.sha256,
+                "tools": tools,
+                "serves": refuses.is_none(),
+            });
+            if let Some(reason) = refuses {
+                shown["reason"] = reason.into();
+            }
+            shown
+        };
+        let refused = self.registry.refused().iter().map(|refused| json!({"name": refused.name, "error": refused.reason}));
+        let modules: Vec<Value> = self.registry.modules().iter().map(module).chain(refused).collect();
+        let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut snapshot = json!({
+            "target_host": self.target.name(),
+            "distro": facts,
+            "privilege": {
+                "user": facts.user,
+                "uid": facts.uid,
+                "root": facts.uid == 0,
+                "sudo": facts.sudo_available,
+            },
+            "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
+            "modules": modules,
+            "integration_mode": self.loaded.config.integration_mode,
+            "config_path": self.loaded.path,
+            "first_run": first_run,
+        });
+        if first_run {
+            snapshot["config_generated"] = json!(self.loaded.path);
+        }
+        snapshot.to_string()
+    }
+}
+
+/// The tool's data, as far as the host changes it.
+struct Answer {
+    data: Value,
+    page: Option<PageInfo>,
+}
+
+struct PageInfo {
+    total: u64,
+    returned: u64,
+    filter: Option<String>,
+}
+
+impl Answer {
+    /// A module that gives a total has applied limit and filter itself; the limit holds all the same.
+    fn listing(items: Vec<Value>, total: Option<u64>, filter: Option<String>, limit: u32) -> Self {
+        let applied = if total.is_some() { None } else { filter.as_deref() };
+        let page = listing::page(items, applied, limit);
+        let total = total.unwrap_or(0).max(page.total);
+        let returned = page.items.len() as u64;
+        Self { data: Value::Array(page.items), page: Some(PageInfo { total, returned, filter }) }
+    }
+
+    fn fill(self, envelope: &mut Envelope, reply: Reply) {
+        if let Some(page) = self.page {
+            envelope.total = Some(page.total);
+            envelope.returned = Some(page.returned);
+            envelope.truncated = Some(page.returned < page.total);
+            envelope.filter = page.filter;
+        }
+        envelope.data = Some(self.data);
+        envelope.summary = reply.summary;
+        envelope.severity = reply.severity;
+        envelope.notes = reply.notes;
+    }
+}
+
+/// What the module said, where it is what its description promised.
+fn parse(module: &Module, tool: &Tool, data: String) -> Result<Value, Problem> {
+    let wrong = |reason: String| {
+        let message = format!("module {} answered {} with {reason}", module.description.name, tool.name);
+        Problem::new("MODULE_INVALID_REPLY", Category::Internal, message)
+    };
+    let data: Value = serde_json::from_str(&data).map_err(|error| wrong(format!("no JSON: {error}")))?;
+    match (tool.shape, &data) {
+        (Shape::Listing, Value::Array(_)) | (Shape::Single | Shape::Analysis, Value::Object(_)) => Ok(data),
+        (Shape::Listing, _) => Err(wrong("something else than an array".to_owned())),
+        _ => Err(wrong("something else than an object".to_owned())),
+    }
+}
+
+/// Levenshtein's, for names of at most 64 characters.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, l) in left.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, r) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(l != *r);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_counts_edits() {
+        for (left, right, edits) in [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("kitten", "sitting", 3)] {
+            assert_eq!(distance(left, right), edits, "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn a_module_that_paged_itself_is_not_paged_again_but_the_limit_holds() {
+        let items = vec![json!({"a": 1}), json!({"a": 2}), json!({"a": 3})];
+        let answer = Answer::listing(items.clone(), Some(40), Some("no such text".into()), 2);
+        let page = answer.page.unwrap();
+        assert_eq!((page.returned, page.total), (2, 40));
+        let answer = Answer::listing(items, None, Some("2".into()), 50);
+        assert_eq!(answer.data, json!([{"a": 2}]));
+    }
+}

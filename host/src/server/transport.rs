@@ -1,0 +1,241 @@
+//! JSON-RPC, a message a line, with an answer for what is no message.
+//!
+//! rmcp's own transport is silent about a line that doesn't parse or that is too long, and its service ends where
+//! the first message is a notification. A person who debugs a client needs the answer, and a server that has been
+//! started for a session shouldn't end over a line.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// The longest line that is taken.
+const LONGEST: usize = 16 << 20;
+
+/// A line-based transport over any pair of streams.
+pub(super) struct Lines<R, W> {
+    input: BufReader<R>,
+    output: Arc<Mutex<W>>,
+    line: Vec<u8>,
+    /// Set while the rest of a line that was too long is passed over.
+    skipping: bool,
+    /// An answer that is yet to be sent; kept here because `receive` may be dropped and called again.
+    answer: Option<String>,
+    /// Whether a request has come: until then rmcp takes nothing else.
+    opened: bool,
+    /// Cancelled at the end of input.
+    ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+    pub(super) fn new(input: R, output: W, ended: CancellationToken) -> Self {
+        Self {
+            input: BufReader::with_capacity(64 * 1024, input),
+            output: Arc::new(Mutex::new(output)),
+            line: Vec::new(),
+            skipping: false,
+            answer: None,
+            opened: false,
+            ended,
+        }
+    }
+
+    /// A whole line into `self.line`; `false` at the end of input. Dropping the future loses nothing: what has been
+    /// read stays in the buffers.
+    async fn read_line(&mut self) -> io::Result<bool> {
+        loop {
+            let available = self.input.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(false);
+            }
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let (taken, complete) = newline.map_or((available.len(), false), |at| (at + 1, true));
+            if !self.skipping {
+                self.line.extend_from_slice(&available[..taken]);
+            }
+            self.input.consume(taken);
+            if self.line.len() > LONGEST {
+                self.line.clear();
+                self.skipping = true;
+                self.answer = Some(error(None, ErrorCode::INVALID_REQUEST, "the message is longer than 16 MiB"));
+            }
+            if complete && !std::mem::take(&mut self.skipping) {
+                return Ok(true);
+            }
+            if self.answer.is_some() {
+                // To be sent before anything else is read.
+                self.line.clear();
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The line as a message, or an answer that says why it is none.
+    fn parse(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let line = std::mem::take(&mut self.line);
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        let value: Value = match serde_json::from_slice(line) {
+            Ok(value) => value,
+            Err(problem) => {
+                self.answer = Some(error(None, ErrorCode::PARSE_ERROR, &format!("not JSON: {problem}")));
+                return None;
+            }
+        };
+        let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+        let (has_method, has_id) = (value.get("method").is_some(), value.get("id").is_some());
+        match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
+            Ok(message) => {
+                self.opened |= matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
+                self.opened.then_some(message)
+            }
+            // What a notification is about is its sender's business, and nobody waits for an answer.
+            Err(_) if has_method && !has_id => None,
+            Err(problem) => {
+                let said = format!("not a request of this protocol: {problem}");
+                self.answer = Some(error(id, ErrorCode::INVALID_REQUEST, &said));
+                None
+            }
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut output = output.lock().await;
+            output.write_all(&line).await?;
+            output.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(answer) = self.answer.clone() {
+                let mut output = self.output.lock().await;
+                // Taken before it is sent: dropped in between, an answer may be missing, but never comes in pieces
+                // twice.
+                self.answer = None;
+                if output.write_all(answer.as_bytes()).await.is_err() || output.flush().await.is_err() {
+                    break;
+                }
+            }
+            match self.read_line().await {
+                Ok(true) => {
+                    if let Some(message) = self.parse() {
+                        return Some(message);
+                    }
+                }
+                Ok(false) => break,
+                Err(problem) => {
+                    tracing::warn!(%problem, "the input can't be read");
+                    break;
+                }
+            }
+        }
+        self.ended.cancel();
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.output.lock().await.flush().await
+    }
+}
+
+fn error(id: Option<RequestId>, code: ErrorCode, message: &str) -> String {
+    let error = ErrorData::new(code, crate::visible::excerpt(message, 300), None);
+    // JSON-RPC: an id of null where it couldn't be read.
+    format!("{}\n", serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the service gets, and what the client is answered, for these bytes.
+    async fn exchange(input: &[u8]) -> (Vec<Value>, Vec<Value>) {
+        let (output, mut answers) = tokio::io::duplex(1 << 20);
+        let mut lines = Lines::new(input, output, CancellationToken::new());
+        let mut messages = Vec::new();
+        while let Some(message) = lines.receive().await {
+            messages.push(serde_json::to_value(message).unwrap());
+        }
+        drop(lines);
+        let mut text = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut answers, &mut text).await.unwrap();
+        (messages, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    }
+
+    const PING: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"ping"}
+"#;
+
+    #[tokio::test]
+    async fn what_is_no_json_is_answered_and_the_next_line_is_read() {
+        for bad in [&b"{not json\n"[..], b"\xff\xfe\n", b"[1,\n", b"hello\r\n"] {
+            let (messages, answers) = exchange(&[bad, PING].concat()).await;
+            assert_eq!(messages.len(), 1);
+            assert_eq!(answers[0]["error"]["code"], -32700);
+            assert_eq!(answers[0]["id"], Value::Null);
+        }
+    }
+
+    #[tokio::test]
+    async fn json_that_is_no_request_is_answered_with_its_id() {
+        for (bad, id) in [
+            (&br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}"#[..], Value::from(5)),
+            (br#"{"id":"x"}"#, Value::from("x")),
+            (br#"[]"#, Value::Null),
+            (br#"42"#, Value::Null),
+        ] {
+            let (messages, answers) = exchange(&[bad, b"\n", PING].concat()).await;
+            assert_eq!(messages.len(), 1, "{}", String::from_utf8_lossy(bad));
+            assert_eq!(answers[0]["error"]["code"], -32600);
+            assert_eq!(answers[0]["id"], id);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_answered_and_passed_over() {
+        let mut input = vec![b'x'; LONGEST + 100];
+        input.push(b'\n');
+        input.extend_from_slice(PING);
+        let (messages, answers) = exchange(&input).await;
+        assert_eq!((messages.len(), answers.len()), (1, 1));
+        assert_eq!(answers[0]["error"]["code"], -32600);
+    }
+
+    #[tokio::test]
+    async fn a_notification_before_the_first_request_is_passed_over() {
+        let early = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+        let (messages, answers) = exchange(&[&early[..], PING, early].concat()).await;
+        let methods: Vec<_> = messages.iter().map(|message| message["method"].as_str().unwrap()).collect();
+        assert_eq!(methods, ["ping", "notifications/initialized"]);
+        assert!(answers.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_input_is_told() {
+        let ended = CancellationToken::new();
+        let mut lines = Lines::new(&b""[..], tokio::io::sink(), ended.clone());
+        assert!(lines.receive().await.is_none());
+        assert!(ended.is_cancelled());
+    }
+}

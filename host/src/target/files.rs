@@ -1,0 +1,218 @@
+//! Files, opened where the grant said and nowhere else.
+//!
+//! A path is checked as it was asked for, and again as it is after symlinks; what is then opened is the resolved
+//! path, with the kernel told to follow no further link. So a link that is swapped in between leads to an error.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use super::{Metadata, PathCheck, ReadRequest};
+use crate::problem::{Category, Problem};
+
+/// What one request may return.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A part of a regular file.
+pub(super) fn read(request: &ReadRequest, check: &PathCheck) -> Result<Vec<u8>, Problem> {
+    let path = &request.path;
+    let mut file = open(path, check, OFlags::empty())?;
+    let metadata = file.metadata().map_err(|error| Problem::io(path, &error))?;
+    if !metadata.is_file() {
+        let kind = if metadata.is_dir() {
+            "a directory"
+        } else if metadata.file_type().is_fifo() {
+            "a pipe"
+        } else {
+            "a device"
+        };
+        let message = format!("{path} is {kind}, not a regular file");
+        return Err(Problem::new("NOT_A_REGULAR_FILE", Category::Validation, message));
+    }
+    if request.offset != 0 {
+        let from = match u64::try_from(request.offset) {
+            Ok(offset) => SeekFrom::Start(offset),
+            // Further back than the beginning means the beginning.
+            Err(_) => SeekFrom::Start(metadata.len().saturating_sub(request.offset.unsigned_abs())),
+        };
+        file.seek(from).map_err(|error| Problem::io(path, &error))?;
+    }
+    let mut contents = Vec::new();
+    file.take(request.max_bytes.min(MOST_BYTES))
+        .read_to_end(&mut contents)
+        .map_err(|error| Problem::io(path, &error))?;
+    Ok(contents)
+}
+
+/// What is at the path itself: a symlink there is not followed, one above it is.
+pub(super) fn stat(path: &str, check: &PathCheck) -> Result<Option<Metadata>, Problem> {
+    check(path, path)?;
+    let (parent, name) = match (Path::new(path).parent(), Path::new(path).file_name()) {
+        (Some(parent), Some(name)) => (parent, name),
+        _ => (Path::new("/"), std::ffi::OsStr::new("")),
+    };
+    let real = match parent.canonicalize() {
+        Ok(parent) => parent.join(name),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Problem::io(path, &error)),
+    };
+    check(path, &text(&real))?;
+    match real.symlink_metadata() {
+        Ok(metadata) => Ok(Some(Metadata {
+            size: metadata.len(),
+            mode: metadata.mode() & 0o7777,
+            owner: name_of("/etc/passwd", metadata.uid()),
+            group: name_of("/etc/group", metadata.gid()),
+            modified_unix: metadata.mtime(),
+            is_dir: metadata.is_dir(),
+            is_symlink: metadata.is_symlink(),
+        })),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Problem::io(path, &error)),
+    }
+}
+
+/// The names in a directory, sorted.
+pub(super) fn list(path: &str, check: &PathCheck) -> Result<Vec<String>, Problem> {
+    let directory = open(path, check, OFlags::DIRECTORY)?;
+    let entries = rustix::fs::Dir::new(directory).map_err(|error| Problem::io(path, &error.into()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| Problem::io(path, &error.into()))?;
+        let name = entry.file_name().to_string_lossy();
+        if name != "." && name != ".." {
+            names.push(name.into_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn open(path: &str, check: &PathCheck, flags: OFlags) -> Result<File, Problem> {
+    check(path, path)?;
+    match open_without_links(Path::new(path), flags) {
+        // There is a link on the way: see where it leads, ask again, and open that.
+        Err(Errno::LOOP) => {
+            let real = Path::new(path).canonicalize().map_err(|error| Problem::io(path, &error))?;
+            check(path, &text(&real))?;
+            open_without_links(&real, flags).map_err(|error| Problem::io(path, &error.into()))
+        }
+        opened => opened.map_err(|error| Problem::io(path, &error.into())),
+    }
+}
+
+/// Never waits for a pipe's other end, never follows a link anywhere in the path.
+fn open_without_links(path: &Path, flags: OFlags) -> Result<File, Errno> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
+        Ok(file) => Ok(File::from(file)),
+        // A kernel before 5.6, or a seccomp filter that doesn't know the call: open, then see what was opened.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let file = File::from(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?);
+            let opened = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
+            if opened.is_ok_and(|opened| opened == path) { Ok(file) } else { Err(Errno::LOOP) }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The name that a table of the system's gives a number; only local accounts are known by name here.
+fn name_of(table: &str, id: u32) -> String {
+    let number = id.to_string();
+    let contents = std::fs::read_to_string(table).unwrap_or_default();
+    let name = contents.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then(|| name.to_owned())
+    });
+    name.unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn below(allowed: &Path) -> impl Fn(&str, &str) -> Result<(), Problem> + Send + Sync + use<> {
+        let allowed = text(allowed);
+        move |_, real| match real.starts_with(&allowed) {
+            true => Ok(()),
+            false => Err(Problem::new("PATH_DENIED", Category::Denied, real)),
+        }
+    }
+
+    fn request(path: &Path, offset: i64, max_bytes: u64) -> ReadRequest {
+        ReadRequest { path: text(path), offset, max_bytes }
+    }
+
+    #[test]
+    fn a_link_that_leads_out_is_refused_and_one_that_stays_inside_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().canonicalize().unwrap();
+        let inside = directory.join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(inside.join("file"), "content").unwrap();
+        std::fs::write(directory.join("secret"), "secret").unwrap();
+        symlink(inside.join("file"), inside.join("good")).unwrap();
+        symlink(directory.join("secret"), inside.join("bad")).unwrap();
+        symlink(&directory, inside.join("up")).unwrap();
+        let check = below(&inside);
+        assert_eq!(read(&request(&inside.join("good"), 0, 100), &check).unwrap(), b"content");
+        for path in ["bad", "up/secret"] {
+            assert_eq!(read(&request(&inside.join(path), 0, 100), &check).unwrap_err().code, "PATH_DENIED", "{path}");
+        }
+        assert_eq!(list(&text(&inside.join("up")), &check).unwrap_err().code, "PATH_DENIED");
+        assert_eq!(stat(&text(&inside.join("up/secret")), &check).unwrap_err().code, "PATH_DENIED");
+        assert!(stat(&text(&inside.join("bad")), &check).unwrap().unwrap().is_symlink);
+    }
+
+    #[test]
+    fn an_offset_counts_from_the_beginning_or_from_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().canonicalize().unwrap();
+        let file = directory.join("file");
+        std::fs::write(&file, "0123456789").unwrap();
+        let check = below(&directory);
+        for (offset, most, expected) in
+            [(0, 3, "012"), (4, 100, "456789"), (-3, 100, "789"), (-100, 2, "01"), (99, 5, "")]
+        {
+            assert_eq!(read(&request(&file, offset, most), &check).unwrap(), expected.as_bytes(), "{offset}");
+        }
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_a_pipe_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().canonicalize().unwrap();
+        let pipe = directory.join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let check = below(&directory);
+        for path in [&pipe, &directory] {
+            assert_eq!(read(&request(path, 0, 1), &check).unwrap_err().code, "NOT_A_REGULAR_FILE");
+        }
+        assert_eq!(read(&request(&directory.join("none"), 0, 1), &check).unwrap_err().code, "FILE_NOT_FOUND");
+    }
+
+    #[test]
+    fn a_listing_is_sorted_and_a_stat_of_nothing_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().canonicalize().unwrap();
+        for name in ["b", "a", ".c"] {
+            std::fs::write(directory.join(name), "").unwrap();
+        }
+        let check = below(&directory);
+        assert_eq!(list(&text(&directory), &check).unwrap(), [".c", "a", "b"]);
+        assert!(stat(&text(&directory.join("none")), &check).unwrap().is_none());
+        let owner = stat(&text(&directory.join("a")), &check).unwrap().unwrap().owner;
+        assert_eq!(owner, name_of("/etc/passwd", rustix::process::geteuid().as_raw()));
+    }
+}

@@ -1,0 +1,221 @@
+//! This machine: argv goes to the kernel, files are opened in place.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::Child;
+
+use super::group::Group;
+use super::program::{PATH, Programs};
+use super::stream::{Captured, OutputStream, capture};
+use super::{Command, Metadata, Output, PathCheck, Privilege, ReadRequest, files};
+use crate::problem::{Category, Problem};
+
+/// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
+const LEFTOVER: Duration = Duration::from_millis(250);
+
+/// This machine.
+pub struct Local {
+    programs: Programs,
+    home: PathBuf,
+}
+
+impl Local {
+    pub(super) fn new() -> Self {
+        Self { programs: Programs::default(), home: home() }
+    }
+
+    /// Whether a program is there.
+    pub(super) fn has(&self, program: &str) -> bool {
+        self.programs.find(program).is_ok()
+    }
+
+    /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group.
+    pub(super) async fn run(&self, command: &Command, root_available: bool) -> Result<Output, Problem> {
+        let started = Instant::now();
+        let mut child = self.spawn(command, root_available)?;
+        let mut group = Group::of(&child);
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes"));
+        };
+        let stdin = child.stdin.take().zip(command.stdin.as_deref());
+        let (mut out, mut err) = (Captured::default(), Captured::default());
+
+        let status = {
+            let feeding = async {
+                if let Some((mut pipe, contents)) = stdin {
+                    // A program that doesn't read all of it has its own reasons, and its own exit code.
+                    let _ = pipe.write_all(contents).await;
+                }
+            };
+            let reading = async {
+                tokio::join!(
+                    feeding,
+                    capture(stdout, command.keep, &mut out),
+                    capture(stderr, command.keep, &mut err)
+                );
+            };
+            tokio::pin!(reading);
+            let ending = async {
+                tokio::select! {
+                    status = child.wait() => {
+                        let all_read = tokio::time::timeout(LEFTOVER, &mut reading).await.is_ok();
+                        (status, all_read)
+                    }
+                    // Output may be closed long before the end.
+                    () = &mut reading => (child.wait().await, true),
+                }
+            };
+            tokio::time::timeout(command.timeout, ending).await
+        };
+
+        let Ok((status, all_read)) = status else {
+            group.kill();
+            let _ = child.wait().await;
+            return Err(timed_out(command));
+        };
+        if all_read {
+            group.has_ended();
+        } else {
+            group.kill();
+        }
+        let status = status.map_err(|error| Problem::io(&command.program, &error))?;
+        Ok(Output {
+            exit_code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+            truncated: out.truncated || err.truncated,
+            stdout: out.bytes,
+            stderr: err.bytes,
+            stdout_bytes: out.total_bytes,
+            stdout_lines: out.total_lines,
+            duration: started.elapsed(),
+        })
+    }
+
+    /// Starts a command whose stdout is read piece by piece; its stderr goes nowhere.
+    pub(super) async fn open(&self, command: &Command, root_available: bool) -> Result<OutputStream, Problem> {
+        let mut child = self.spawn(command, root_available)?;
+        let group = Group::of(&child);
+        if let Some(mut stderr) = child.stderr.take() {
+            tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
+        }
+        let stdout = child.stdout.take();
+        let stdout = stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
+        Ok(OutputStream { stdout, _group: group, _child: child })
+    }
+
+    fn spawn(&self, command: &Command, root_available: bool) -> Result<Child, Problem> {
+        let program = self.programs.find(&command.program)?;
+        let mut prepared = match self.sudo_arguments(&command.privilege, root_available)? {
+            None => tokio::process::Command::new(program),
+            Some(arguments) => {
+                let mut sudo = tokio::process::Command::new(self.programs.find("sudo")?);
+                sudo.args(arguments).arg("--").arg(program);
+                sudo
+            }
+        };
+        prepared
+            .args(&command.args)
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", &self.home)
+            .env("LC_ALL", "C.UTF-8")
+            .envs(command.env.iter().map(|(name, value)| (name, value)))
+            .current_dir("/")
+            .stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        prepared.spawn().map_err(|error| Problem::io(&command.program, &error))
+    }
+
+    /// What goes before the program, where it doesn't run as the caller.
+    fn sudo_arguments(&self, privilege: &Privilege, root_available: bool) -> Result<Option<Vec<String>>, Problem> {
+        let is_root = rustix::process::geteuid().is_root();
+        match privilege {
+            Privilege::Caller => Ok(None),
+            Privilege::Root | Privilege::RootIfAvailable if is_root => Ok(None),
+            Privilege::RootIfAvailable if !root_available => Ok(None),
+            Privilege::Root if !root_available => Err(no_root()),
+            Privilege::Root | Privilege::RootIfAvailable => Ok(Some(vec!["-n".into()])),
+            Privilege::User(name) if root_available => Ok(Some(vec!["-n".into(), "-u".into(), name.clone()])),
+            Privilege::User(_) => Err(no_root()),
+        }
+    }
+
+    pub(super) async fn read_all(
+        &self,
+        requests: Vec<ReadRequest>,
+        privilege: Privilege,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Vec<u8>, Problem>> {
+        let count = requests.len();
+        let read = move || match files_as_caller(&privilege) {
+            Ok(()) => requests.iter().map(|request| files::read(request, &*check)).collect(),
+            Err(problem) => vec![Err(problem); requests.len()],
+        };
+        blocking(read).await.unwrap_or_else(|problem| vec![Err(problem); count])
+    }
+
+    pub(super) async fn stat_all(
+        &self,
+        paths: Vec<String>,
+        privilege: Privilege,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Option<Metadata>, Problem>> {
+        let count = paths.len();
+        let stat = move || match files_as_caller(&privilege) {
+            Ok(()) => paths.iter().map(|path| files::stat(path, &*check)).collect(),
+            Err(problem) => vec![Err(problem); paths.len()],
+        };
+        blocking(stat).await.unwrap_or_else(|problem| vec![Err(problem); count])
+    }
+
+    pub(super) async fn list_dir(
+        &self,
+        path: String,
+        privilege: Privilege,
+        check: Arc<PathCheck>,
+    ) -> Result<Vec<String>, Problem> {
+        blocking(move || files_as_caller(&privilege).and_then(|()| files::list(&path, &*check))).await?
+    }
+}
+
+/// Files are opened by this process, so with its own rights; root's through sudo are not to be had this way.
+fn files_as_caller(privilege: &Privilege) -> Result<(), Problem> {
+    match privilege {
+        Privilege::Caller | Privilege::RootIfAvailable => Ok(()),
+        Privilege::Root if rustix::process::geteuid().is_root() => Ok(()),
+        Privilege::Root | Privilege::User(_) => Err(no_root()),
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))
+}
+
+fn no_root() -> Problem {
+    Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "this needs the rights of another account")
+        .remedy("Allow this account to run the command through sudo without a password")
+        .remedy("Run 'sudo -n true' to test")
+}
+
+fn timed_out(command: &Command) -> Problem {
+    let seconds = command.timeout.as_secs_f64();
+    let message = format!("{} took longer than {seconds} s and was stopped", command.program);
+    Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
+}
+
+/// The caller's home: programs look for their configuration there.
+fn home() -> PathBuf {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).unwrap_or_else(|| "/".into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use std::time::Duration;
+
+use super::*;
+use crate::target::Keep;
+
+fn command(program: &str, args: &[&str]) -> Command {
+    Command {
+        program: program.into(),
+        args: args.iter().map(|arg| arg.to_string()).collect(),
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        timeout: Duration::from_secs(20),
+        keep: Keep::Head,
+    }
+}
+
+async fn run(command: Command) -> Result<Output, Problem> {
+    Local::new().run(&command, false).await
+}
+
+/// Processes of this machine whose command line holds the mark.
+fn processes_with(mark: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .filter(|cmdline| String::from_utf8_lossy(cmdline).contains(mark))
+        .count()
+}
+
+#[tokio::test]
+async fn argv_reaches_the_program_token_by_token() {
+    let output = run(command("printf", &["%s|", "a b", "$(id)", "`id`", "'\"", "", "ü\n"])).await.unwrap();
+    assert_eq!(output.exit_code, 0);
+    assert_eq!(output.stdout, "a b|$(id)|`id`|'\"||ü\n|".as_bytes());
+}
+
+#[tokio::test]
+async fn the_environment_is_clean() {
+    let mut wanted = command("env", &[]);
+    wanted.env.push(("EXTRA".into(), "1".into()));
+    let output = run(wanted).await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["EXTRA", "HOME", "LC_ALL", "PATH"]);
+    assert!(text.contains("LC_ALL=C.UTF-8"));
+}
+
+#[tokio::test]
+async fn stdin_is_given_or_empty() {
+    let mut wanted = command("cat", &[]);
+    assert_eq!(run(wanted.clone()).await.unwrap().stdout, b"");
+    wanted.stdin = Some(b"in\0put".to_vec());
+    assert_eq!(run(wanted).await.unwrap().stdout, b"in\0put");
+}
+
+#[tokio::test]
+async fn an_exit_code_and_a_signal_are_reported_as_shells_do() {
+    assert_eq!(run(command("sh", &["-c", "echo no >&2; exit 3"])).await.unwrap().exit_code, 3);
+    assert_eq!(run(command("sh", &["-c", "kill -TERM $$"])).await.unwrap().exit_code, 128 + 15);
+}
+
+#[tokio::test]
+async fn a_timeout_ends_the_whole_group() {
+    let mark = "86399.71";
+    let mut wanted = command("sh", &["-c", &format!("sleep {mark} & sleep {mark}; true")]);
+    wanted.timeout = Duration::from_millis(300);
+    let problem = run(wanted).await.unwrap_err();
+    assert_eq!(problem.code, "COMMAND_TIMEOUT");
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn dropping_the_call_ends_the_whole_group() {
+    let mark = "86399.72";
+    let wanted = command("sh", &["-c", &format!("sleep {mark} & sleep {mark}; true")]);
+    {
+        let local = Local::new();
+        let running = local.run(&wanted, false);
+        tokio::pin!(running);
+        // Until both are there, and then no longer.
+        while processes_with(mark) < 3 {
+            let _ = tokio::time::timeout(Duration::from_millis(5), &mut running).await;
+        }
+    }
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn a_process_left_behind_does_not_hold_the_answer() {
+    let mark = "86399.73";
+    let output = run(command("sh", &["-c", &format!("sleep {mark} & echo done")])).await.unwrap();
+    assert_eq!(output.stdout, b"done\n");
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn an_endless_output_is_cut_while_it_streams() {
+    let mut wanted = command("yes", &[]);
+    wanted.timeout = Duration::from_millis(200);
+    assert_eq!(run(wanted).await.unwrap_err().code, "COMMAND_TIMEOUT");
+    let output = run(command("head", &["-c", "5000000", "/dev/zero"])).await.unwrap();
+    assert_eq!((output.stdout.len(), output.stdout_bytes, output.truncated), (1 << 20, 5_000_000, true));
+}
+
+#[tokio::test]
+async fn another_account_is_refused_where_it_cannot_be_had() {
+    let mut wanted = command("id", &[]);
+    wanted.privilege = Privilege::User("nobody".into());
+    assert_eq!(run(wanted).await.unwrap_err().code, "PRIVILEGE_REQUIRED");
+}
+
+/// A killed process is gone once it was reaped, which is not ours to await for grandchildren.
+async fn gone(mark: &str) {
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while processes_with(mark) > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .expect("processes were left behind");
+}

@@ -1,0 +1,186 @@
+//! The machine under administration. Nothing outside this folder starts a process or opens a connection.
+
+mod facts;
+mod files;
+mod group;
+mod local;
+mod program;
+mod stream;
+
+pub use facts::{Facts, Overrides};
+pub use local::Local;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+
+use crate::problem::Problem;
+
+/// Whose rights a command or a file access takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Privilege {
+    /// The account that the target is reached as.
+    Caller,
+    /// `sudo -n`, or directly where the caller is root.
+    Root,
+    /// `Root` where it can be had, else `Caller`.
+    RootIfAvailable,
+    /// Another account.
+    User(String),
+}
+
+/// Which end of an output above the limit is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The beginning.
+    Head,
+    /// The end.
+    Tail,
+}
+
+/// One program and its arguments. No shell ever reads it.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// A name, found in root-owned directories, or an absolute path.
+    pub program: String,
+    /// One token each.
+    pub args: Vec<String>,
+    /// Besides `PATH`, `HOME` and `LC_ALL`.
+    pub env: Vec<(String, String)>,
+    /// What it reads; nothing where there is none.
+    pub stdin: Option<Vec<u8>>,
+    /// Whose rights it takes.
+    pub privilege: Privilege,
+    /// When it is stopped, with every process it started.
+    pub timeout: Duration,
+    /// What stays of an output above the limit.
+    pub keep: Keep,
+}
+
+/// What a command left behind.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// 128 + N where signal N ended it, as shells report it.
+    pub exit_code: i32,
+    /// As it came, up to the limit.
+    pub stdout: Vec<u8>,
+    /// As it came, up to the limit.
+    pub stderr: Vec<u8>,
+    /// The whole size of stdout.
+    pub stdout_bytes: u64,
+    /// All lines of stdout.
+    pub stdout_lines: u64,
+    /// Whether anything was dropped.
+    pub truncated: bool,
+    /// Wall-clock time.
+    pub duration: Duration,
+}
+
+/// What `stat` says, symlinks not followed.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// Bytes.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Name, or the number where it has none.
+    pub owner: String,
+    /// Name, or the number where it has none.
+    pub group: String,
+    /// Seconds since the epoch.
+    pub modified_unix: i64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Whether it is a symlink itself.
+    pub is_symlink: bool,
+}
+
+/// A part of one file.
+#[derive(Clone, Debug)]
+pub struct ReadRequest {
+    /// Absolute.
+    pub path: String,
+    /// Negative: counted from the end.
+    pub offset: i64,
+    /// At most 1 MiB is given.
+    pub max_bytes: u64,
+}
+
+/// Decides whether a path may be reached, given what was asked for and where symlinks led.
+pub type PathCheck = dyn Fn(&str, &str) -> Result<(), Problem> + Send + Sync;
+
+/// One machine, with what was found out about it.
+pub struct Target {
+    local: Local,
+    overrides: Overrides,
+    facts: OnceCell<Arc<Facts>>,
+}
+
+impl Target {
+    /// This machine. Facts are gathered at the first question.
+    pub fn local(overrides: Overrides) -> Self {
+        Self { local: Local::new(), overrides, facts: OnceCell::new() }
+    }
+
+    /// As in the envelope.
+    pub fn name(&self) -> &str {
+        "localhost"
+    }
+
+    /// What is known of it; gathered once.
+    pub async fn facts(&self) -> Arc<Facts> {
+        let gather = || async { Arc::new(self.overrides.apply(facts::gather(&self.local).await)) };
+        self.facts.get_or_init(gather).await.clone()
+    }
+
+    /// Runs commands at once; answers in the order given. Dropping the future ends them, with what they started.
+    pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
+        let root_available = self.facts().await.root_available();
+        let running = commands.iter().map(|command| self.local.run(command, root_available));
+        futures_join(running).await
+    }
+
+    /// Starts a command whose stdout is read piece by piece.
+    pub async fn open(&self, command: &Command) -> Result<stream::OutputStream, Problem> {
+        let root_available = self.facts().await.root_available();
+        self.local.open(command, root_available).await
+    }
+
+    /// Parts of files; answers in the order given.
+    pub async fn read_all(
+        &self,
+        requests: Vec<ReadRequest>,
+        privilege: Privilege,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Vec<u8>, Problem>> {
+        self.local.read_all(requests, privilege, check).await
+    }
+
+    /// `None` for what doesn't exist.
+    pub async fn stat_all(
+        &self,
+        paths: Vec<String>,
+        privilege: Privilege,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Option<Metadata>, Problem>> {
+        self.local.stat_all(paths, privilege, check).await
+    }
+
+    /// The names in a directory, sorted.
+    pub async fn list_dir(
+        &self,
+        path: String,
+        privilege: Privilege,
+        check: Arc<PathCheck>,
+    ) -> Result<Vec<String>, Problem> {
+        self.local.list_dir(path, privilege, check).await
+    }
+}
+
+pub use stream::OutputStream;
+
+/// Polls all of them in one task, so that dropping the whole drops each.
+async fn futures_join<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    futures_util::future::join_all(futures).await
+}

@@ -1,0 +1,91 @@
+//! The one place where text that somebody else wrote is made safe to show.
+//!
+//! Log lines, unit descriptions, user comments and file names come from whoever could write them. What could make
+//! a person or a model see something else than is there (terminal escapes, other control characters, bidi
+//! overrides, zero-width and tag characters) is replaced by its escaped form, so that nothing disappears either.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// The text with every character that doesn't show, but newline and tab, in the form `\u{1b}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_hidden(character) {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// At most `most` characters of it, made visible.
+pub fn excerpt(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}… ({} bytes)", visible(&text[..end]), text.len()),
+        None => visible(text).into_owned(),
+    }
+}
+
+/// Every string and every key of a JSON value.
+pub fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = visible(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_visible),
+        Value::Object(members) => {
+            if members.keys().any(|key| key.chars().any(is_hidden)) {
+                *members =
+                    std::mem::take(members).into_iter().map(|(key, value)| (visible(&key).into_owned(), value)).collect();
+            }
+            members.values_mut().for_each(make_visible);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn is_hidden(character: char) -> bool {
+    !matches!(character, '\n' | '\t') && crate::characters::is_hidden(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_show_is_shown_escaped() {
+        for (text, shown) in [
+            ("plain text, ümläut, 日本語\n\ttab", "plain text, ümläut, 日本語\n\ttab"),
+            ("\u{1b}[2Jgone", "\\u{1b}[2Jgone"),
+            ("a\u{9b}31mb", "a\\u{9b}31mb"),
+            ("rm \u{202e}cod.exe", "rm \\u{202e}cod.exe"),
+            ("a\u{200b}b\u{feff}c", "a\\u{200b}b\\u{feff}c"),
+            ("x\u{e0041}y", "x\\u{e0041}y"),
+            ("back\r\nspace\u{8}", "back\\u{d}\nspace\\u{8}"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+    }
+
+    #[test]
+    fn keys_and_nested_values_are_made_visible() {
+        let mut value = serde_json::json!({"a\u{1b}": [{"b": "\u{7}"}], "n": 1});
+        make_visible(&mut value);
+        assert_eq!(value, serde_json::json!({"a\\u{1b}": [{"b": "\\u{7}"}], "n": 1}));
+    }
+
+    #[test]
+    fn an_excerpt_is_bounded_and_says_so() {
+        assert_eq!(excerpt("äöü", 2), "äö… (6 bytes)");
+        assert_eq!(excerpt("äöü", 3), "äöü");
+    }
+}

@@ -1,0 +1,207 @@
+//! Reads a cron expression.
+//!
+//! The dialect is the one of `man 5 crontab` as Debian's cron (vixie cron 3.0) and cronie read it; where the
+//! two differ from their manual, as on ranges of names, which it forbids, the daemon's source decides. No
+//! published parser was fit for it: `croner` knows seconds, years, `L`, `W` and `#`, takes a day field for
+//! unrestricted only when it is exactly `*`, and reports one error without a place. What is refused here
+//! although Debian's cron takes it (it skips whatever follows a readable start, so `*5` is `*`, and lets
+//! ranges run backwards and match nothing) is refused because it can't mean what it says.
+
+use crate::expression::{DAYS, Expression, Field, MONTHS, Unit, When};
+use crate::field::{Word, column_of, field};
+use crate::problem::{Problem, distance, echo};
+
+/// Longer than any expression that names every value of every field.
+pub const MAX_LENGTH: usize = 1000;
+
+/// The nicknames, and the fields they stand for.
+const NICKNAMES: [(&str, &str); 8] = [
+    ("@reboot", ""),
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
+
+const FIVE_FIELDS: &str =
+    "five fields (minute, hour, day of month, month, day of week) or a nickname like @daily";
+
+/// Reads an expression, or says everything that is wrong with it.
+///
+/// Blanks around it and a newline at its end are ignored.
+///
+/// # Errors
+///
+/// All problems of all fields, at most ten of each, in the order of their columns.
+pub fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
+    if text.len() > MAX_LENGTH {
+        return Err(vec![whole(
+            text,
+            1,
+            format!("{} bytes is too long to be an expression", text.len()),
+            format!("at most {MAX_LENGTH} bytes"),
+        )]);
+    }
+    let body = text.trim_end_matches([' ', '\t', '\r', '\n']);
+    if let Some(at) = body.find(['\n', '\r']) {
+        let column = column_of(body, at);
+        let message = "more than one line".to_owned();
+        return Err(vec![whole(body, column, message, "the expression of one crontab line".to_owned())]);
+    }
+    let words = split(body);
+    let Some(first) = words.first() else {
+        return Err(vec![whole(body, 1, "the expression is empty".to_owned(), FIVE_FIELDS.to_owned())]);
+    };
+    if first.text.starts_with('@') {
+        return nickname(&words);
+    }
+
+    // Six or seven fields that all look like fields: seconds first, and a year last.
+    let foreign = matches!(words.len(), 6 | 7) && words[5..].iter().all(|word| looks_like_a_field(word.text));
+    let mut fields = Vec::new();
+    let mut problems = Vec::new();
+    for (unit, word) in Unit::ALL.into_iter().zip(&words[usize::from(foreign)..]) {
+        match field(unit, *word) {
+            Ok(field) => fields.push(field),
+            Err(found) => problems.extend(found),
+        }
+    }
+    match words.len() {
+        _ if foreign => problems.push(with_seconds(&words)),
+        0..5 => problems.push(too_few(body, &words, problems.is_empty())),
+        5 => swapped(&words, &mut problems),
+        _ => problems.push(with_command(&words, problems.is_empty())),
+    }
+    problems.sort_by_key(|problem| problem.column);
+    match <[Field; 5]>::try_from(fields) {
+        Ok(fields) if problems.is_empty() => {
+            Ok(Expression { nickname: None, when: When::Times(Box::new(fields)) })
+        }
+        _ => Err(problems),
+    }
+}
+
+fn split(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        if c != ' ' && c != '\t' {
+            start.get_or_insert(at);
+        } else if let Some(from) = start.take() {
+            words.push(Word { text: &text[from..at], column: column_of(text, from) });
+        }
+    }
+    words
+}
+
+fn whole(value: &str, column: usize, message: String, expected: String) -> Problem {
+    Problem { field: None, column, value: echo(value), message, expected, suggestion: None }
+}
+
+fn join(words: &[Word<'_>]) -> String {
+    words.iter().map(|word| word.text).collect::<Vec<_>>().join(" ")
+}
+
+fn nickname(words: &[Word<'_>]) -> Result<Expression, Vec<Problem>> {
+    let word = words[0];
+    let mut problems = Vec::new();
+    let mut read = None;
+    match NICKNAMES.into_iter().find(|(name, _)| *name == word.text) {
+        Some((name, "")) => read = Some(Expression { nickname: Some(name), when: When::Boot }),
+        Some((name, fields)) => {
+            // The nicknames' own fields are right: a test reads them all.
+            read = parse(fields).ok().map(|expression| Expression { nickname: Some(name), ..expression });
+        }
+        None => {
+            let expected = NICKNAMES.map(|(name, _)| name).join(", ");
+            let mut problem = whole(
+                word.text,
+                word.column,
+                format!("cron has no nickname `{}`", echo(word.text)),
+                expected,
+            );
+            let lower = word.text.to_ascii_lowercase();
+            let close = NICKNAMES.into_iter().map(|(name, _)| name);
+            problem.suggestion = close.min_by_key(|name| distance(name, &lower)).and_then(|name| {
+                if name == lower {
+                    problem.message =
+                        format!("nicknames are written in lower case, not `{}`", echo(word.text));
+                }
+                (distance(name, &lower) <= 2).then(|| name.to_owned())
+            });
+            problems.push(problem);
+        }
+    }
+    if let Some(next) = words.get(1) {
+        let message = format!("`{}` is not part of the expression", echo(&join(&words[1..])));
+        let mut problem =
+            whole(next.text, next.column, message, "the nickname alone, without a command".into());
+        problem.suggestion = read.is_some().then(|| word.text.to_owned());
+        problems.push(problem);
+    }
+    match read {
+        Some(expression) if problems.is_empty() => Ok(expression),
+        _ => Err(problems),
+    }
+}
+
+fn too_few(body: &str, words: &[Word<'_>], rest_is_right: bool) -> Problem {
+    let count = words.len();
+    let message = format!("only {count} of five fields");
+    let column = words.first().map_or(1, |word| word.column);
+    let mut problem = whole(body.trim_start(), column, message, FIVE_FIELDS.to_owned());
+    if rest_is_right {
+        problem.suggestion = Some(join(words) + &" *".repeat(5 - count));
+    }
+    problem
+}
+
+fn with_seconds(words: &[Word<'_>]) -> Problem {
+    let year = if words.len() == 7 { ", a year last" } else { "" };
+    let message = format!(
+        "{} fields are Quartz's or Spring's (seconds first{year}), cron has five and no seconds",
+        words.len()
+    );
+    let mut problem = whole(&join(words), words[0].column, message, FIVE_FIELDS.to_owned());
+    let without = join(&words[1..6]).replace('?', "*");
+    problem.suggestion = parse(&without).is_ok().then_some(without);
+    problem
+}
+
+fn with_command(words: &[Word<'_>], rest_is_right: bool) -> Problem {
+    let sixth = words[5];
+    let rest = echo(&join(&words[5..]));
+    let message = format!("`{rest}`: the command, and its user, are not part of the expression");
+    let mut problem = whole(sixth.text, sixth.column, message, "five fields".to_owned());
+    problem.suggestion = rest_is_right.then(|| join(&words[..5]));
+    problem
+}
+
+/// As `*`, `2026-2030`, `MON#2` and `LW` do. `w` and `/bin/true` are commands.
+fn looks_like_a_field(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let name = |part: &str| DAYS.contains(&part) || MONTHS.contains(&part);
+    lower != "w"
+        && !lower.starts_with('/')
+        && lower.split(|c: char| c.is_ascii_digit() || "*?,-/#~".contains(c)).all(|part| {
+            matches!(part, "" | "l" | "w" | "lw") || name(part) || part.strip_suffix('l').is_some_and(name)
+        })
+}
+
+/// Says so where minute and hour look like each other's.
+fn swapped(words: &[Word<'_>], problems: &mut [Problem]) {
+    let number = |index: usize| words[index].text.parse::<u8>().ok();
+    if let (Some(minute), Some(hour)) = (number(0), number(1))
+        && minute <= 23
+        && (25..=59).contains(&hour)
+        && let Some(problem) = problems.iter_mut().find(|problem| problem.field == Some(Unit::Hour))
+    {
+        problem.message.push_str("; the minute comes first");
+        problem.suggestion = Some(format!("{hour} {minute}"));
+        problem.column = words[0].column;
+        problem.value = echo(&join(&words[..2]));
+    }
+}

@@ -1,0 +1,300 @@
+//! When a job runs: a walk along a time zone's clock that does at its changes what cron(8) does.
+//!
+//! Debian's cron and cronie count minutes of the wall clock and compare, at every wake-up, the minute it is
+//! with the last minute whose jobs ran. A step of one is the normal case. Otherwise the clock was changed,
+//! and the size of the step decides, with one distinction: a job is a *wildcard* job if its minute or hour
+//! starts with `*`.
+//!
+//! | step, in minutes | wildcard jobs | other jobs |
+//! | --- | --- | --- |
+//! | 2 to 5 | every skipped minute is made up for at once | the same |
+//! | 6 to 180 | go by the new time | every skipped minute is made up for at once |
+//! | 0 to -179 | go by the new time | wait until the clock is past where it was |
+//! | more, either way | go by the new time | the same |
+//!
+//! `croner` has a rule for daylight saving too, but not this one, and `jiff` gives what the walk needs: a
+//! zone's offsets and the instants at which they change, from a time zone database in the component, for
+//! there is no /usr/share/zoneinfo where it runs.
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+
+use crate::expression::{Field, Unit, Values};
+
+const MINUTE: i64 = 60;
+const DAY_MINUTES: i64 = 24 * 60;
+
+/// Steps above this, in minutes, are corrections of the clock.
+const LARGE: i64 = 3 * 60;
+
+/// An expression's days come back within 40 years at the latest: 29 February on one day of the week, across a
+/// century that is no leap year.
+const PATIENCE: i64 = 50 * 366 * 24 * 60 * 60;
+
+/// Segments are cut at this length, so that a search never looks much further than it must.
+const STRIDE: i64 = 366 * 24 * 60 * 60;
+
+/// Before this, cron's state is that of a clock that has been running undisturbed. Longer than any change it
+/// makes up for.
+const RUN_UP: i64 = 2 * 24 * 60 * 60;
+
+/// Five fields, ready to be matched.
+pub struct Schedule {
+    minutes_of_day: Vec<i64>,
+    days_of_month: Values,
+    months: Values,
+    days_of_week: Values,
+    both_days_must_match: bool,
+    wildcard: bool,
+}
+
+/// How a run relates to a change of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The clock shows the scheduled time.
+    Due,
+    /// The scheduled time was skipped, the job starts right after.
+    MadeUp,
+    /// The clock shows the scheduled time for the second time.
+    Again,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// When it starts, in seconds since 1970.
+    pub at: i64,
+    /// The minute of the wall clock it was due, in minutes since 1970-01-01 00:00 there.
+    pub scheduled: i64,
+    /// Why then.
+    pub cause: Cause,
+}
+
+/// What a change of the clock did to the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// So many runs were made up for.
+    MadeUp(usize),
+    /// So many runs fell out.
+    Skipped(usize),
+    /// So many runs happened in both passes.
+    Twice(usize),
+    /// So many runs happened in the first pass only.
+    Once(usize),
+}
+
+/// A change of the clock that mattered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When, in seconds since 1970.
+    pub at: i64,
+    /// What the clock would have shown, in minutes as [`Run::scheduled`].
+    pub from: i64,
+    /// What it showed.
+    pub to: i64,
+    /// What came of it.
+    pub effect: Effect,
+}
+
+/// Runs, and what disturbed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Forecast {
+    /// Ascending.
+    pub runs: Vec<Run>,
+    /// Ascending, up to the last run.
+    pub changes: Vec<Change>,
+    /// Where the search ended without a run, in seconds since 1970.
+    pub gave_up: Option<i64>,
+}
+
+impl Schedule {
+    /// Of fields without random values, in their order.
+    pub fn new(fields: &[Field; 5]) -> Self {
+        let [minute, hour, day_of_month, month, day_of_week] = fields;
+        debug_assert!(fields.iter().map(|field| field.unit).eq(Unit::ALL));
+        let hours = hour.values.iter().map(i64::from);
+        let minutes_of_day =
+            hours.flat_map(|hour| minute.values.iter().map(move |minute| hour * 60 + i64::from(minute)));
+        Self {
+            minutes_of_day: minutes_of_day.collect(),
+            days_of_month: day_of_month.values,
+            months: month.values,
+            days_of_week: day_of_week.values,
+            both_days_must_match: day_of_month.star || day_of_week.star,
+            wildcard: minute.star || hour.star,
+        }
+    }
+
+    /// Whether cron's rules for a changed clock leave the job to the new time.
+    pub const fn is_wildcard(&self) -> bool {
+        self.wildcard
+    }
+
+    /// Whether a calendar has such a day at all.
+    pub fn is_possible(&self) -> bool {
+        let a_date_exists = || {
+            let longest = |month| if month == 2 { 29 } else { days_in(2000, month) };
+            let first = self.days_of_month.iter().next();
+            self.months.iter().any(|month| first.is_some_and(|day| day <= longest(month)))
+        };
+        // Either day field suffices otherwise, and no month is without a Monday.
+        !self.minutes_of_day.is_empty()
+            && !self.months.is_empty()
+            && if self.both_days_must_match {
+                !self.days_of_week.is_empty() && a_date_exists()
+            } else {
+                !self.days_of_week.is_empty() || a_date_exists()
+            }
+    }
+
+    /// Whether a job runs on this day.
+    pub fn matches_day(&self, date: Date) -> bool {
+        let day = self.days_of_month.contains(date.day().unsigned_abs());
+        let weekday = self.days_of_week.contains(date.weekday().to_sunday_zero_offset().unsigned_abs());
+        self.months.contains(date.month().unsigned_abs())
+            && if self.both_days_must_match { day && weekday } else { day || weekday }
+    }
+
+    /// The matching minutes of the wall clock, ascending.
+    fn minutes(&self, range: RangeInclusive<i64>) -> impl Iterator<Item = i64> {
+        let (low, high) = range.into_inner();
+        let first_day = low.div_euclid(DAY_MINUTES);
+        let mut date = date_of(first_day);
+        let mut day = first_day;
+        std::iter::from_fn(move || {
+            let this = (day, date?);
+            day += 1;
+            date = this.1.tomorrow().ok();
+            (this.0 * DAY_MINUTES <= high).then_some(this)
+        })
+        .filter(|(_, date)| self.matches_day(*date))
+        .flat_map(move |(day, _)| self.minutes_of_day.iter().map(move |minute| day * DAY_MINUTES + minute))
+        .skip_while(move |minute| *minute < low)
+        .take_while(move |minute| *minute <= high)
+    }
+
+    /// The first `count` runs after an instant, by the clock of a time zone.
+    pub fn forecast(&self, zone: &TimeZone, after: Timestamp, count: usize) -> Forecast {
+        let mut forecast = Forecast::default();
+        if self.is_possible() {
+            self.walk(zone, after.as_second(), count, &mut forecast);
+            let last = forecast.runs.last().map_or(i64::MIN, |run| run.at);
+            forecast.changes.retain(|change| change.at <= last || forecast.gave_up.is_some());
+        } else {
+            forecast.gave_up = Some(after.as_second());
+        }
+        forecast
+    }
+
+    fn walk(&self, zone: &TimeZone, after: i64, count: usize, forecast: &mut Forecast) {
+        let mut start = after - RUN_UP;
+        let mut offset = offset_at(zone, start);
+        // The last minute whose jobs ran, the last minute there was, and the latest the clock ever showed.
+        let mut done = wall_minute(start, offset) - 1;
+        let mut previous = done;
+        let mut latest = done;
+        loop {
+            let (end, next_offset) = segment_end(zone, start);
+            let first = wall_minute(start, offset);
+            let last = wall_minute(end - 1, offset);
+            let from = previous + 1;
+            let step = first - done;
+            // cron wakes up when the minute changes, and set back by one it doesn't.
+            let start_at = if first == previous { first + 1 } else { first };
+
+            let mut emit = |at: i64, scheduled: i64, cause: Cause| {
+                if at > after {
+                    forecast.runs.push(Run { at, scheduled, cause });
+                }
+                if forecast.runs.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let jump = step > LARGE || step <= -LARGE;
+            let made_up = match step {
+                _ if jump => None,
+                2..=5 => Some(done + 1..=first - 1),
+                6.. if !self.wildcard => Some(done + 1..=first - 1),
+                _ => None,
+            };
+            if first != from && start > after {
+                let count = |range| self.minutes(range).count();
+                let effect = match &made_up {
+                    Some(skipped) => Effect::MadeUp(count(skipped.clone())),
+                    None if step > 1 => Effect::Skipped(count(from..=first - 1)),
+                    None if self.wildcard || jump => Effect::Twice(count(first..=latest.min(last))),
+                    None => Effect::Once(count(first..=done.min(last))),
+                };
+                let (Effect::MadeUp(n) | Effect::Skipped(n) | Effect::Twice(n) | Effect::Once(n)) = effect;
+                if n > 0 {
+                    forecast.changes.push(Change { at: start, from, to: first, effect });
+                }
+            }
+            for minute in made_up.into_iter().flat_map(|skipped| self.minutes(skipped)) {
+                if emit(start, minute, Cause::MadeUp).is_break() {
+                    return;
+                }
+            }
+            let due = if self.wildcard || jump { start_at } else { start_at.max(done + 1) };
+            for minute in self.minutes(due..=last) {
+                let cause = if minute <= latest { Cause::Again } else { Cause::Due };
+                if emit((minute * MINUTE - i64::from(offset)).max(start), minute, cause).is_break() {
+                    return;
+                }
+            }
+
+            done = if jump { last } else { done.max(last) };
+            previous = last;
+            latest = latest.max(last);
+            let since = forecast.runs.last().map_or(after, |run| run.at);
+            if end - since > PATIENCE || next_offset.is_none() {
+                forecast.gave_up = Some(end);
+                return;
+            }
+            start = end;
+            offset = next_offset.unwrap_or(offset);
+        }
+    }
+}
+
+/// The end of the stretch of one offset that holds an instant, and the offset that follows; none at the end
+/// of time.
+fn segment_end(zone: &TimeZone, start: i64) -> (i64, Option<i32>) {
+    let horizon = start + STRIDE;
+    let end = Timestamp::from_second(start)
+        .ok()
+        .and_then(|start| zone.following(start).next())
+        .map_or(horizon, |transition| transition.timestamp().as_second().min(horizon));
+    match Timestamp::from_second(end) {
+        Ok(instant) => (end, Some(zone.to_offset(instant).seconds())),
+        Err(_) => (Timestamp::MAX.as_second(), None),
+    }
+}
+
+fn offset_at(zone: &TimeZone, at: i64) -> i32 {
+    Timestamp::from_second(at).map_or(0, |at| zone.to_offset(at).seconds())
+}
+
+const fn wall_minute(at: i64, offset: i32) -> i64 {
+    (at + offset as i64).div_euclid(MINUTE)
+}
+
+fn date_of(day: i64) -> Option<Date> {
+    Date::constant(1970, 1, 1).checked_add(Span::new().try_days(day).ok()?).ok()
+}
+
+/// A minute of the wall clock as `2026-03-29 02:30`.
+pub fn wall_text(minute: i64) -> String {
+    let date = date_of(minute.div_euclid(DAY_MINUTES)).map_or_else(String::new, |date| date.to_string());
+    let minute = minute.rem_euclid(DAY_MINUTES);
+    format!("{date} {:02}:{:02}", minute / 60, minute % 60)
+}
+
+/// The length of a month.
+pub fn days_in(year: i16, month: u8) -> u8 {
+    i8::try_from(month)
+        .ok()
+        .and_then(|month| Date::new(year, month, 1).ok())
+        .map_or(0, |date| date.days_in_month().unsigned_abs())
+}

@@ -1,0 +1,74 @@
+//! Where time and memory go: the `perf_*` tools.
+//!
+//! Everything is read from `/proc` and `/sys`; nothing is run. Rates come from two readings of the kernel's
+//! counters, [`sample`] says how; each other file reads one source and documents what it says.
+//!
+//! Units are in the names: `_pct` percent, `_ms` milliseconds, `_mb` MiB (2^20 bytes), `_kb_s` KiB per second,
+//! `_s` per second.
+#![forbid(unsafe_code)]
+
+mod bottleneck;
+mod command;
+mod cpu;
+mod disk;
+mod machine;
+mod memory;
+mod network;
+mod number;
+mod overview;
+mod pressure;
+mod process;
+mod sample;
+mod top;
+mod uptime;
+
+use linux_sysadmin_sdk::prelude::*;
+
+/// The module: seven tools, the files they read, and no command.
+pub fn module() -> Module {
+    Module::new("performance", env!("CARGO_PKG_VERSION"), "performance", "CPU, memory, disk and network load")
+        .path(PathGrant::read("/proc/stat", "CPU time"))
+        .path(PathGrant::read("/proc/loadavg", "load averages"))
+        .path(PathGrant::read("/proc/uptime", "time since boot, and between two readings"))
+        .path(PathGrant::read("/proc/meminfo", "memory"))
+        .path(PathGrant::read("/proc/vmstat", "swapping and OOM kills"))
+        .path(PathGrant::read("/proc/pressure/*", "pressure stall information"))
+        .path(PathGrant::read("/proc/diskstats", "disk counters"))
+        .path(PathGrant::read("/proc/net/dev", "interface counters"))
+        .path(PathGrant::read("/proc/*/net/dev", "where the link /proc/net leads"))
+        .path(PathGrant::read("/proc", "the list of processes"))
+        .path(PathGrant::read("/proc/*/stat", "CPU time and memory of processes"))
+        .path(PathGrant::read("/proc/*/status", "owner and memory of the processes shown"))
+        .path(PathGrant::read("/proc/*/cmdline", "command lines of the processes shown"))
+        .path(PathGrant::read("/etc/passwd", "names of the owners"))
+        .path(PathGrant::read("/sys/block", "which devices are whole disks"))
+        .path(PathGrant::read("/sys/block/*/dm/name", "names of mapped devices"))
+        .path(PathGrant::read("/sys/block/*/mm_stat", "what zram saves"))
+        .path(PathGrant::read("/sys/devices/virtual/block/*/dm/name", "where the links in /sys/block lead"))
+        .path(PathGrant::read("/sys/devices/virtual/block/*/mm_stat", "where the links in /sys/block lead"))
+        .path(PathGrant::read("/sys/class/net/*/operstate", "which interfaces are up"))
+        .path(PathGrant::read("/sys/class/net/*/speed", "speed of the link"))
+        .path(PathGrant::read("/sys/devices/**/net/*/operstate", "where the links in /sys/class/net lead"))
+        .path(PathGrant::read("/sys/devices/**/net/*/speed", "where the links in /sys/class/net lead"))
+        .tool(Tool::new("perf_overview", "CPU, memory, disk, load at a glance", overview::overview))
+        .tool(Tool::new(
+            "perf_top_processes",
+            "CPU 100% = one core; sample_ms 0: since start",
+            top::top_processes,
+        ))
+        .tool(Tool::new("perf_memory", "Breakdown, swap, OOM kills", memory::memory).instant())
+        .tool(Tool::new("perf_disk_io", "Rates per disk; sample_ms 0: since boot", disk::disk_io))
+        .tool(Tool::new(
+            "perf_network_io",
+            "Rates per interface; sample_ms 0: since boot",
+            network::network_io,
+        ))
+        .tool(Tool::new("perf_uptime", "With boot time and load averages", uptime::uptime).instant())
+        .tool(Tool::new(
+            "perf_bottleneck",
+            "Names the likely bottleneck, with evidence",
+            bottleneck::bottleneck,
+        ))
+}
+
+linux_sysadmin_sdk::export!(module);

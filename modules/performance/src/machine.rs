@@ -1,0 +1,130 @@
+//! Everything at once, as the two analyses need it.
+
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::cpu::{LOADAVG, Load, STAT, Stat, Usage};
+use crate::disk::{self, DISKSTATS, Disk};
+use crate::memory::{MEMINFO, Meminfo, VMSTAT, Vmstat};
+use crate::network::{self, Interface, NET_DEV};
+use crate::number::hundredth;
+use crate::pressure::{self, Pressures};
+use crate::process::{self, Process, Sort};
+use crate::sample::Interval;
+
+/// A machine over a sample. What a kernel or a container doesn't show is empty, and named in `missing`; without CPU
+/// and memory there is nothing to say.
+pub(crate) struct Machine {
+    pub(crate) cpu: Usage,
+    /// Processes that wait for a disk, now.
+    pub(crate) blocked: u64,
+    pub(crate) memory: Meminfo,
+    pub(crate) load: Option<Load>,
+    pub(crate) swapping: Swapping,
+    pub(crate) pressure: Option<Pressures>,
+    /// The busiest first.
+    pub(crate) disks: Vec<Disk>,
+    /// The busiest first.
+    pub(crate) interfaces: Vec<Interface>,
+    /// In no order.
+    pub(crate) processes: Vec<Process>,
+    /// How long the sample was, in seconds; since boot, if asked for.
+    pub(crate) over_s: f64,
+    pub(crate) missing: Vec<String>,
+}
+
+/// Over the sample.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Swapping {
+    pub(crate) pages_in_s: f64,
+    pub(crate) pages_out_s: f64,
+    /// Within the sample; those of the past aren't counted.
+    pub(crate) oom_kills: u64,
+}
+
+/// A process in short.
+#[derive(Serialize)]
+pub(crate) struct Top {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
+    /// 100 is one core.
+    pub(crate) cpu_pct: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory_mb: Option<f64>,
+}
+
+impl Machine {
+    pub(crate) fn watch(cx: &Context, sample_ms: Option<u32>) -> Result<Self> {
+        let interval = Interval::take(cx, sample_ms, || {
+            let files = [
+                STAT,
+                MEMINFO,
+                LOADAVG,
+                VMSTAT,
+                DISKSTATS,
+                NET_DEV,
+                pressure::CPU,
+                pressure::MEMORY,
+                pressure::IO,
+            ];
+            let mut paths = files.map(str::to_owned).to_vec();
+            // Where `/proc` can't be listed, all but the processes can still be told.
+            paths.extend(process::paths(cx).unwrap_or_default());
+            Ok(paths)
+        })?;
+        let (before, after) = interval.both(STAT, Stat::parse)?;
+        let memory = Meminfo::parse(interval.after.text(MEMINFO)?)?;
+        let mut missing = Vec::new();
+        let load = kept(interval.after.text(LOADAVG).and_then(Load::parse), &mut missing);
+        let swapping = kept(swapping(&interval), &mut missing).unwrap_or_default();
+        let disks = kept(disk::disks(&interval, disk::listed(cx).as_ref()), &mut missing);
+        let mut disks = disks.map(|(disks, _)| disks).unwrap_or_default();
+        disk::name(cx, &mut disks);
+        let interfaces = kept(network::interfaces(&interval, cx), &mut missing).unwrap_or_default();
+        Ok(Self {
+            cpu: Usage::between(before.as_ref(), &after),
+            blocked: after.blocked.unwrap_or(0),
+            memory,
+            load,
+            swapping,
+            pressure: Pressures::of(&interval.after),
+            disks,
+            interfaces,
+            processes: process::processes(&interval),
+            over_s: hundredth(interval.seconds),
+            missing,
+        })
+    }
+
+    /// The first few by CPU or memory.
+    pub(crate) fn top(&mut self, cx: &Context, sort: Sort, count: usize) -> Vec<Top> {
+        process::sort(&mut self.processes, sort);
+        let first = self.processes.iter().take(count).cloned().collect();
+        process::look_up(cx, first)
+            .into_iter()
+            .map(|shown| Top {
+                pid: shown.pid,
+                name: shown.name,
+                cpu_pct: shown.cpu_pct,
+                memory_mb: shown.memory_mb,
+            })
+            .collect()
+    }
+}
+
+fn swapping(interval: &Interval) -> Result<Swapping> {
+    let (before, after) = interval.both(VMSTAT, Vmstat::parse)?;
+    let oom_kills = match &before {
+        Some(before) => after.oom_kills.unwrap_or(0).saturating_sub(before.oom_kills.unwrap_or(0)),
+        None => 0,
+    };
+    let before = before.unwrap_or_default();
+    Ok(Swapping {
+        pages_in_s: interval.rate(before.swapped_in, after.swapped_in),
+        pages_out_s: interval.rate(before.swapped_out, after.swapped_out),
+        oom_kills,
+    })
+}
+
+fn kept<T>(part: Result<T>, missing: &mut Vec<String>) -> Option<T> {
+    part.map_err(|problem| missing.push(problem.message)).ok()
+}

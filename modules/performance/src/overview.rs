@@ -1,0 +1,106 @@
+//! The tool `perf_overview`.
+
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::bottleneck::{findings, severity, summary};
+use crate::cpu::Usage;
+use crate::machine::{Machine, Top};
+use crate::number::{is_zero, mib, tenth};
+use crate::process::Sort;
+use crate::sample::SampleArgs;
+
+/// How many disks and processes are shown.
+const SHOWN: usize = 3;
+
+/// The answer.
+#[derive(Serialize)]
+pub(crate) struct Overview {
+    cpu: Usage,
+    memory: Memory,
+    /// Over 1, 5 and 15 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load_average: Option<[f64; 3]>,
+    /// Those that did anything, the busiest first.
+    disks: Vec<DiskInShort>,
+    /// Percent of the last 10 s in which some task stalled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pressure_pct: Option<PressureInShort>,
+    /// By CPU.
+    top: Vec<Top>,
+    /// How long the sample was, in seconds.
+    over_s: f64,
+    /// What couldn't be read, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Memory {
+    total_mb: f64,
+    available_mb: f64,
+    /// Total less available.
+    used_pct: f64,
+    /// Left out where there is no swap.
+    #[serde(skip_serializing_if = "is_zero")]
+    swap_total_mb: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    swap_used_mb: f64,
+}
+
+#[derive(Serialize)]
+struct DiskInShort {
+    device: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    read_kb_s: f64,
+    write_kb_s: f64,
+    util_pct: f64,
+}
+
+#[derive(Serialize)]
+struct PressureInShort {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    io: Option<f64>,
+}
+
+pub(crate) fn overview(args: SampleArgs, cx: &Context) -> Result<Analysis<Overview>> {
+    let mut machine = Machine::watch(cx, args.sample_ms)?;
+    let top = machine.top(cx, Sort::Cpu, SHOWN);
+    let findings = findings(&machine);
+    let summary = summary(&machine, &findings, top.first());
+    let disks = machine.disks.into_iter().filter(|disk| disk.throughput() > 0.0 || disk.util_pct > 0.0);
+    let data = Overview {
+        cpu: machine.cpu,
+        memory: Memory {
+            total_mb: mib(machine.memory.total),
+            available_mb: mib(machine.memory.available),
+            used_pct: tenth(machine.memory.used_pct()),
+            swap_total_mb: mib(machine.memory.swap_total()),
+            swap_used_mb: mib(machine.memory.swap_used()),
+        },
+        load_average: machine.load.map(|load| load.averages),
+        disks: disks
+            .take(SHOWN)
+            .map(|disk| DiskInShort {
+                device: disk.device,
+                name: disk.name,
+                read_kb_s: disk.read_kb_s,
+                write_kb_s: disk.write_kb_s,
+                util_pct: disk.util_pct,
+            })
+            .collect(),
+        pressure_pct: machine.pressure.map(|pressure| PressureInShort {
+            cpu: pressure.cpu.map(|cpu| cpu.some_now()),
+            memory: pressure.memory.map(|memory| memory.some_now()),
+            io: pressure.io.map(|io| io.some_now()),
+        }),
+        top,
+        over_s: machine.over_s,
+        missing: machine.missing,
+    };
+    Ok(Analysis { data, summary, severity: severity(&findings) })
+}

@@ -1,0 +1,172 @@
+//! Two readings of the same files, and the time between them.
+//!
+//! The kernel counts since boot. A rate is the difference of two readings over the time between them; with
+//! `sample_ms` 0 it is the count itself over the time since boot, which needs no waiting.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use linux_sysadmin_sdk::prelude::*;
+
+/// Long enough for 50 clock ticks per core (2% of one), short enough to wait for.
+const DEFAULT_MS: u32 = 500;
+
+/// `/proc/uptime` counts hundredths and each of two readings is cut off, so that it is right to within one.
+const UPTIME_ERROR_S: f64 = 0.011;
+
+const UPTIME: &str = "/proc/uptime";
+
+/// The arguments of a tool that samples.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct SampleArgs {
+    /// Milliseconds
+    #[schemars(range(max = 10000))]
+    pub(crate) sample_ms: Option<u32>,
+}
+
+/// Files as they were at one moment.
+pub(crate) struct Reading {
+    files: BTreeMap<String, Result<String>>,
+    clock: f64,
+}
+
+impl Reading {
+    /// One call for all of them, so that they are as close together as can be.
+    pub(crate) fn take(cx: &Context, mut paths: Vec<String>) -> Self {
+        paths.insert(0, UPTIME.to_owned());
+        let clock = cx.monotonic();
+        let texts = cx.read_all(&paths);
+        Self { files: paths.into_iter().zip(texts).collect(), clock }
+    }
+
+    /// A file that couldn't be read is the problem that the host gave.
+    pub(crate) fn text(&self, path: &str) -> Result<&str> {
+        match self.files.get(path) {
+            Some(Ok(text)) => Ok(text),
+            Some(Err(problem)) => Err(problem.clone()),
+            None => Err(Problem::not_found("FILE_NOT_FOUND", format!("{path} wasn't read"))),
+        }
+    }
+
+    /// Each file that could be read, with its path.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref().ok()?)))
+    }
+
+    /// Seconds since boot.
+    pub(crate) fn uptime(&self) -> Result<f64> {
+        parse_uptime(self.text(UPTIME)?)
+    }
+}
+
+/// What lies between two readings.
+pub(crate) struct Interval {
+    /// None where the counts since boot are wanted.
+    pub(crate) before: Option<Reading>,
+    /// The later reading.
+    pub(crate) after: Reading,
+    /// Between the two, or since boot. Never negative; 0 where no clock moved.
+    pub(crate) seconds: f64,
+}
+
+impl Interval {
+    /// Reads the files twice. `paths` is asked each time, since processes come and go.
+    pub(crate) fn take(
+        cx: &Context,
+        sample_ms: Option<u32>,
+        paths: impl Fn() -> Result<Vec<String>>,
+    ) -> Result<Self> {
+        let wanted = sample_ms.unwrap_or(DEFAULT_MS);
+        if wanted == 0 {
+            let after = Reading::take(cx, paths()?);
+            let seconds = after.uptime()?;
+            return Ok(Self { before: None, after, seconds });
+        }
+        let before = Reading::take(cx, paths()?);
+        cx.sleep(Duration::from_millis(wanted.into()));
+        let after = Reading::take(cx, paths()?);
+        let seconds = elapsed(&before, &after);
+        Ok(Self { before: Some(before), after, seconds })
+    }
+
+    /// One file of both readings, parsed. The earlier one is None where counts since boot are wanted; one that
+    /// couldn't be read is a problem, as everything since boot would be taken for the sample's.
+    pub(crate) fn both<T>(&self, path: &str, parse: impl Fn(&str) -> Result<T>) -> Result<(Option<T>, T)> {
+        let before = match &self.before {
+            Some(reading) => Some(parse(reading.text(path)?)?),
+            None => None,
+        };
+        Ok((before, parse(self.after.text(path)?)?))
+    }
+
+    /// Per second. A counter that went backwards (a device that was taken out and put back) counts as unmoved.
+    pub(crate) fn rate(&self, before: u64, after: u64) -> f64 {
+        if self.seconds > 0.0 { after.saturating_sub(before) as f64 / self.seconds } else { 0.0 }
+    }
+}
+
+/// The target's own clock where it and ours disagree: over a slow connection, the time between two answers isn't
+/// the time between two readings.
+fn elapsed(before: &Reading, after: &Reading) -> f64 {
+    let clock = after.clock - before.clock;
+    let seconds = match (before.uptime(), after.uptime()) {
+        (Ok(before), Ok(after)) if (after - before - clock).abs() > UPTIME_ERROR_S => after - before,
+        _ => clock,
+    };
+    seconds.max(0.0)
+}
+
+/// The first number of `/proc/uptime`: seconds since boot, proc_uptime(5).
+fn parse_uptime(text: &str) -> Result<f64> {
+    let seconds = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    seconds
+        .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
+        .ok_or_else(|| Problem::unexpected(UPTIME, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linux_sysadmin_sdk::testkit::FakeTarget;
+
+    fn seconds(first: &str, second: &str, sample_ms: u32) -> Result<f64> {
+        let recording = |text: &str| format!("==> /proc/uptime <==\n{text}");
+        let cx = FakeTarget::new().recording(&recording(first)).recording(&recording(second)).context();
+        Ok(Interval::take(&cx, Some(sample_ms), || Ok(Vec::new()))?.seconds)
+    }
+
+    #[test]
+    fn the_targets_clock_wins_where_the_two_disagree() {
+        let table = [
+            ("100.00 5", "100.50 5", 500, 0.5),
+            ("100.00 5", "100.51 5", 500, 0.5),
+            ("100.00 5", "100.49 5", 500, 0.5),
+            ("100.00 5", "102.00 5", 500, 2.0),
+            // Rebooted meanwhile, or garbled: no rate is better than a wrong one.
+            ("100.00 5", "3.00 5", 500, 0.0),
+            ("", "100.00 5", 500, 0.5),
+            ("nan 5", "inf 5", 500, 0.5),
+        ];
+        for (first, second, sample_ms, expected) in table {
+            let seconds = seconds(first, second, sample_ms).unwrap();
+            assert!((seconds - expected).abs() < 1e-9, "{first} to {second}: {seconds}");
+        }
+    }
+
+    #[test]
+    fn a_sample_of_nothing_is_since_boot() {
+        assert_eq!(seconds("31359.04 2076.12\n", "", 0).unwrap(), 31359.04);
+        for text in ["", "x", "-1 2", "nan 1", "inf 1"] {
+            assert_eq!(seconds(text, "", 0).unwrap_err().code, "UNEXPECTED_OUTPUT", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_rate_is_infinite_or_negative() {
+        let cx = FakeTarget::new().context();
+        let at = |seconds| Interval { before: None, after: Reading::take(&cx, Vec::new()), seconds };
+        assert_eq!(at(0.0).rate(0, 10), 0.0);
+        assert_eq!(at(2.0).rate(0, 10), 5.0);
+        assert_eq!(at(2.0).rate(10, 0), 0.0);
+    }
+}

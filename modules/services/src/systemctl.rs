@@ -1,0 +1,181 @@
+//! The command lines, each for its grant and its use alike, and what they answer.
+//!
+//! `systemctl show` prints the same on old versions and new ones, while JSON is younger than some that are still in
+//! use: so `show` is asked for whatever is loaded. It prints times in its own time zone, hence `TZ=UTC`; its
+//! `--timestamp=unix` would be an error before 251.
+
+use linux_sysadmin_sdk::{Category, Output, prelude::*};
+
+/// Of every service in the manager's memory; `--all` because a glob leaves inactive units out.
+pub(crate) const LOADED_SERVICES: CommandLine = CommandLine::new(
+    "systemctl show --all --property=Id,Names,Description,LoadState,ActiveState,SubState,UnitFileState -- '*.service'",
+);
+
+/// Of every unit that is installed, loaded or not. Where `--output` doesn't know JSON yet it is accepted all the same,
+/// and `--plain --no-legend` makes lines of words.
+pub(crate) const UNIT_FILES: CommandLine =
+    CommandLine::new("systemctl list-unit-files --full --plain --no-legend --no-pager --output=json");
+
+/// Of one unit, of any type.
+pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
+    "TZ=UTC systemctl show --property=Id,Names,Description,LoadState,LoadError,ActiveState,SubState,UnitFileState,",
+    "FragmentPath,SourcePath,DropInPaths,NeedDaemonReload,MainPID,User,Restart,NRestarts,Result,ExecMainCode,",
+    "ExecMainStatus,StatusText,MemoryCurrent,MemoryPeak,MemoryMax,TasksCurrent,CPUUsageNSec,ActiveEnterTimestamp,",
+    "InactiveEnterTimestamp,ConditionResult,ConditionTimestamp,AssertResult,AssertTimestamp,Triggers,TriggeredBy,",
+    "Listen,Where,What -- <unit>"
+));
+
+macro_rules! show_timers {
+    ($flags:literal, $units:literal) => {
+        CommandLine::new(concat!(
+            "TZ=UTC systemctl show ",
+            $flags,
+            "--property=Id,Unit,LoadState,ActiveState,SubState,UnitFileState,Result,TimersCalendar,TimersMonotonic,",
+            "OnClockChange,OnTimezoneChange,NextElapseUSecRealtime,NextElapseUSecMonotonic,LastTriggerUSec,Persistent,",
+            "RandomizedDelayUSec,StateChangeTimestamp,StateChangeTimestampMonotonic -- ",
+            $units
+        ))
+    };
+}
+
+/// Of every timer in the manager's memory.
+pub(crate) const LOADED_TIMERS: CommandLine = show_timers!("--all ", "'*.timer'");
+
+/// Of timers by name.
+pub(crate) const TIMERS: CommandLine = show_timers!("", "<unit>...");
+
+/// Only `list-timers` turns what elapses by the monotonic clock into a time of day, exactly. Not in JSON on old versions.
+pub(crate) const ELAPSES: CommandLine =
+    CommandLine::new("systemctl list-timers --all --full --no-legend --no-pager --output=json");
+
+/// Seconds since the epoch where the units run.
+pub(crate) const CLOCK: CommandLine = CommandLine::new("date +%s");
+
+/// Stdout of a call that did what it should, or why it didn't.
+pub(crate) fn answer(output: Result<Output>) -> Result<String> {
+    const UNREACHABLE: [&str; 4] = [
+        "Failed to connect to bus",
+        "Failed to connect to system scope bus",
+        "Failed to get D-Bus",
+        "not been booted with",
+    ];
+    let output = output?;
+    let said = output.error_text();
+    if output.exit_code != 0 && UNREACHABLE.iter().any(|sign| said.contains(sign)) {
+        let message = format!("the service manager does not answer: {}", said.replace('\n', "; "));
+        return Err(Problem::new("SERVICE_MANAGER_UNREACHABLE", Category::State, message)
+            .remedy("Check that process 1 is systemd: ps -p 1 -o comm=")
+            .remedy("Check that the account may use the system bus: systemctl is-system-running"));
+    }
+    Ok(output.success("systemctl")?.text().into_owned())
+}
+
+/// The target's clock, where it can be had.
+pub(crate) fn clock(output: Result<Output>) -> Option<i64> {
+    output.ok().filter(|output| output.exit_code == 0)?.text().trim().parse().ok()
+}
+
+/// An installed unit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnitFile {
+    pub(crate) name: String,
+    /// As `systemctl is-enabled` says it.
+    pub(crate) state: String,
+}
+
+impl UnitFile {
+    /// Nothing that can be started: a template waits for an instance's name, an alias is another unit's.
+    pub(crate) fn is_template_or_alias(&self) -> bool {
+        self.name.contains("@.") || self.state == "alias"
+    }
+}
+
+/// What [`UNIT_FILES`] prints, in either form.
+pub(crate) fn unit_files(text: &str) -> Result<Vec<UnitFile>> {
+    #[derive(Deserialize)]
+    struct Row {
+        unit_file: String,
+        state: Option<String>,
+    }
+    if text.starts_with('[') {
+        let rows: Vec<Row> =
+            serde_json::from_str(text).map_err(|_| Problem::unexpected("systemctl list-unit-files", text))?;
+        return Ok(rows
+            .into_iter()
+            .map(|row| UnitFile { name: row.unit_file, state: row.state.unwrap_or_default() })
+            .collect());
+    }
+    let words = text.lines().filter(|line| !line.trim().is_empty()).map(|line| {
+        let mut words = line.split_whitespace();
+        match (words.next(), words.next()) {
+            // Unit names and states hold no blanks; a third word is the vendor's preset.
+            (Some(name), Some(state)) if name.contains('.') => {
+                Ok(UnitFile { name: name.to_owned(), state: state.to_owned() })
+            }
+            _ => Err(Problem::unexpected("systemctl list-unit-files", line)),
+        }
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn output(exit_code: i32, stdout: &str, stderr: &str) -> Result<Output> {
+        Ok(Output {
+            exit_code,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            stdout_bytes: stdout.len() as u64,
+            stdout_lines: 0,
+            truncated: false,
+            duration_ms: 1,
+        })
+    }
+
+    #[test]
+    fn a_machine_without_systemd_is_said_to_be_that() {
+        // Recorded from systemctl 252 where process 1 is something else.
+        let said = "System has not been booted with systemd as init system (PID 1). Can't operate.\n\
+                    Failed to connect to bus: Host is down\n";
+        let problem = answer(output(1, "", said)).unwrap_err();
+        assert_eq!(
+            (problem.code.as_str(), problem.category),
+            ("SERVICE_MANAGER_UNREACHABLE", Category::State)
+        );
+        assert!(problem.message.contains("Host is down"), "{}", problem.message);
+        assert!(!problem.message.contains('\n') && !problem.remediation.is_empty());
+    }
+
+    #[test]
+    fn any_other_failure_quotes_stderr_and_a_cut_answer_is_none() {
+        let problem = answer(output(1, "", "Failed to list units: Access denied\n")).unwrap_err();
+        assert_eq!(problem.code, "COMMAND_FAILED");
+        assert!(problem.message.ends_with("Failed to list units: Access denied"));
+        let cut = output(0, "Id=a.service\n", "").map(|output| Output { truncated: true, ..output });
+        assert_eq!(answer(cut).unwrap_err().code, "OUTPUT_TOO_LARGE");
+    }
+
+    #[test]
+    fn unit_files_are_read_from_json_and_from_words() {
+        let expected = [
+            ("cron.service", "enabled"),
+            ("getty@.service", "enabled"),
+            ("apt-daily.timer", "masked"),
+            ("x.mount", ""),
+        ]
+        .map(|(name, state)| UnitFile { name: name.into(), state: state.into() });
+        let json = r#"[{"unit_file":"cron.service","state":"enabled","preset":"enabled"},
+            {"unit_file":"getty@.service","state":"enabled"},{"unit_file":"apt-daily.timer","state":"masked","preset":null},
+            {"unit_file":"x.mount","state":null,"new":[1]}]"#;
+        assert_eq!(unit_files(json).unwrap(), expected);
+        let words = "cron.service enabled enabled\ngetty@.service   enabled   -\n\napt-daily.timer masked\n";
+        assert_eq!(unit_files(words).unwrap(), expected[..3]);
+        assert_eq!(unit_files("").unwrap(), []);
+        for malformed in ["[{\"unit_file\":", "[1]", "no unit here\n", "cron.service\n"] {
+            assert_eq!(unit_files(malformed).unwrap_err().code, "UNEXPECTED_OUTPUT", "{malformed:?}");
+        }
+    }
+}

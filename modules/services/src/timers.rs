@@ -1,0 +1,214 @@
+//! `timer_list`: what runs when, whether the manager has the timer in memory or it is only installed.
+
+use std::collections::BTreeMap;
+
+use linux_sysadmin_sdk::{Output, prelude::*, time::rfc3339};
+
+use crate::properties::{self, Properties};
+use crate::{systemctl, time};
+
+/// One timer.
+#[derive(Debug, Serialize)]
+pub(crate) struct Timer {
+    timer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activates: Option<String>,
+    /// As in the unit file, normalized: `OnCalendar=*-*-* 06:00:00`, `OnBootSec=15min`.
+    schedule: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_in_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
+    active_state: String,
+    sub_state: String,
+    /// As `systemctl is-enabled` says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<String>,
+    /// A run that was missed while the machine was off is made up for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    persistent: bool,
+    /// `next` has it added already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    random_delay: Option<String>,
+    /// Where it isn't `success`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+}
+
+pub(crate) fn timer_list(_: NoArgs, cx: &Context) -> Result<Listing<Timer>> {
+    let lines = [systemctl::LOADED_TIMERS, systemctl::UNIT_FILES, systemctl::ELAPSES, systemctl::CLOCK];
+    let [loaded, files, elapses_next, now] = cx.run_each(lines.map(CommandLine::command));
+    let (loaded, files) = (systemctl::answer(loaded)?, systemctl::answer(files)?);
+    let (elapses, now) = (elapses(elapses_next), systemctl::clock(now));
+
+    let mut units = properties::parse_units(&loaded)?;
+    let installed = systemctl::unit_files(&files)?;
+    let is_new =
+        |name: &str| name.ends_with(".timer") && !units.iter().any(|unit| unit.text("Id") == Some(name));
+    let others: Vec<&str> = installed
+        .iter()
+        .filter(|file| !file.is_template_or_alias())
+        .map(|file| file.name.as_str())
+        .filter(|name| is_new(name))
+        .collect();
+    let read;
+    if !others.is_empty() {
+        read = systemctl::answer(cx.run(systemctl::TIMERS.with(others)))?;
+        units.extend(properties::parse_units(&read)?);
+    }
+    Ok(timers(&units, elapses.as_ref(), now).into())
+}
+
+/// Seconds since the epoch at which each timer elapses next. None where this systemctl prints no JSON.
+fn elapses(output: Result<Output>) -> Option<BTreeMap<String, i64>> {
+    #[derive(Deserialize)]
+    struct Row {
+        unit: String,
+        next: Option<u64>,
+    }
+    let text = systemctl::answer(output).ok()?;
+    let rows: Vec<Row> = serde_json::from_str(&text).ok()?;
+    let micros = |next: Option<u64>| next.filter(|next| (1..u64::MAX).contains(next));
+    Some(rows.into_iter().filter_map(|row| Some((row.unit, seconds(micros(row.next)?)))).collect())
+}
+
+/// The next one first; those that will not elapse last.
+fn timers(units: &[Properties<'_>], elapses: Option<&BTreeMap<String, i64>>, now: Option<i64>) -> Vec<Timer> {
+    let booted = booted(units);
+    let mut timers = units
+        .iter()
+        .filter_map(|unit| {
+            let id = unit.text("Id").filter(|id| id.ends_with(".timer"))?;
+            if unit.text("LoadState") == Some("not-found") && unit.text("ActiveState") == Some("inactive") {
+                return None;
+            }
+            let next = match elapses {
+                Some(elapses) => elapses.get(id).copied(),
+                None => computed(unit, booted),
+            };
+            Some((next, timer(id, unit, next, now)))
+        })
+        .collect::<Vec<_>>();
+    timers.sort_by(|(a, first), (b, second)| {
+        (a.is_none(), a, &first.timer).cmp(&(b.is_none(), b, &second.timer))
+    });
+    timers.into_iter().map(|(_, timer)| timer).collect()
+}
+
+fn timer(id: &str, unit: &Properties<'_>, next: Option<i64>, now: Option<i64>) -> Timer {
+    let specification = |text: &str| {
+        let inner = text.trim_start_matches("{ ");
+        let inner = inner.split(" ; next_elapse=").next().unwrap_or(inner);
+        // The bus names a span by its unit, the unit file by what it takes.
+        inner.replacen("USec=", "Sec=", 1)
+    };
+    let changes = ["OnClockChange", "OnTimezoneChange"].into_iter().filter(|key| unit.yes(key));
+    Timer {
+        timer: id.to_owned(),
+        activates: unit.string("Unit"),
+        schedule: (unit.all("TimersCalendar").chain(unit.all("TimersMonotonic")).map(specification))
+            .chain(changes.map(|key| format!("{key}=yes")))
+            .collect(),
+        next: next.map(rfc3339),
+        next_in_seconds: next.zip(now).map(|(next, now)| next - now),
+        last: unit.text("LastTriggerUSec").and_then(time::timestamp).map(rfc3339),
+        active_state: unit.text("ActiveState").unwrap_or("unknown").to_owned(),
+        sub_state: unit.text("SubState").unwrap_or("unknown").to_owned(),
+        enabled: unit.string("UnitFileState"),
+        persistent: unit.yes("Persistent"),
+        random_delay: unit.string("RandomizedDelayUSec").filter(|delay| delay != "0"),
+        result: unit.string("Result").filter(|result| result != "success"),
+    }
+}
+
+/// For a systemctl without JSON: the earlier one of what elapses by the calendar and what elapses since the boot.
+fn computed(unit: &Properties<'_>, booted: Option<i64>) -> Option<i64> {
+    let by_calendar = unit.text("NextElapseUSecRealtime").and_then(time::timestamp);
+    let since_boot = unit.text("NextElapseUSecMonotonic").and_then(time::span).filter(|span| *span > 0);
+    let by_boot = booted.zip(since_boot).map(|(booted, span)| booted + seconds(span));
+    by_calendar.into_iter().chain(by_boot).min()
+}
+
+/// When the monotonic clock began: a change of state is on record by both clocks, and the latest one has seen the
+/// most corrections of the time of day.
+fn booted(units: &[Properties<'_>]) -> Option<i64> {
+    let both = units.iter().filter_map(|unit| {
+        let since_boot = unit.number("StateChangeTimestampMonotonic").filter(|since_boot| *since_boot > 0)?;
+        Some((since_boot, time::timestamp(unit.text("StateChangeTimestamp")?)?))
+    });
+    both.max().map(|(since_boot, unix)| unix - seconds(since_boot))
+}
+
+/// At most `u64::MAX / 1e6`, which an `i64` holds.
+fn seconds(microseconds: u64) -> i64 {
+    i64::try_from(microseconds / 1_000_000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_json_the_next_run_is_the_earlier_one_of_both_clocks() {
+        let text = "Id=old.timer\nStateChangeTimestamp=Thu 1970-01-01 00:00:05 UTC\nStateChangeTimestampMonotonic=5000000\n\n\
+            Id=both.timer\nNextElapseUSecRealtime=Mon 2026-11-23 08:00:00 UTC\nNextElapseUSecMonotonic=2d 23min 51.968179s\n\
+            StateChangeTimestamp=Fri 2026-11-20 16:21:28 UTC\nStateChangeTimestampMonotonic=1504784505\n\n\
+            Id=calendar.timer\nNextElapseUSecRealtime=Sat 2026-11-21 05:57:13 UTC\nNextElapseUSecMonotonic=0\n\n\
+            Id=never.timer\nNextElapseUSecRealtime=\nNextElapseUSecMonotonic=infinity\n";
+        let listed: Vec<_> = timers(&properties::parse(text), None, None)
+            .into_iter()
+            .map(|timer| (timer.timer, timer.next))
+            .collect();
+        let expected = [
+            ("calendar.timer", Some("2026-11-21T05:57:13Z")),
+            ("both.timer", Some("2026-11-22T16:20:15Z")),
+            ("never.timer", None),
+            ("old.timer", None),
+        ];
+        assert_eq!(listed, expected.map(|(timer, next)| (timer.to_owned(), next.map(str::to_owned))));
+    }
+
+    #[test]
+    fn a_table_or_a_failure_is_no_json() {
+        let output = |exit_code, stdout: &str| {
+            Ok(Output {
+                exit_code,
+                stdout: stdout.into(),
+                stderr: Vec::new(),
+                stdout_bytes: 0,
+                stdout_lines: 0,
+                truncated: false,
+                duration_ms: 0,
+            })
+        };
+        let table = "Fri 2026-11-20 17:22:02 CET 33s left - - app-minutely.timer app-mono.service\n";
+        for output in [output(0, table), output(0, "[{\"next\":"), output(1, "[]"), output(0, "")] {
+            assert_eq!(elapses(output), None);
+        }
+        let json = r#"[{"next":1795191722316051,"left":1,"last":0,"unit":"a.timer","activates":"b"},
+            {"next":null,"unit":"b.timer"},{"next":0,"unit":"c.timer"}]"#;
+        assert_eq!(elapses(output(0, json)), Some(BTreeMap::from([("a.timer".to_owned(), 1_795_191_722)])));
+    }
+
+    #[test]
+    fn schedules_are_as_in_the_unit_file() {
+        let text = "Id=a.timer\nTimersMonotonic={ OnUnitActiveUSec=1d ; next_elapse=0 }\n\
+            TimersMonotonic={ OnBootUSec=15min ; next_elapse=38min 51.968179s }\nOnClockChange=no\nOnTimezoneChange=yes\n\
+            TimersCalendar={ OnCalendar=Mon..Fri *-*-* 03:00:00 America/New_York ; next_elapse=(null) }\n";
+        let expected = [
+            "OnCalendar=Mon..Fri *-*-* 03:00:00 America/New_York",
+            "OnUnitActiveSec=1d",
+            "OnBootSec=15min",
+            "OnTimezoneChange=yes",
+        ];
+        assert_eq!(timers(&properties::parse(text), None, None)[0].schedule, expected);
+    }
+
+    #[test]
+    fn no_timers_are_an_empty_list() {
+        assert!(timers(&properties::parse(""), None, None).is_empty());
+        assert!(timers(&properties::parse("Id=a.service\n"), None, None).is_empty());
+    }
+}

@@ -1,0 +1,396 @@
+//! The tools against recordings of a booted Debian 12 with systemd 252, in the time zone Europe/Berlin.
+//!
+//! Each file in `fixtures` is `$ COMMAND` and what it printed. Those named `systemctl-…` are what systemctl tells
+//! people: the tools have to agree with it. That machine counts no memory, so nothing here has any.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use linux_sysadmin_sdk::{Problem, testkit::FakeTarget};
+use module_services::module;
+use serde_json::{Value, json};
+
+/// File name, argv without variables, stdout.
+fn recordings() -> Vec<(String, Vec<String>, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/debian12-systemd252");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let (command, stdout) = text.strip_prefix("$ ").unwrap().split_once('\n').unwrap();
+            let words = command.split(' ').filter(|word| *word != "TZ=UTC");
+            let argv = words.map(|word| word.trim_matches('\'').to_owned()).collect();
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), argv, stdout.to_owned())
+        })
+        .collect()
+}
+
+fn recorded(name: &str) -> String {
+    recordings().into_iter().find(|(file, ..)| file == name).unwrap().2
+}
+
+/// The recorded machine, with other answers for some commands.
+fn target(other: &[(&str, i32, &str, &str)]) -> FakeTarget {
+    recordings().iter().fold(FakeTarget::new(), |target, (file, argv, stdout)| {
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let instead = other.iter().find(|(name, ..)| name == file);
+        let (_, code, stdout, stderr) = *instead.unwrap_or(&("", 0, stdout, ""));
+        target.answer(&argv, code, stdout, stderr)
+    })
+}
+
+fn call(target: FakeTarget, tool: &str, arguments: Value) -> Result<Value, Problem> {
+    target.call(&module(), tool, arguments).map(|(data, _)| data)
+}
+
+fn list(tool: &str) -> Vec<Value> {
+    call(target(&[]), tool, json!({})).unwrap().as_array().unwrap().clone()
+}
+
+fn status(unit: &str) -> Result<Value, Problem> {
+    call(target(&[]), "svc_status", json!({ "service": unit }))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn with_type(service: &str) -> String {
+    format!("{service}.service")
+}
+
+#[test]
+fn svc_list_agrees_with_list_units_unit_by_unit() {
+    let units: Vec<Value> = serde_json::from_str(&recorded("systemctl-list-units")).unwrap();
+    let listed: BTreeMap<String, Value> =
+        list("svc_list").into_iter().map(|item| (with_type(text(&item, "service")), item)).collect();
+    let mut compared = 0;
+    for unit in &units {
+        let name = text(unit, "unit");
+        if text(unit, "load") == "not-found" {
+            assert!(!listed.contains_key(name), "{name}");
+            continue;
+        }
+        let item = &listed[name];
+        assert_eq!(text(item, "active_state"), text(unit, "active"), "{name}");
+        assert_eq!(text(item, "sub_state"), text(unit, "sub"), "{name}");
+        let description = Some(text(unit, "description")).filter(|description| *description != name);
+        assert_eq!(item["description"].as_str(), description, "{name}");
+        compared += 1;
+    }
+    assert!(compared > 60, "{compared}");
+}
+
+#[test]
+fn svc_list_agrees_with_list_unit_files_unit_by_unit() {
+    let files: Vec<Value> = serde_json::from_str(&recorded("unit-files")).unwrap();
+    let items = list("svc_list");
+    let names: BTreeSet<String> = items.iter().map(|item| with_type(text(item, "service"))).collect();
+    assert_eq!(names.len(), items.len(), "each service is listed once");
+    let state_of: BTreeMap<String, &str> =
+        items.iter().map(|item| (with_type(text(item, "service")), text(item, "enabled"))).collect();
+    for file in &files {
+        let (name, state) = (text(file, "unit_file"), text(file, "state"));
+        if name.ends_with(".service") && !name.contains("@.") && state != "alias" {
+            assert_eq!(state_of[name], state, "{name}");
+        } else {
+            assert!(!names.contains(name), "{name}");
+        }
+    }
+    let worker = items.iter().find(|item| item["service"] == "app-worker@1").unwrap();
+    assert_eq!(worker["enabled"], "enabled", "an instance has a state of its own");
+    let limited = items.iter().find(|item| item["service"] == "app-limited").unwrap();
+    assert_eq!(limited["aliases"], json!(["app-alias"]));
+}
+
+#[test]
+fn svc_list_begins_with_what_failed() {
+    let items = list("svc_list");
+    let first: Vec<&str> = items.iter().take(5).map(|item| text(item, "service")).collect();
+    assert_eq!(first, ["app-fails", "app-killed", "app-missing", "app-loops", "app-limited"]);
+    assert_eq!(items[0]["description"], r#"Fails = on purpose; "quoted" — ünïcode \ and a\nnewline"#);
+}
+
+#[test]
+fn a_running_service_agrees_with_systemctl_status() {
+    let said = recorded("systemctl-status-nginx");
+    let nginx = status("nginx").unwrap();
+    let expected = json!({
+        "service": "nginx", "description": "A high performance web server and a reverse proxy server",
+        "active_state": "active", "sub_state": "running", "enabled": true, "unit_file_state": "enabled",
+        "load_state": "loaded", "pid": 44, "started_at": "2026-11-20T16:20:16Z", "uptime_hours": 0.37,
+        "cpu_seconds": 0.018, "unit_file": "/lib/systemd/system/nginx.service", "needs_daemon_reload": true,
+    });
+    assert_eq!(nginx, expected);
+    for part in [
+        "loaded (/lib/systemd/system/nginx.service; enabled;",
+        "since Fri 2026-11-20 16:20:16 UTC; 22min ago",
+        "Main PID: 44",
+    ] {
+        assert!(said.contains(part), "{part}");
+    }
+    assert_eq!(status("nginx.service").unwrap(), nginx);
+}
+
+#[test]
+fn what_went_wrong_is_in_the_status() {
+    let table = [
+        ("app-fails", json!({"active_state": "failed", "result": "exit-code", "exit_code": 3})),
+        ("app-killed", json!({"active_state": "failed", "result": "signal", "exit_signal": "SIGSEGV"})),
+        ("app-missing", json!({"active_state": "failed", "result": "exit-code", "exit_code": 203})),
+        (
+            "app-loops",
+            json!({"active_state": "activating", "sub_state": "auto-restart", "restart": "always", "restarts": 2}),
+        ),
+        (
+            "app-bad",
+            json!({"load_state": "bad-setting", "load_error": "Unit app-bad.service has a bad unit file setting."}),
+        ),
+        ("app-masked", json!({"load_state": "masked", "enabled": false, "unit_file_state": "masked"})),
+        (
+            "getty@tty1",
+            json!({"active_state": "inactive", "condition_met": false, "aliases": ["autovt@tty1"]}),
+        ),
+    ];
+    for (unit, expected) in table {
+        let status = status(unit).unwrap();
+        for (member, value) in expected.as_object().unwrap() {
+            assert_eq!(&status[member], value, "{unit} {member}");
+        }
+        let stopped = unit == "app-bad"
+            || unit == "app-masked"
+            || unit.starts_with("getty")
+            || status["stopped_at"].is_string();
+        assert!(stopped && status["started_at"].is_null() && status["pid"].is_null(), "{unit}: {status}");
+    }
+}
+
+#[test]
+fn an_alias_an_instance_and_other_types_are_units_too() {
+    let table = [
+        ("sshd", json!({"service": "ssh", "aliases": ["sshd"], "restart": "on-failure"})),
+        (
+            "app-alias",
+            json!({"service": "app-limited", "user": "nobody", "memory_limit_mb": 64.0, "drop_ins":
+                ["/etc/systemd/system/app-limited.service.d/10-env.conf",
+                 "/etc/systemd/system/app-limited.service.d/20 with space.conf"]}),
+        ),
+        ("app-worker@1", json!({"service": "app-worker@1", "description": "Worker 1"})),
+        (
+            "app-sock.socket",
+            json!({"service": "app-sock.socket", "triggers": ["app-sock.service"],
+                "listens": ["/run/app.sock (Stream)", "127.0.0.1:7777 (Stream)"]}),
+        ),
+        ("app-mono.timer", json!({"service": "app-mono.timer", "triggers": ["app-mono.service"]})),
+        ("dbus", json!({"triggered_by": ["dbus.socket"], "enabled": false, "unit_file_state": "static"})),
+    ];
+    for (unit, expected) in table {
+        let status = status(unit).unwrap();
+        for (member, value) in expected.as_object().unwrap() {
+            assert_eq!(&status[member], value, "{unit} {member}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_unit_is_not_found_and_close_names_are_suggested() {
+    let problem = status("ngnix").unwrap_err();
+    assert_eq!(
+        (problem.code.as_str(), problem.message.as_str()),
+        ("UNIT_NOT_FOUND", "there is no unit ngnix.service")
+    );
+    assert_eq!(problem.remediation[0], "Similar units: nginx");
+    let problem = status("nosuch").unwrap_err();
+    assert_eq!((problem.code.as_str(), problem.remediation.len()), ("UNIT_NOT_FOUND", 1));
+    let quiet = target(&[("unit-files", 1, "", "Failed to list unit files")]);
+    let problem = call(quiet, "svc_status", json!({"service": "ngnix"})).unwrap_err();
+    assert_eq!(problem.code, "UNIT_NOT_FOUND", "a failed suggestion is no failure");
+}
+
+#[test]
+fn a_bad_name_is_refused_before_any_command() {
+    for name in ["-Hhost", "a\0b", "a\nb", "../x", "", &"a".repeat(300), "*", "a b", "getty@"] {
+        let problem = call(FakeTarget::new(), "svc_status", json!({ "service": name })).unwrap_err();
+        assert_eq!(problem.code, "INVALID_UNIT_NAME", "{name:?}");
+    }
+}
+
+#[test]
+fn timer_list_agrees_with_list_timers_unit_by_unit() {
+    let timers = list("timer_list");
+    let said = recorded("systemctl-list-timers");
+    let order: Vec<&str> = said
+        .lines()
+        .map(|line| line.split_whitespace().find(|word| word.ends_with(".timer")).unwrap())
+        .collect();
+    for (line, name) in said.lines().zip(&order) {
+        let timer = timers.iter().find(|timer| text(timer, "timer") == *name).unwrap();
+        let times: Vec<String> = line
+            .split("UTC")
+            .filter_map(|part| {
+                Some(part.split_whitespace().rev().take(2).collect::<Vec<_>>()).filter(|w| w.len() == 2)
+            })
+            .filter(|words| words[0].contains(':') && words[1].contains('-'))
+            .map(|words| format!("{}T{}Z", words[1], words[0]))
+            .collect();
+        let has_next = !line.starts_with('-');
+        assert_eq!(timer["next"].as_str(), has_next.then(|| times[0].as_str()), "{name}");
+        assert_eq!(timer["last"].as_str(), times.get(usize::from(has_next)).map(String::as_str), "{name}");
+        let activates = line.split_whitespace().next_back().filter(|word| word.ends_with(".service"));
+        assert_eq!(timer["activates"].as_str(), activates, "{name}");
+    }
+    let elapsing: Vec<&str> =
+        timers.iter().filter(|timer| timer["next"].is_string()).map(|t| text(t, "timer")).collect();
+    assert_eq!(elapsing, order[..elapsing.len()], "the next one first");
+    let only_installed: Vec<&str> =
+        timers.iter().map(|timer| text(timer, "timer")).filter(|name| !order.contains(name)).collect();
+    assert_eq!(only_installed, ["app-off.timer"]);
+}
+
+#[test]
+fn a_timer_says_what_it_runs_and_when() {
+    let timers = list("timer_list");
+    let expected = [
+        json!({"timer": "app-both.timer", "activates": "app-mono.service", "schedule":
+            ["OnCalendar=*-*-01 00:00:00", "OnCalendar=Mon..Fri *-*-* 03:00:00 America/New_York", "OnStartupSec=2d"],
+            "next": "2026-11-22T16:20:15Z", "next_in_seconds": 171_466, "active_state": "active",
+            "sub_state": "waiting", "enabled": "enabled", "persistent": true}),
+        json!({"timer": "app-past.timer", "activates": "app-mono.service", "schedule": ["OnCalendar=2001-01-01 00:00:00"],
+            "active_state": "active", "sub_state": "elapsed", "enabled": "enabled"}),
+        json!({"timer": "app-off.timer", "activates": "app-off.service", "schedule": ["OnCalendar=Mon *-*-* 00:00:00"],
+            "active_state": "inactive", "sub_state": "dead", "enabled": "disabled"}),
+        json!({"timer": "apt-daily.timer", "schedule": [], "active_state": "failed", "sub_state": "failed",
+            "enabled": "masked", "result": "resources"}),
+        json!({"timer": "app-minutely.timer", "activates": "app-mono.service", "schedule": ["OnCalendar=*-*-* *:*:00"],
+            "next": "2026-11-20T16:43:02Z", "next_in_seconds": 33, "last": "2026-11-20T16:42:01Z",
+            "active_state": "active", "sub_state": "waiting", "enabled": "enabled", "random_delay": "5s"}),
+    ];
+    for timer in expected {
+        let found = timers.iter().find(|found| found["timer"] == timer["timer"]).unwrap();
+        assert_eq!(*found, timer);
+    }
+}
+
+#[test]
+fn an_older_systemctl_without_json_gives_the_same_timers_to_the_second() {
+    let files: Vec<Value> = serde_json::from_str(&recorded("unit-files")).unwrap();
+    let words: String = files
+        .iter()
+        .map(|file| format!("{:<40} {}\n", text(file, "unit_file"), text(file, "state")))
+        .collect();
+    let table = recorded("systemctl-list-timers");
+    let old = target(&[("unit-files", 0, &words, ""), ("elapses", 0, &table, "")]);
+    let by_name = |timers: Vec<Value>| -> BTreeMap<String, Value> {
+        timers.into_iter().map(|timer| (text(&timer, "timer").to_owned(), timer)).collect()
+    };
+    let timers = by_name(call(old, "timer_list", json!({})).unwrap().as_array().unwrap().clone());
+    let expected = by_name(list("timer_list"));
+    assert_eq!(timers.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (name, timer) in timers {
+        let seconds = |timer: &Value| timer["next_in_seconds"].as_i64();
+        let apart = seconds(&timer).zip(seconds(&expected[&name])).map_or(0, |(a, b)| (a - b).abs());
+        assert!(
+            apart <= 1 && timer["next"].is_null() == expected[&name]["next"].is_null(),
+            "{name}: {timer}"
+        );
+        assert_eq!(timer["schedule"], expected[&name]["schedule"]);
+    }
+    let services = call(target(&[("unit-files", 0, &words, "")]), "svc_list", json!({})).unwrap();
+    assert_eq!(services.as_array().unwrap(), &list("svc_list"));
+}
+
+#[test]
+fn times_in_another_zone_and_a_missing_clock_are_left_out() {
+    let local = recorded("status-nginx.service").replace("16:20:16 UTC", "17:20:16 CET");
+    let status =
+        call(target(&[("status-nginx.service", 0, &local, "")]), "svc_status", json!({"service": "nginx"}))
+            .unwrap();
+    assert!(
+        status["started_at"].is_null() && status["uptime_hours"].is_null() && status["pid"] == 44,
+        "{status}"
+    );
+    let status =
+        call(target(&[("clock", 127, "", "date: not found")]), "svc_status", json!({"service": "nginx"}))
+            .unwrap();
+    assert!(status["uptime_hours"].is_null() && status["started_at"] == "2026-11-20T16:20:16Z", "{status}");
+}
+
+#[test]
+fn what_is_not_systemctls_output_is_a_problem_and_never_an_answer() {
+    let table = [
+        ("svc_list", "loaded-services", "<html>busy</html>\n"),
+        ("svc_list", "loaded-services", "Version=252\n"),
+        ("svc_list", "unit-files", "[{\"unit_file\":\"a.service\""),
+        ("svc_status", "status-nginx.service", ""),
+        ("svc_status", "status-nginx.service", "ActiveState=active\n"),
+        ("timer_list", "loaded-timers", "no timers\n"),
+        ("timer_list", "unit-files", "[{}]"),
+    ];
+    for (tool, file, stdout) in table {
+        let arguments = if tool == "svc_status" { json!({"service": "nginx"}) } else { json!({}) };
+        let problem = call(target(&[(file, 0, stdout, "")]), tool, arguments).unwrap_err();
+        assert_eq!(problem.code, "UNEXPECTED_OUTPUT", "{tool} {file} {stdout:?}");
+    }
+}
+
+#[test]
+fn without_a_service_manager_every_tool_says_so() {
+    let said = "System has not been booted with systemd as init system (PID 1). Can't operate.\n\
+                Failed to connect to bus: Host is down\n";
+    let names = ["loaded-services", "status-nginx.service", "loaded-timers"];
+    for (tool, arguments) in
+        [("svc_list", json!({})), ("svc_status", json!({"service": "nginx"})), ("timer_list", json!({}))]
+    {
+        let problem = call(target(&names.map(|name| (name, 1, "", said))), tool, arguments).unwrap_err();
+        assert_eq!(problem.code, "SERVICE_MANAGER_UNREACHABLE", "{tool}");
+    }
+}
+
+#[test]
+fn nothing_at_all_is_an_empty_list() {
+    let none = [
+        ("loaded-services", 0, "", ""),
+        ("unit-files", 0, "[]", ""),
+        ("loaded-timers", 0, "", ""),
+        ("elapses", 0, "[]", ""),
+    ];
+    for tool in ["svc_list", "timer_list"] {
+        assert_eq!(call(target(&none), tool, json!({})).unwrap(), json!([]));
+    }
+}
+
+#[test]
+fn ten_thousand_units_are_listed_and_suggested_from() {
+    let (mut loaded, mut files) = (String::new(), Vec::new());
+    for number in 0..10_000 {
+        let state = if number == 9_999 { "failed" } else { "active" };
+        loaded +=
+            &format!("Id=u{number}.service\nActiveState={state}\nSubState=running\nLoadState=loaded\n\n");
+        files.push(json!({"unit_file": format!("u{number}.service"), "state": "static"}));
+    }
+    let files = Value::from(files).to_string();
+    let huge = [("loaded-services", 0, loaded.as_str(), ""), ("unit-files", 0, files.as_str(), "")];
+    let services = call(target(&huge), "svc_list", json!({})).unwrap();
+    assert_eq!((services.as_array().unwrap().len(), &services[0]["service"]), (10_000, &json!("u9999")));
+    let problem = call(target(&huge), "svc_status", json!({"service": "ngnix"})).unwrap_err();
+    assert_eq!(problem.code, "UNIT_NOT_FOUND");
+}
+
+#[test]
+fn the_grants_are_these_and_no_more() {
+    let capabilities = module().description().capabilities;
+    assert!(capabilities.paths.is_empty() && capabilities.tools.is_empty());
+    let holes: Vec<&str> =
+        capabilities.commands.iter().flat_map(|grant| grant.pattern.matches("<unit>")).collect();
+    assert_eq!((capabilities.commands.len(), holes.len()), (7, 2));
+    for grant in &capabilities.commands {
+        let verb =
+            grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let looks = ["systemctl show", "systemctl list-unit-files", "systemctl list-timers", "date +%s"];
+        assert!(looks.contains(&verb.as_str()), "{}", grant.pattern);
+        let operand = grant.pattern.find(" <unit>").or_else(|| grant.pattern.find(" '*."));
+        assert!(operand.is_none_or(|at| grant.pattern[..at].ends_with(" --")), "{}", grant.pattern);
+    }
+}

@@ -1,0 +1,326 @@
+//! From the host's snapshot to the reply: what a session needs to know, without what follows from it.
+
+use std::collections::BTreeMap;
+
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+/// What the host says, as far as the reply takes it. Members that a later host adds are ignored.
+#[derive(Deserialize)]
+struct Snapshot {
+    target_host: String,
+    distro: Facts,
+    privilege: Privileges,
+    server: Server,
+    modules: Vec<HostModule>,
+    integration_mode: String,
+    #[serde(default)]
+    config_path: Option<String>,
+    #[serde(default)]
+    first_run: bool,
+    #[serde(default)]
+    config_generated: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Facts {
+    #[serde(flatten)]
+    distro: Distribution,
+    sudo_available: bool,
+    mac_system: String,
+    #[serde(default)]
+    mac_mode: Option<String>,
+    #[serde(default)]
+    extra: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct HostModule {
+    name: String,
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    sha256: Option<String>,
+    #[serde(default)]
+    tools: Vec<String>,
+    #[serde(default = "yes")]
+    serves: bool,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The reply.
+#[derive(Debug, Serialize)]
+pub(crate) struct Info {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    first_run: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_generated: Option<String>,
+    target_host: String,
+    distro: Distribution,
+    /// Facts that have no member of their own, as `timezone`.
+    #[serde(flatten)]
+    extra: BTreeMap<&'static str, String>,
+    sudo_available: bool,
+    privilege: Privileges,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    degraded_mode: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degraded_reason: Option<String>,
+    mac_system: MacSystem,
+    integration_mode: String,
+    server: Server,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_path: Option<String>,
+    modules: Vec<ModuleInfo>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    setup_hints: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Distribution {
+    family: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    codename: Option<String>,
+    hostname: String,
+    kernel: String,
+    architecture: String,
+    init_system: String,
+    package_manager: String,
+    firewall_backend: String,
+    container_runtime: String,
+    log_system: String,
+    user_management: String,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Privileges {
+    user: String,
+    uid: u32,
+    root: bool,
+    /// Without a password.
+    sudo: bool,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Server {
+    version: String,
+    contract: String,
+}
+
+#[derive(Debug, Serialize)]
+struct MacSystem {
+    r#type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ModuleInfo {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Whole: operators pin a module by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    /// How many it has; none where it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<usize>,
+    /// Only where it doesn't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serves: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// The reply for one snapshot.
+pub(crate) fn info(snapshot: &str) -> Result<Info> {
+    let snapshot: Snapshot = serde_json::from_str(snapshot).map_err(|error| {
+        Problem::new("INVALID_SNAPSHOT", Category::Internal, format!("the host's snapshot: {error}"))
+    })?;
+    let Facts { distro, sudo_available, mac_system, mac_mode, mut extra } = snapshot.distro;
+    let privilege = snapshot.privilege;
+    let degraded = !privilege.root && !privilege.sudo;
+    let reason = "Neither root nor passwordless sudo: what needs root's rights is unavailable or shows less.";
+    let setup_hints =
+        if snapshot.first_run { hints(&privilege, snapshot.config_generated.as_deref()) } else { Vec::new() };
+    let known = ["timezone", "virtualization"];
+    Ok(Info {
+        first_run: snapshot.first_run,
+        config_generated: snapshot.config_generated.filter(|_| snapshot.first_run),
+        target_host: snapshot.target_host,
+        distro,
+        extra: known.into_iter().filter_map(|name| Some((name, extra.remove(name)?))).collect(),
+        sudo_available,
+        degraded_mode: degraded,
+        degraded_reason: degraded.then(|| reason.to_owned()),
+        privilege,
+        mac_system: MacSystem { mode: mac_mode.filter(|_| mac_system != "none"), r#type: mac_system },
+        integration_mode: snapshot.integration_mode,
+        server: snapshot.server,
+        config_path: snapshot.config_path,
+        modules: snapshot.modules.into_iter().map(module_info).collect(),
+        setup_hints,
+    })
+}
+
+fn module_info(module: HostModule) -> ModuleInfo {
+    let tools = module.error.is_none().then_some(module.tools.len());
+    let serves = (!module.serves).then_some(false);
+    let HostModule { name, version, sha256, reason, error, .. } = module;
+    ModuleInfo { name, version, sha256, tools, serves, reason, error }
+}
+
+/// What a person can do on the first run, each true as it stands.
+fn hints(privilege: &Privileges, config_generated: Option<&str>) -> Vec<String> {
+    let mut hints = Vec::new();
+    if !privilege.root && !privilege.sudo {
+        hints.push(format!(
+            "To enable full functionality, configure passwordless sudo for {}.",
+            privilege.user
+        ));
+    }
+    if let Some(path) = config_generated {
+        hints.push(format!(
+            "A configuration file with every option was written to {path}: customize it as needed."
+        ));
+    }
+    hints
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::info;
+
+    fn snapshot() -> Value {
+        json!({
+            "target_host": "localhost",
+            "distro": {
+                "family": "debian", "name": "Ubuntu", "version": "24.04", "codename": "noble",
+                "package_manager": "apt", "init_system": "systemd", "firewall_backend": "ufw",
+                "mac_system": "apparmor", "mac_mode": "enforcing", "container_runtime": "docker",
+                "log_system": "both", "user_management": "adduser", "hostname": "web1", "kernel": "6.8.0-50-generic",
+                "architecture": "x86_64", "sudo_available": false, "extra": {"timezone": "Europe/Berlin"},
+                "user": "alice", "uid": 1000,
+            },
+            "privilege": {"user": "alice", "uid": 1000, "root": false, "sudo": false},
+            "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
+            "modules": [
+                {"name": "services", "version": "0.1.0", "sha256": "ab".repeat(32), "tools": ["svc_list", "svc_status"],
+                 "serves": true},
+                {"name": "apt", "version": "0.2.0", "sha256": "cd".repeat(32), "tools": ["pkg_install"], "serves": false,
+                 "reason": "package_manager is dnf"},
+                {"name": "broken", "error": "not a component"},
+            ],
+            "integration_mode": "complementary",
+            "config_path": "/home/alice/.config/linux-sysadmin/config.yaml",
+            "first_run": true,
+            "config_generated": "/home/alice/.config/linux-sysadmin/config.yaml",
+        })
+    }
+
+    fn reply(snapshot: &Value) -> Value {
+        serde_json::to_value(info(&snapshot.to_string()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_first_run_without_sudo_has_every_member() {
+        let expected = json!({
+            "first_run": true,
+            "config_generated": "/home/alice/.config/linux-sysadmin/config.yaml",
+            "target_host": "localhost",
+            "distro": {
+                "family": "debian", "name": "Ubuntu", "version": "24.04", "codename": "noble", "hostname": "web1",
+                "kernel": "6.8.0-50-generic", "architecture": "x86_64", "init_system": "systemd",
+                "package_manager": "apt", "firewall_backend": "ufw", "container_runtime": "docker",
+                "log_system": "both", "user_management": "adduser",
+            },
+            "timezone": "Europe/Berlin",
+            "sudo_available": false,
+            "privilege": {"user": "alice", "uid": 1000, "root": false, "sudo": false},
+            "degraded_mode": true,
+            "degraded_reason":
+                "Neither root nor passwordless sudo: what needs root's rights is unavailable or shows less.",
+            "mac_system": {"type": "apparmor", "mode": "enforcing"},
+            "integration_mode": "complementary",
+            "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
+            "config_path": "/home/alice/.config/linux-sysadmin/config.yaml",
+            "modules": [
+                {"name": "services", "version": "0.1.0", "sha256": "ab".repeat(32), "tools": 2},
+                {"name": "apt", "version": "0.2.0", "sha256": "cd".repeat(32), "tools": 1, "serves": false,
+                 "reason": "package_manager is dnf"},
+                {"name": "broken", "error": "not a component"},
+            ],
+            "setup_hints": [
+                "To enable full functionality, configure passwordless sudo for alice.",
+                "A configuration file with every option was written to \
+                 /home/alice/.config/linux-sysadmin/config.yaml: customize it as needed.",
+            ],
+        });
+        assert_eq!(reply(&snapshot()), expected);
+    }
+
+    #[test]
+    fn a_later_run_says_nothing_of_the_first() {
+        let mut later = snapshot();
+        later["first_run"] = json!(false);
+        let reply = reply(&later);
+        for member in ["first_run", "config_generated", "setup_hints"] {
+            assert!(reply.get(member).is_none(), "{member}");
+        }
+        assert_eq!(reply["degraded_mode"], true, "degraded is not only at first");
+    }
+
+    #[test]
+    fn root_or_sudo_is_not_degraded() {
+        for (root, sudo) in [(true, false), (false, true), (true, true)] {
+            let mut able = snapshot();
+            able["privilege"] = json!({"user": "x", "uid": 0, "root": root, "sudo": sudo});
+            able["distro"]["sudo_available"] = json!(sudo);
+            let reply = reply(&able);
+            assert!(reply.get("degraded_mode").is_none() && reply.get("degraded_reason").is_none());
+            assert_eq!(reply["sudo_available"], sudo);
+            assert_eq!(reply["setup_hints"].as_array().unwrap().len(), 1);
+        }
+    }
+
+    #[test]
+    fn what_the_host_does_not_know_is_left_out_and_what_it_adds_is_ignored() {
+        let mut sparse = snapshot();
+        let distro = sparse["distro"].as_object_mut().unwrap();
+        for fact in ["version", "codename", "mac_mode", "extra"] {
+            distro.remove(fact);
+        }
+        distro.insert("mac_system".into(), json!("none"));
+        sparse["modules"] = json!([]);
+        sparse["profiles"] = json!({"new": true});
+        sparse["distro"]["extra"] = json!({"shape": "round", "virtualization": "kvm"});
+        let reply = reply(&sparse);
+        assert!(reply["distro"].get("version").is_none() && reply["distro"].get("codename").is_none());
+        assert_eq!(reply["mac_system"], json!({"type": "none"}));
+        assert_eq!((&reply["modules"], &reply["virtualization"]), (&json!([]), &json!("kvm")));
+        for member in ["profiles", "shape", "timezone"] {
+            assert!(reply.get(member).is_none(), "{member}");
+        }
+    }
+
+    #[test]
+    fn a_snapshot_that_is_none_is_a_problem() {
+        for text in ["", "[]", "{}", "{\"target_host\":"] {
+            assert_eq!(info(text).unwrap_err().code, "INVALID_SNAPSHOT", "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A client that speaks JSON-RPC line by line, so that a test can say anything, in any order.
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+use crate::Home;
+
+/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server of the test's own.
+pub struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+    next: i64,
+    version: String,
+    /// Messages that came while another was waited for.
+    early: Vec<Value>,
+}
+
+impl Client {
+    /// Starts the server and does nothing else.
+    pub fn start(home: &Home, modules: &Path) -> Self {
+        Self::start_with(home, modules, &[])
+    }
+
+    /// With further variables in its environment.
+    pub fn start_with(home: &Home, modules: &Path, env: &[(&str, &str)]) -> Self {
+        let mut command = home.command(modules, &["serve"]);
+        command.envs(env.iter().copied());
+        Self::start_command(command)
+    }
+
+    /// Starts whatever serves MCP on its stdin and stdout.
+    pub fn start_command(command: std::process::Command) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the server starts");
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        Self { child, input, output, next: 0, version: String::new(), early: Vec::new() }
+    }
+
+    /// Starts the server and opens a session in the way of this protocol version; gives the server's answer.
+    pub async fn open(home: &Home, modules: &Path, version: &str) -> (Self, Value) {
+        let mut client = Self::start(home, modules);
+        let answer = client.initialize(version).await;
+        (client, answer)
+    }
+
+    /// Opens the session: a handshake, or on 2026-07-28, which has none, a discovery.
+    pub async fn initialize(&mut self, version: &str) -> Value {
+        self.version = version.to_owned();
+        if version >= "2026-07-28" {
+            return self.request("server/discover", json!({})).await;
+        }
+        let params = json!({
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let answer = self.request("initialize", params).await;
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        answer
+    }
+
+    /// Sends bytes as they are.
+    pub async fn send_raw(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().expect("stdin is open");
+        input.write_all(bytes).await.expect("the server reads");
+        input.flush().await.expect("the server reads");
+    }
+
+    /// Sends a message.
+    pub async fn send(&mut self, message: &Value) {
+        self.send_raw(format!("{message}\n").as_bytes()).await;
+    }
+
+    /// Sends a request and doesn't wait; gives its id.
+    pub async fn ask(&mut self, method: &str, mut params: Value) -> i64 {
+        self.next += 1;
+        if self.version.as_str() >= "2026-07-28" {
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": self.version,
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            match params.get_mut("_meta").and_then(Value::as_object_mut) {
+                Some(existing) => existing.extend(meta.as_object().cloned().unwrap_or_default()),
+                None => params["_meta"] = meta,
+            }
+        }
+        let message = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        self.send(&message).await;
+        self.next
+    }
+
+    /// Sends a request and waits for its answer, an error as well.
+    pub async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params).await;
+        self.answer(id).await
+    }
+
+    /// The answer to this request.
+    pub async fn answer(&mut self, id: i64) -> Value {
+        self.receive_where(|message| message["id"] == id && message.get("method").is_none()).await
+    }
+
+    /// The first message that fits; others are kept.
+    pub async fn receive_where(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        if let Some(at) = self.early.iter().position(&fits) {
+            return self.early.remove(at);
+        }
+        loop {
+            let message = self.receive().await.expect("the server answers before it ends");
+            if fits(&message) {
+                return message;
+            }
+            self.early.push(message);
+        }
+    }
+
+    /// The next message; none at the end.
+    pub async fn receive(&mut self) -> Option<Value> {
+        let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("an answer in time");
+        let line = line.expect("stdout is text")?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("stdout has a line that is no JSON: {line}")))
+    }
+
+    /// Calls a tool; gives the result, or the JSON-RPC error.
+    pub async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await;
+        answer.get("result").or(answer.get("error")).cloned().expect("a result or an error")
+    }
+
+    /// Calls a tool; gives the envelope.
+    pub async fn envelope(&mut self, tool: &str, arguments: Value) -> Value {
+        let result = self.call(tool, arguments).await;
+        let envelope = result["structuredContent"].clone();
+        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}"));
+        let from_text: Value = serde_json::from_str(text).expect("the text is the envelope");
+        assert_eq!(envelope, from_text, "text and structuredContent say the same");
+        envelope
+    }
+
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("the server runs")
+    }
+
+    /// Closes stdin and waits for the end; gives the status and what was on stderr.
+    pub async fn close(mut self) -> (ExitStatus, String) {
+        drop(self.input.take());
+        let mut stderr = String::new();
+        let mut pipe = self.child.stderr.take().expect("stderr");
+        let ending = async {
+            pipe.read_to_string(&mut stderr).await.expect("stderr is text");
+            self.child.wait().await.expect("the server ends")
+        };
+        let status = tokio::time::timeout(PATIENCE, ending).await.expect("the server ends in time");
+        (status, stderr)
+    }
+}

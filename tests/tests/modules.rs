@@ -1,0 +1,238 @@
+//! Modules: what isn't there isn't offered, what is broken takes nothing else with it, what is hostile is stopped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use linux_sysadmin_tests::{Client, Home, modules, probe};
+use serde_json::{Value, json};
+
+/// The components that ship, in a directory of the test's own.
+fn copied(home: &Home) -> PathBuf {
+    let directory = home.path().join("modules");
+    fs::create_dir(&directory).expect("a directory");
+    for entry in fs::read_dir(modules()).expect("the modules").flatten() {
+        fs::copy(entry.path(), directory.join(entry.file_name())).expect("a copy");
+    }
+    directory
+}
+
+fn tools(home: &Home, modules: &Path) -> Vec<String> {
+    let output = home.run(modules, &["tools", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tools: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    tools.as_array().expect("a list").iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn with_no_modules_there_are_no_tools() {
+    let home = Home::new();
+    let empty = home.path().join("empty");
+    fs::create_dir(&empty).expect("a directory");
+    let output = home.run(&empty, &["tools", "--json"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "[]");
+    assert!(output.status.success());
+}
+
+#[test]
+fn taking_one_component_away_takes_its_tools_and_nothing_else() {
+    let home = Home::new();
+    let directory = copied(&home);
+    let all = tools(&home, &directory);
+    for (component, prefixes) in [
+        ("performance", &["perf_"][..]),
+        ("services", &["svc_", "timer_"]),
+        ("session", &["sysadmin_"]),
+        ("cron", &["cron_"]),
+    ] {
+        let file = directory.join(format!("{component}.wasm"));
+        let aside = home.path().join("aside.wasm");
+        fs::rename(&file, &aside).expect("moved away");
+        let left = tools(&home, &directory);
+        fs::rename(&aside, &file).expect("moved back");
+        let belongs = |tool: &&String| prefixes.iter().any(|prefix| tool.starts_with(prefix));
+        let expected: Vec<_> = all.iter().filter(|tool| !belongs(tool)).cloned().collect();
+        assert!(expected.len() < all.len(), "{component} has tools");
+        assert_eq!(left, expected, "without {component}");
+    }
+}
+
+#[test]
+fn no_tool_is_named_in_the_host() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/src");
+    let home = Home::new();
+    let names = tools(&home, &modules());
+    let mut directories = vec![source];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("the source").flatten() {
+            if entry.path().is_dir() {
+                directories.push(entry.path());
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).expect("text");
+            for name in &names {
+                assert!(!text.contains(name.as_str()), "{name} is named in {}", entry.path().display());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_broken_component_is_refused_by_name_and_the_others_work() {
+    let home = Home::new();
+    let directory = copied(&home);
+    let good = fs::read(directory.join("cron.wasm")).expect("a component");
+    let mut flipped = good.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle..middle + 64].fill(0xff);
+    for (name, bytes) in [
+        ("empty", &b""[..]),
+        ("garbage", b"not wasm at all"),
+        ("truncated", &good[..good.len() / 2]),
+        ("flipped", &flipped),
+        ("core", b"\0asm\x01\0\0\0"),
+        ("text", b"(component)"),
+    ] {
+        fs::write(directory.join(format!("broken-{name}.wasm")), bytes).expect("written");
+    }
+    fs::write(directory.join("cron-again.wasm"), &good).expect("written");
+    let (mut client, _) = Client::open(&home, &directory, "2025-06-18").await;
+    let session = client.envelope("sysadmin_session_info", json!({})).await;
+    let shown = session["data"]["modules"].to_string();
+    for name in ["empty", "garbage", "truncated", "flipped", "core", "text"] {
+        assert!(shown.contains(&format!("broken-{name}")), "{name} is not reported: {shown}");
+    }
+    assert_eq!(client.envelope("cron_validate", json!({"expression": "* * * * *"})).await["status"], "success");
+    let (status, log) = client.close().await;
+    assert!(status.success());
+    assert!(log.contains("broken-truncated"), "{log}");
+}
+
+#[test]
+fn a_damaged_cache_entry_is_made_anew_and_not_trusted() {
+    let home = Home::new();
+    let answer = |home: &Home| home.call(&modules(), "cron_validate", json!({"expression": "0 5 * * 1"})).1["data"].clone();
+    let first = answer(&home);
+    for damage in [|bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2), |bytes: &mut Vec<u8>| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+    }, |bytes: &mut Vec<u8>| bytes.clear()]
+    {
+        let entries: Vec<_> = fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path()).collect();
+        assert!(entries.iter().any(|path| path.extension().is_some_and(|extension| extension == "cwasm")));
+        let before: Vec<_> = entries.iter().map(|path| fs::read(path).expect("an entry")).collect();
+        for path in &entries {
+            let mut bytes = fs::read(path).expect("an entry");
+            damage(&mut bytes);
+            fs::write(path, bytes).expect("written");
+        }
+        assert_eq!(answer(&home), first);
+        let cron = |path: &&PathBuf| fs::read(path).expect("an entry").len() > 32;
+        assert!(entries.iter().filter(cron).count() > 0, "entries are made anew");
+        assert!(!before.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_module_gets_what_it_was_granted_and_nothing_else() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let denied: &[Value] = &[
+        json!({"argv": ["id"], "root": false}),
+        json!({"argv": ["sh", "-c", "id"], "root": false}),
+        json!({"argv": ["echo", "--", "-Hhost"], "root": false}),
+        json!({"argv": ["echo", "--", "nginx;id"], "root": false}),
+        json!({"argv": ["echo", "nginx"], "root": false}),
+        json!({"argv": ["/bin/echo", "--", "nginx"], "root": false}),
+        json!({"argv": ["echo", "--", "nginx"], "root": true}),
+        json!({"argv": ["xargs", "id"], "root": false}),
+    ];
+    for arguments in denied {
+        let envelope = client.envelope("probe_run", arguments.clone()).await;
+        assert_eq!(envelope["error_code"], "CAPABILITY_DENIED", "{arguments}: {envelope}");
+        assert_eq!(envelope["command_executed"], Value::Null, "{arguments}");
+    }
+    let ran = client.envelope("probe_run", json!({"argv": ["echo", "--", "nginx"], "root": false})).await;
+    assert_eq!(ran["data"]["text"], "-- nginx\n", "{ran}");
+    assert_eq!(ran["command_executed"], "echo -- nginx");
+    for path in ["/etc/passwd", "/etc/shadow", "/etc/../etc/hostname", "/proc/self/environ", "etc/hostname", "/etc"] {
+        let envelope = client.envelope("probe_read", json!({"path": path})).await;
+        assert_eq!(envelope["error_code"], "CAPABILITY_DENIED", "{path}: {envelope}");
+    }
+    let envelope = client.envelope("probe_read", json!({"path": "/etc/hostname"})).await;
+    assert_eq!(envelope["status"], "success", "{envelope}");
+}
+
+#[tokio::test]
+async fn a_module_that_exceeds_a_limit_is_stopped_with_its_own_error_and_the_next_call_works() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    for (tool, code) in [
+        ("probe_spin", "MODULE_TIME_LIMIT"),
+        ("probe_memory", "MODULE_MEMORY_LIMIT"),
+        ("probe_trap", "MODULE_TRAPPED"),
+        ("probe_calls", "MODULE_CALL_LIMIT"),
+    ] {
+        let envelope = client.envelope(tool, json!({})).await;
+        assert_eq!(envelope["error_code"], code, "{tool}: {envelope}");
+        assert_eq!(envelope["error_category"], "internal");
+        assert_eq!(client.envelope("probe_hostile_text", json!({})).await["status"], "success", "after {tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_guest_that_computes_does_not_keep_others_waiting() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let mut spinning = Vec::new();
+    for _ in 0..4 {
+        spinning.push(client.ask("tools/call", json!({"name": "probe_spin", "arguments": {}})).await);
+    }
+    let quick = client.ask("tools/call", json!({"name": "probe_hostile_text", "arguments": {}})).await;
+    let first = client.receive().await.expect("an answer");
+    assert_eq!(first["id"], quick, "the quick call is answered while four others compute");
+    for id in spinning {
+        assert_eq!(client.answer(id).await["result"]["isError"], true);
+    }
+}
+
+#[tokio::test]
+async fn what_a_guest_prints_never_reaches_the_protocol_and_its_world_is_empty() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let envelope = client.envelope("probe_environment", json!({})).await;
+    let text = envelope["data"]["text"].as_str().expect("text");
+    assert!(text.starts_with("0 variables") && !text.contains("readable"), "{text}");
+    let (_, log) = client.close().await;
+    assert!(!log.contains("from a guest"), "{log}");
+}
+
+#[tokio::test]
+async fn text_from_a_guest_is_made_visible() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let envelope = client.envelope("probe_hostile_text", json!({})).await;
+    assert_eq!(envelope["data"]["text"], "\\u{1b}[2J\\u{202e}evil\\u{200b}");
+}
+
+#[tokio::test]
+async fn a_client_that_asks_hears_how_far_a_long_call_is() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let params = json!({"name": "probe_wait", "arguments": {"seconds": 4}, "_meta": {"progressToken": "t"}});
+    let id = client.ask("tools/call", params).await;
+    let mut told: Vec<Value> = Vec::new();
+    loop {
+        let message = client.receive().await.expect("a message");
+        if message["id"] == id {
+            assert_eq!(message["result"]["structuredContent"]["data"]["text"], "waited");
+            break;
+        }
+        assert_eq!(message["method"], "notifications/progress");
+        told.push(message["params"].clone());
+    }
+    assert!(told.len() >= 2, "{told:?}");
+    assert!(told.iter().all(|params| params["progressToken"] == "t"));
+    let values: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().expect("a number")).collect();
+    assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "progress grows: {values:?}");
+    assert!(told.iter().any(|params| params["message"].as_str().is_some_and(|said| said.starts_with("waiting ("))));
+}

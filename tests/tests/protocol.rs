@@ -1,0 +1,134 @@
+//! Each protocol generation lists and calls every tool, through the real binary over stdio.
+
+use linux_sysadmin_tests::{Client, Home, host, modules};
+use serde_json::{Value, json};
+
+const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
+
+/// What a tool must be given; the others need nothing.
+fn arguments(tool: &str) -> Value {
+    match tool {
+        "svc_status" => json!({"service": "ssh"}),
+        "cron_validate" | "cron_next_runs" => json!({"expression": "*/5 * * * *"}),
+        _ => json!({}),
+    }
+}
+
+async fn names(client: &mut Client) -> Vec<String> {
+    let listed = client.request("tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_else(|| panic!("no tools in {listed}"));
+    tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+fn checked(tool: &str, envelope: &Value) {
+    for field in ["status", "tool", "target_host", "duration_ms", "command_executed"] {
+        assert!(envelope.get(field).is_some(), "{tool}: no {field} in {envelope}");
+    }
+    assert_eq!(envelope["tool"], tool);
+    assert!(envelope["duration_ms"].is_u64(), "{tool}: {}", envelope["duration_ms"]);
+}
+
+#[tokio::test]
+async fn every_generation_lists_and_calls_every_tool() {
+    let home = Home::new();
+    let is_systemd = std::fs::read_to_string("/proc/1/comm").expect("/proc").trim() == "systemd";
+    let mut lists = Vec::new();
+    for version in GENERATIONS {
+        let (mut client, opened) = Client::open(&home, &modules(), version).await;
+        if version < "2026-07-28" {
+            assert_eq!(opened["result"]["protocolVersion"], version);
+            assert_eq!(opened["result"]["serverInfo"]["name"], "linux-sysadmin-mcp");
+        } else {
+            let supported = opened["result"]["supportedVersions"].as_array().expect("versions");
+            assert!(GENERATIONS.iter().all(|version| supported.contains(&json!(version))), "{supported:?}");
+        }
+        let names = names(&mut client).await;
+        assert!(names.len() >= 13, "{names:?}");
+        for tool in &names {
+            let envelope = client.envelope(tool, arguments(tool)).await;
+            checked(tool, &envelope);
+            if !is_systemd && (tool.starts_with("svc_") || tool.starts_with("timer_")) {
+                assert_eq!(envelope["error_code"], "TARGET_NOT_SERVED", "{envelope}");
+                let message = envelope["message"].as_str().expect("a message");
+                assert!(message.contains("init_system to be systemd"), "{message}");
+            } else {
+                assert_eq!(envelope["status"], "success", "{version}: {envelope}");
+            }
+        }
+        lists.push(names);
+        assert!(client.close().await.0.success());
+    }
+    assert!(lists.windows(2).all(|pair| pair[0] == pair[1]), "every generation has the same tools");
+}
+
+#[tokio::test]
+async fn on_a_systemd_machine_every_tool_answers_in_every_generation() {
+    let Some(host) = host("on_a_systemd_machine_every_tool_answers_in_every_generation", "debian1") else { return };
+    for version in GENERATIONS {
+        let mut client = Client::start_command(host.command(&["/opt/linux-sysadmin/linux-sysadmin", "serve"]));
+        client.initialize(version).await;
+        for tool in names(&mut client).await {
+            let envelope = client.envelope(&tool, arguments(&tool)).await;
+            checked(&tool, &envelope);
+            assert_eq!(envelope["status"], "success", "{version}: {envelope}");
+        }
+        assert!(client.close().await.0.success());
+    }
+}
+
+#[tokio::test]
+async fn the_reference_client_of_the_newest_generation_is_served() {
+    use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+    use rmcp::transport::TokioChildProcess;
+    use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt};
+
+    #[derive(Clone, Default)]
+    struct Quiet;
+    impl ClientHandler for Quiet {}
+
+    let home = Home::new();
+    let command = tokio::process::Command::from(home.command(&modules(), &["serve"]));
+    let transport = TokioChildProcess::new(command).expect("the server starts");
+    let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let client = Quiet.serve_with_lifecycle(transport, mode).await.expect("a session");
+    let tools = client.list_all_tools().await.expect("tools");
+    assert!(tools.iter().any(|tool| tool.name == "perf_uptime"));
+    let result = client.call_tool(CallToolRequestParams::new("perf_uptime")).await.expect("an answer");
+    let envelope = serde_json::to_value(&result).expect("JSON")["structuredContent"].clone();
+    assert_eq!(envelope["status"], "success", "{envelope}");
+    client.cancel().await.expect("the end");
+}
+
+#[tokio::test]
+async fn hints_and_common_arguments_come_from_the_host() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
+    let listed = client.request("tools/list", json!({})).await;
+    for tool in listed["result"]["tools"].as_array().expect("tools") {
+        assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+        assert_eq!(tool["inputSchema"]["type"], "object");
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false);
+        let is_listing = ["svc_list", "timer_list", "perf_top_processes", "perf_disk_io", "perf_network_io"]
+            .contains(&tool["name"].as_str().expect("a name"));
+        let properties = &tool["inputSchema"]["properties"];
+        assert_eq!(properties.get("limit").is_some(), is_listing, "{tool}");
+        assert_eq!(properties.get("filter").is_some(), is_listing, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_listing_is_cut_and_filtered_by_the_host_and_says_so() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
+    let all = client.envelope("perf_top_processes", json!({"sample_ms": 0, "limit": 10000})).await;
+    assert_eq!(all["truncated"], false);
+    assert_eq!(all["total"], all["returned"]);
+    let few = client.envelope("perf_top_processes", json!({"sample_ms": 0, "limit": 1})).await;
+    assert_eq!((few["returned"].as_u64(), few["truncated"].as_bool()), (Some(1), Some(true)));
+    assert_eq!(few["data"].as_array().map(Vec::len), Some(1));
+    let own = std::process::id().to_string();
+    let found = client.envelope("perf_top_processes", json!({"sample_ms": 0, "filter": own})).await;
+    assert_eq!(found["filter"], own);
+    let holds = |process: &Value| process["pid"].to_string() == own;
+    assert!(found["data"].as_array().expect("a list").iter().any(holds), "{found}");
+}

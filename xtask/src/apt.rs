@@ -1,0 +1,78 @@
+//! Installs what a fresh machine lacks, and only that.
+
+use crate::cmd;
+use anyhow::{Result, bail};
+use std::process::Command;
+use std::sync::Once;
+
+/// Something a subcommand cannot do without: what shows that it is there, and what brings it.
+pub(crate) struct Need {
+    /// A program's name, or an absolute path that must exist.
+    pub(crate) probe: &'static str,
+    /// The Debian package with it.
+    pub(crate) package: &'static str,
+}
+
+impl Need {
+    pub(crate) const fn new(probe: &'static str, package: &'static str) -> Need {
+        Need { probe, package }
+    }
+}
+
+/// Installs the packages whose probes fail. `purpose` ends the sentence "… is needed for".
+pub(crate) fn ensure(purpose: &str, needs: &[Need]) -> Result<()> {
+    let missing = missing(needs);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let line = format!("apt-get install --no-install-recommends {}", missing.join(" "));
+    if cmd::find_program("apt-get").is_none() {
+        bail!(
+            "{} needed for {purpose}; this machine has no apt-get, so install what these Debian packages hold by its own means",
+            missing.join(", ")
+        );
+    }
+    if !cmd::is_root() {
+        bail!("{} needed for {purpose}; as root: {line}", missing.join(", "));
+    }
+    eprintln!("xtask: installing {} (for {purpose})", missing.join(", "));
+    update_once();
+    cmd::run(apt_get().args(["--quiet", "install", "--yes", "--no-install-recommends"]).args(&missing))?;
+    let still = self::missing(needs);
+    if !still.is_empty() {
+        bail!("{} installed, but what {purpose} needs of it isn't where it should be", still.join(", "));
+    }
+    Ok(())
+}
+
+/// Whether apt knows the package at all (for the choice between a fallback and its remedy).
+pub(crate) fn knows(package: &str) -> bool {
+    cmd::output(Command::new("apt-cache").args(["policy", package]))
+        .is_ok_and(|text| text.contains("Candidate: ") && !text.contains("Candidate: (none)"))
+}
+
+/// Refreshes the package lists, once per run; a mirror that is down shows at the install after it.
+pub(crate) fn update_once() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Err(error) = cmd::run(apt_get().args(["--quiet", "update"])) {
+            eprintln!("xtask: {error:#}; going on with the package lists there are");
+        }
+    });
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive").args(["-o", "DPkg::Lock::Timeout=300"]);
+    command
+}
+
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    let mut packages: Vec<_> = needs
+        .iter()
+        .filter(|need| cmd::find_program(need.probe).is_none())
+        .map(|need| need.package)
+        .collect();
+    packages.dedup();
+    packages
+}

@@ -1,0 +1,260 @@
+//! Measures what a user waits for, each figure beside its floor in the same run: on a shared machine only the ratio
+//! means something. Prints a table and writes it as JSON.
+
+use crate::build::{self, Built};
+use crate::{cmd, workspace};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const STARTS: usize = 60;
+const CALLS: usize = 1000;
+/// What every tool is called with before the memory is read; the others need nothing.
+const ARGUMENTS: [(&str, &str); 8] = [
+    ("svc_status", r#"{"service":"ssh"}"#),
+    ("cron_validate", r#"{"expression":"*/5 * * * *"}"#),
+    ("cron_next_runs", r#"{"expression":"*/5 * * * *"}"#),
+    ("perf_overview", r#"{"sample_ms":0}"#),
+    ("perf_top_processes", r#"{"sample_ms":0}"#),
+    ("perf_disk_io", r#"{"sample_ms":0}"#),
+    ("perf_network_io", r#"{"sample_ms":0}"#),
+    ("perf_bottleneck", r#"{"sample_ms":10}"#),
+];
+
+/// One figure and its floor, both in `unit`.
+struct Row {
+    what: &'static str,
+    unit: &'static str,
+    ours: f64,
+    floor: f64,
+    floor_is: &'static str,
+}
+
+/// Measures everything.
+pub(crate) fn bench() -> Result<()> {
+    let built = build::build(false)?;
+    let floor = build_floor()?;
+    let listed = built.binary.with_file_name("bench-tools.json");
+    let tools = cmd::output(Command::new(&built.binary).args(["tools", "--json"]))?;
+    std::fs::write(&listed, &tools)?;
+    let ours = || Server::start(Command::new(&built.binary).arg("serve"));
+    let peer = || Server::start(Command::new(&floor).arg(&listed));
+
+    let mut rows = starts(ours, peer)?;
+    rows.extend(calls(&built)?);
+    rows.push(files(ours)?);
+    rows.extend(memory(&tools, ours, peer)?);
+
+    println!("{:<44} {:>10} {:>10} {:>7}  floor", "", "ours", "floor", "ratio");
+    for row in &rows {
+        let Row { what, unit, ours, floor, floor_is } = row;
+        println!("{what:<44} {ours:>7.2} {unit:<2} {floor:>7.2} {unit:<2} {:>6.2}x  {floor_is}", ours / floor);
+    }
+    let shown: Vec<Value> = rows.iter().map(Row::json).collect();
+    let path = workspace::target_dir()?.join("bench.json");
+    std::fs::write(&path, serde_json::to_string_pretty(&shown)?)?;
+    println!("\nAs JSON: {}", path.display());
+    Ok(())
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        json!({
+            "what": self.what, "unit": self.unit, "ours": self.ours, "floor": self.floor,
+            "ratio": self.ours / self.floor, "floor_is": self.floor_is,
+        })
+    }
+}
+
+fn build_floor() -> Result<PathBuf> {
+    cmd::run(workspace::cargo().args(["build", "--release", "--package", "bench-floor"]))?;
+    Ok(workspace::target_dir()?.join("release/bench-floor"))
+}
+
+/// From spawn to the answers that a client waits for; ours and the floor by turns.
+fn starts(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) -> Result<Vec<Row>> {
+    // The first start may compile; nobody measures that here.
+    ours()?.initialize()?;
+    let mut times = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..STARTS {
+        for (which, start) in [(0, &ours as &dyn Fn() -> Result<Server>), (2, &peer)] {
+            let started = Instant::now();
+            let mut server = start()?;
+            server.initialize()?;
+            times[which].push(started.elapsed());
+            server.request("tools/list", json!({}))?;
+            times[which + 1].push(started.elapsed());
+        }
+    }
+    let [initialize, list, floor_initialize, floor_list] = times.map(|times| median(times, 0.5));
+    let floor_is = "native server, same protocol library";
+    Ok(vec![
+        Row { what: "spawn to initialize, median", unit: "ms", ours: initialize, floor: floor_initialize, floor_is },
+        Row { what: "spawn to tools/list, median", unit: "ms", ours: list, floor: floor_list, floor_is },
+    ])
+}
+
+/// A call that runs one command, less that command, bare.
+fn calls(built: &Built) -> Result<Vec<Row>> {
+    let probe = built.binary.with_file_name("test-modules");
+    let mut server = Server::start(Command::new(&built.binary).arg("serve").arg("--modules").arg(probe))?;
+    server.initialize()?;
+    let params = json!({"name": "probe_run", "arguments": {"argv": ["echo", "--", "nginx"], "root": false}});
+    let (mut with, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..CALLS {
+        let started = Instant::now();
+        let answer = server.request("tools/call", params.clone())?;
+        with.push(started.elapsed());
+        if answer["structuredContent"]["status"] != "success" {
+            bail!("the measured call failed: {answer}");
+        }
+        let started = Instant::now();
+        let output = Command::new("/usr/bin/echo").args(["--", "nginx"]).env_clear().output()?;
+        bare.push(started.elapsed());
+        if !output.status.success() {
+            bail!("echo failed");
+        }
+    }
+    let row = |what, at| {
+        let floor = median(bare.clone(), at);
+        Row { what, unit: "ms", ours: median(with.clone(), at), floor, floor_is: "the command, spawned bare" }
+    };
+    let mut rows = vec![row("call that runs one command, median", 0.5), row("call that runs one command, p99", 0.99)];
+    let added = rows[0].ours - rows[0].floor;
+    let command = rows[0].floor;
+    rows.push(Row {
+        what: "  of which added by the server, median",
+        unit: "ms",
+        ours: added,
+        floor: command,
+        floor_is: "the command, spawned bare",
+    });
+    Ok(rows)
+}
+
+/// A tool that only reads files, beside reading the same files.
+fn files(ours: impl Fn() -> Result<Server>) -> Result<Row> {
+    let mut server = ours()?;
+    server.initialize()?;
+    let (mut with, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..CALLS {
+        let started = Instant::now();
+        server.request("tools/call", json!({"name": "perf_uptime", "arguments": {}}))?;
+        with.push(started.elapsed());
+        let started = Instant::now();
+        for path in ["/proc/uptime", "/proc/stat", "/proc/loadavg"] {
+            std::fs::read(path)?;
+        }
+        bare.push(started.elapsed());
+    }
+    Ok(Row {
+        what: "perf_uptime, median",
+        unit: "ms",
+        ours: median(with, 0.5),
+        floor: median(bare, 0.5),
+        floor_is: "reading the same files",
+    })
+}
+
+/// Resident memory at rest, and after a hundred calls of every tool.
+fn memory(
+    tools: &str,
+    ours: impl Fn() -> Result<Server>,
+    peer: impl Fn() -> Result<Server>,
+) -> Result<Vec<Row>> {
+    let tools: Vec<Value> = serde_json::from_str(tools)?;
+    let mut servers = [ours()?, peer()?];
+    let mut resident = Vec::new();
+    for server in &mut servers {
+        server.initialize()?;
+        server.request("tools/list", json!({}))?;
+        resident.push(server.resident()?);
+    }
+    for server in &mut servers {
+        for tool in &tools {
+            let name = tool["name"].as_str().context("a tool without a name")?;
+            let arguments = ARGUMENTS.iter().find(|(tool, _)| *tool == name).map_or("{}", |(_, arguments)| arguments);
+            let params = json!({"name": name, "arguments": serde_json::from_str::<Value>(arguments)?});
+            for _ in 0..100 {
+                server.request("tools/call", params.clone())?;
+            }
+        }
+        resident.push(server.resident()?);
+    }
+    let floor_is = "native server, same protocol library";
+    Ok(vec![
+        Row { what: "memory at rest", unit: "MB", ours: resident[0], floor: resident[1], floor_is },
+        Row {
+            what: "memory after 100 calls of every tool",
+            unit: "MB",
+            ours: resident[2],
+            floor: resident[3],
+            floor_is,
+        },
+    ])
+}
+
+/// Milliseconds at this quantile.
+fn median(mut times: Vec<Duration>, at: f64) -> f64 {
+    times.sort();
+    let index = ((times.len().saturating_sub(1)) as f64 * at) as usize;
+    times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+}
+
+/// A server and its pipes.
+struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take().context("no stdin")?;
+        let output = BufReader::new(child.stdout.take().context("no stdout")?);
+        Ok(Self { child, input, output, next: 0 })
+    }
+
+    fn initialize(&mut self) -> Result<()> {
+        let client = json!({"name": "bench", "version": "1"});
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        self.request("initialize", params)?;
+        writeln!(self.input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)?;
+        Ok(())
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+        self.next += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        // One write, as a client would.
+        self.input.write_all(format!("{request}\n").as_bytes())?;
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            bail!("the server ended");
+        }
+        let mut answer: Value = serde_json::from_str(&line)?;
+        if answer["id"] != self.next || answer.get("result").is_none() {
+            bail!("{method} was answered by {answer}");
+        }
+        Ok(answer["result"].take())
+    }
+
+    fn resident(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kibibytes / 1024.0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,124 @@
+//! Builds the host binary and its modules, and puts the modules where the binary looks for them. The tests' own
+//! components go beside them, and are never installed.
+
+use crate::{cmd, files, wasm, workspace};
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What every component begins with: `\0asm`, version 13, layer 1 (a core module has 1 and 0).
+const COMPONENT_MAGIC: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
+
+/// A finished build.
+pub(crate) struct Built {
+    pub(crate) binary: PathBuf,
+    /// The folder of the components, beside the binary.
+    pub(crate) modules: PathBuf,
+}
+
+/// Builds all; with `debug` the host in the dev profile (components are always optimized: a host compiles
+/// them again, and unoptimized ones are several times larger).
+pub(crate) fn build(debug: bool) -> Result<Built> {
+    let target = workspace::target_dir()?;
+    let (modules, guests) = (workspace::modules()?, workspace::guests()?);
+    let out = target.join(if debug { "debug" } else { "release" });
+
+    let packages = modules.iter().map(|name| package("module", name));
+    let packages: Vec<String> = packages.chain(guests.iter().map(|name| package("guest", name))).collect();
+    let components = build_components(&target, &packages)?;
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--package", workspace::BINARY]);
+    if !debug {
+        cargo.arg("--release");
+    }
+    cmd::run(&mut cargo)?;
+
+    let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
+    place(&components, "module", &modules, &built.modules)?;
+    place(&components, "guest", &guests, &out.join("test-modules"))?;
+    eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
+    Ok(built)
+}
+
+/// Builds the components in one cargo call, so that they share the sdk; gives the folder with them.
+fn build_components(target: &Path, packages: &[String]) -> Result<PathBuf> {
+    let toolchain = wasm::find()?;
+    let own_target = target.join("modules");
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--profile", "module", "--target-dir"]).arg(&own_target);
+    toolchain.apply(&mut cargo);
+    for package in packages {
+        cargo.args(["--package", package]);
+    }
+    cmd::run(&mut cargo)?;
+    Ok(own_target.join(wasm::TARGET).join("module"))
+}
+
+fn place(from: &Path, kind: &str, modules: &[String], to: &Path) -> Result<()> {
+    files::make_dir(to)?;
+    let mut placed = BTreeSet::new();
+    for module in modules {
+        let component = from.join(artifact(&package(kind, module)));
+        check_component(&component)?;
+        let name = format!("{module}.wasm");
+        files::copy(&component, &to.join(&name), 0o644)?;
+        placed.insert(name);
+    }
+    files::remove_components_except(to, &placed)
+}
+
+/// The package of the folder `cron` under `modules/` is `module-cron`, of a guest of the tests `guest-…`.
+fn package(kind: &str, folder: &str) -> String {
+    format!("{kind}-{folder}")
+}
+
+/// What cargo calls the component of a package.
+fn artifact(package: &str) -> String {
+    format!("{}.wasm", package.replace('-', "_"))
+}
+
+fn check_component(path: &Path) -> Result<()> {
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(8).read_to_end(&mut head))
+        .with_context(|| format!("cargo made no {}; is the crate a cdylib?", path.display()))?;
+    if head != COMPONENT_MAGIC {
+        let size = fs::metadata(path).map(|metadata| metadata.len()).unwrap_or_default();
+        bail!(
+            "{} ({size} bytes) is no WebAssembly component: it begins with {}",
+            path.display(),
+            hex::encode(head)
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_a_dash_gives_an_artifact_with_an_underscore() {
+        assert_eq!(artifact(&package("module", "hello-world")), "module_hello_world.wasm");
+    }
+
+    #[test]
+    fn only_components_pass_and_a_core_module_does_not() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let file = dir.path().join("m.wasm");
+        for (bytes, expected) in [
+            (&b"\0asm\x0d\0\x01\0rest"[..], true),
+            (b"\0asm\x01\0\0\0rest", false),
+            (b"\0asm\x0d", false),
+            (b"(component)", false),
+            (b"", false),
+        ] {
+            fs::write(&file, bytes)?;
+            assert_eq!(check_component(&file).is_ok(), expected, "{bytes:?}");
+        }
+        assert!(check_component(&dir.path().join("none.wasm")).is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Puts files in place so that nobody ever sees a half-written one, a running binary included.
+
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Writes by a temporary file beside the goal and a rename.
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>, mode: u32) -> Result<()> {
+    in_place(path, mode, |temp| fs::write(temp, bytes.as_ref()))
+}
+
+/// Copies likewise.
+pub(crate) fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    in_place(to, mode, |temp| fs::copy(from, temp).map(|_| ()))
+        .with_context(|| format!("cannot copy {}", from.display()))
+}
+
+/// Copies `from`'s *.wasm files into `to` and removes those in `to` that `from` doesn't have.
+pub(crate) fn sync_components(from: &Path, to: &Path) -> Result<()> {
+    let wanted = components(from)?;
+    make_dir(to)?;
+    for name in &wanted {
+        copy(&from.join(name), &to.join(name), 0o644)?;
+    }
+    remove_components_except(to, &wanted)
+}
+
+/// Removes the *.wasm files of a folder that aren't in `keep` (file names).
+pub(crate) fn remove_components_except(dir: &Path, keep: &BTreeSet<String>) -> Result<()> {
+    for name in components(dir)?.difference(keep) {
+        let path = dir.join(name);
+        fs::remove_file(&path).with_context(|| format!("cannot remove the stale {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Makes a folder and its parents.
+pub(crate) fn make_dir(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+}
+
+fn components(dir: &Path) -> Result<BTreeSet<String>> {
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    Ok(entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".wasm"))
+        .collect())
+}
+
+fn in_place(path: &Path, mode: u32, fill: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let temp = path.with_file_name(name);
+    fill(&temp)
+        .and_then(|()| fs::set_permissions(&temp, Permissions::from_mode(mode)))
+        .and_then(|()| fs::rename(&temp, path))
+        .inspect_err(|_| drop(fs::remove_file(&temp)))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syncing_removes_stale_components_and_nothing_else() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        make_dir(&from)?;
+        make_dir(&to)?;
+        fs::write(from.join("cron.wasm"), "new")?;
+        fs::write(to.join("cron.wasm"), "old")?;
+        fs::write(to.join("gone.wasm"), "old")?;
+        fs::write(to.join("README"), "kept")?;
+        sync_components(&from, &to)?;
+        assert_eq!(fs::read_to_string(to.join("cron.wasm"))?, "new");
+        let mut left: Vec<_> = fs::read_dir(&to)?.flatten().map(|entry| entry.file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["README", "cron.wasm"]);
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The lab's network: a namespace with a bridge and no way out, and one namespace per host on it.
+
+use super::state::{self, Host};
+use crate::cmd;
+use anyhow::{Result, bail};
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+/// The namespace in which tests and the server under test run to reach the hosts.
+pub(crate) const LAB: &str = "lab";
+/// Addresses for measuring between networks (RFC 2544), which nobody routes.
+pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const BRIDGE: &str = "br0";
+const ETHERNET: &str = "eth0";
+
+/// Makes the lab's namespace and bridge, if they aren't there.
+pub(crate) fn ensure_lab() -> Result<()> {
+    let bridge = ["-n", LAB, "link", "show", BRIDGE];
+    if cmd::succeeds(Command::new("ip").args(bridge)) {
+        return Ok(());
+    }
+    if !namespaces()?.iter().any(|name| name == LAB) {
+        ip(&["netns", "add", LAB])?;
+    }
+    ip(&["-n", LAB, "link", "set", "lo", "up"])?;
+    ip(&["-n", LAB, "link", "add", BRIDGE, "type", "bridge"])?;
+    ip(&["-n", LAB, "addr", "add", &format!("{GATEWAY}/24"), "dev", BRIDGE])?;
+    ip(&["-n", LAB, "link", "set", BRIDGE, "up"])
+}
+
+/// Gives a host a new network namespace with its address, at every boot: what a kernel forgets at a
+/// reboot (firewall rules, sysctls, routes) would otherwise survive by accident.
+pub(crate) fn attach(host: &Host) -> Result<()> {
+    let (netns, outer) = (host.netns(), outer_link(host));
+    detach(&host.name, Some(host));
+    // The same address for the same host, or neighbours' caches are wrong after its reboot.
+    let octets = host.address.octets();
+    let mac = format!("02:00:{:02x}:{:02x}:{:02x}:{:02x}", octets[0], octets[1], octets[2], octets[3]);
+    ip(&["netns", "add", &netns])?;
+    ip(&[
+        "-n", LAB, "link", "add", &outer, "type", "veth", "peer", "name", ETHERNET, "address", &mac, "netns",
+        &netns,
+    ])?;
+    ip(&["-n", LAB, "link", "set", &outer, "master", BRIDGE, "up"])?;
+    ip(&["-n", &netns, "addr", "add", &format!("{}/24", host.address), "dev", ETHERNET])?;
+    ip(&["-n", &netns, "link", "set", ETHERNET, "up"])?;
+    ip(&["-n", &netns, "link", "set", "lo", "up"])
+}
+
+/// Takes a host off the network; nothing of it needs to be there.
+pub(crate) fn detach(name: &str, host: Option<&Host>) {
+    // A namespace is gone only some time after its deletion; the link's is at once.
+    if let Some(host) = host {
+        cmd::succeeds(Command::new("ip").args(["-n", LAB, "link", "del", &outer_link(host)]));
+    }
+    cmd::succeeds(Command::new("ip").args(["netns", "del", &state::netns(name)]));
+}
+
+/// Removes the lab's namespace, and those of hosts that no longer are.
+pub(crate) fn remove_lab() -> Result<()> {
+    for netns in namespaces()? {
+        if netns == LAB {
+            ip(&["netns", "del", LAB])?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of all hosts that have a namespace, those of crashed runs included.
+pub(crate) fn hosts_with_namespaces() -> Result<Vec<String>> {
+    let prefix = state::netns("");
+    Ok(namespaces()?.iter().filter_map(|name| name.strip_prefix(&prefix).map(str::to_owned)).collect())
+}
+
+/// The lowest address that no host has.
+pub(crate) fn free_address(taken: &[Ipv4Addr]) -> Result<Ipv4Addr> {
+    let [a, b, c, _] = GATEWAY.octets();
+    let Some(free) = (2..=254).map(|last| Ipv4Addr::new(a, b, c, last)).find(|free| !taken.contains(free))
+    else {
+        bail!("the lab is full (253 hosts); take some down first");
+    };
+    Ok(free)
+}
+
+/// A program that runs in the lab's network.
+pub(crate) fn command_in_lab(program: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", LAB, program]);
+    command
+}
+
+/// The link's name on the bridge: short, since links have 15 characters and hosts' names more.
+fn outer_link(host: &Host) -> String {
+    format!("lab-v{}", host.address.octets()[3])
+}
+
+fn namespaces() -> Result<Vec<String>> {
+    let text = cmd::output(Command::new("ip").args(["netns", "list"]))?;
+    Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
+}
+
+fn ip(args: &[&str]) -> Result<()> {
+    cmd::output(Command::new("ip").args(args)).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_free_address_is_given_and_a_full_lab_is_an_error() {
+        let at = |last| Ipv4Addr::new(198, 18, 0, last);
+        assert_eq!(free_address(&[]).ok(), Some(at(2)));
+        assert_eq!(free_address(&[at(2), at(4)]).ok(), Some(at(3)));
+        let all: Vec<_> = (2..=254).map(at).collect();
+        assert!(free_address(&all).is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! Builds a host's base system from a recipe folder (images/NAME), once per content of that folder.
+//!
+//! The result is cached outside the source tree under a name that holds the recipe's hash. It is built in
+//! a temporary folder and renamed when complete, so that whatever has the final name is whole. All steps run
+//! in mount namespaces of their own: a build that is killed leaves files, never mounts.
+
+use crate::{cmd, files, mirror, workspace};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+const CACHE: &str = "/var/cache/linux-sysadmin-hosts";
+/// Goes up when this file builds differently from the same recipe.
+const BUILDER: u32 = 1;
+/// Keeps package scripts from starting services in the image.
+const POLICY: &str = "usr/sbin/policy-rc.d";
+/// The archives while the image is built; a host has only those of its recipe.
+const BUILD_SOURCES: &str = "etc/apt/sources.list";
+const BUILD_PROXY: &str = "etc/apt/apt.conf.d/00build-proxy";
+
+/// An image's recipe.yaml.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recipe {
+    suites: Vec<String>,
+    packages: Vec<String>,
+    #[serde(default)]
+    nspawn: Vec<String>,
+}
+
+/// An image that is ready to be a lower layer.
+pub(crate) struct Image {
+    pub(crate) root: PathBuf,
+    /// Further arguments of systemd-nspawn for its hosts.
+    pub(crate) nspawn: Vec<String>,
+}
+
+/// The image's base: from the cache, or built now.
+pub(crate) fn ensure(name: &str) -> Result<Image> {
+    let folder = recipe_folder(name)?;
+    let text = fs::read_to_string(folder.join("recipe.yaml"))
+        .with_context(|| format!("no readable recipe.yaml in {}", folder.display()))?;
+    let recipe: Recipe =
+        serde_yaml::from_str(&text).with_context(|| format!("{}/recipe.yaml", folder.display()))?;
+    let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let suite = suite_for(&recipe.suites, &os_release)
+        .with_context(|| format!("{}/recipe.yaml lists no suite", folder.display()))?;
+    let hash = recipe_hash(&folder, &suite)?;
+
+    let cache = Path::new(CACHE);
+    files::make_dir(cache)?;
+    let lock = File::create(cache.join("lock")).context("cannot make the cache's lock file")?;
+    lock.lock().context("cannot lock the cache of images")?;
+    let root = cache.join(format!("{name}-{}", &hash[..12]));
+    if !root.is_dir() {
+        remove_leftovers(cache, name)?;
+        let building = cache.join(format!(".building-{name}"));
+        let begun = Instant::now();
+        eprintln!("xtask: building the image `{name}` ({suite}) once; this takes a minute or two");
+        build(&building, &folder, &recipe, &suite)
+            .with_context(|| format!("the image `{name}` could not be built"))?;
+        fs::rename(&building, &root).with_context(|| format!("cannot rename to {}", root.display()))?;
+        eprintln!("xtask: {} is complete after {:.0} s", root.display(), begun.elapsed().as_secs_f32());
+    }
+    Ok(Image { root, nspawn: recipe.nspawn })
+}
+
+/// Removes cached bases of `name` other than `current` that no host uses.
+pub(crate) fn remove_old(name: &str, current: &Path, in_use: &[PathBuf]) -> Result<()> {
+    for entry in fs::read_dir(CACHE)?.flatten() {
+        let path = entry.path();
+        let is_same_image = entry
+            .file_name()
+            .to_str()
+            .and_then(|file| file.rsplit_once('-'))
+            .is_some_and(|(image, hash)| image == name && hash.len() == 12);
+        if is_same_image && path != current && !in_use.contains(&path) {
+            fs::remove_dir_all(&path)
+                .with_context(|| format!("cannot remove the old base {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn recipe_folder(name: &str) -> Result<PathBuf> {
+    let images = workspace::root().join("xtask/images");
+    let mut names: Vec<String> = fs::read_dir(&images)
+        .with_context(|| format!("cannot read {}", images.display()))?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    if !names.iter().any(|known| known == name) {
+        bail!("there is no image `{name}`; there are: {}", names.join(", "));
+    }
+    Ok(images.join(name))
+}
+
+/// This machine's own suite where the recipe has it (binaries built here then run there), else its first.
+fn suite_for(suites: &[String], os_release: &str) -> Option<String> {
+    let value = |key: &str| {
+        os_release
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+            .map(|v| v.trim_matches('"'))
+    };
+    if value("ID") == Some("debian")
+        && let Some(own) = value("VERSION_CODENAME")
+        && suites.iter().any(|suite| suite == own)
+    {
+        return Some(own.to_owned());
+    }
+    suites.first().cloned()
+}
+
+/// Everything that decides the result, but for the mirror and the day.
+fn recipe_hash(folder: &Path, suite: &str) -> Result<String> {
+    let mut hash = Sha256::new();
+    hash.update(format!("{BUILDER}\0{suite}\0{}\0", std::env::consts::ARCH));
+    for relative in tree(folder)? {
+        let path = folder.join(&relative);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        // The lengths keep two files from being taken for another two with the same bytes in a row.
+        hash.update(format!("{}\0{}\0{}\0", relative.display(), is_executable(&path)?, bytes.len()));
+        hash.update(&bytes);
+    }
+    Ok(hex::encode(hash.finalize()))
+}
+
+fn build(root: &Path, folder: &Path, recipe: &Recipe, suite: &str) -> Result<()> {
+    let mirror = mirror::of_this_machine(suite);
+    let proxy = mirror::apt_proxy();
+
+    let mut debootstrap = unshared();
+    debootstrap.args([
+        "--mount-proc",
+        "debootstrap",
+        "--variant=minbase",
+        "--include=ca-certificates",
+        suite,
+    ]);
+    debootstrap.arg(root).arg(&mirror.uri);
+    if let Some(proxy) = &proxy {
+        debootstrap.env("http_proxy", proxy);
+    }
+    // It reports every package; only the error, if any, is of interest.
+    let log = PathBuf::from(CACHE).join("build.log");
+    let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let logged = |command: &mut Command| -> Result<()> {
+        let command =
+            command.stdin(std::process::Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+        cmd::run(command)
+            .with_context(|| format!("{} has the details; its end:\n{}", log.display(), tail(&log)))
+    };
+    logged(&mut debootstrap)?;
+
+    files::write(&root.join(POLICY), "#!/bin/sh\nexit 101\n", 0o755)?;
+    files::write(&root.join(BUILD_SOURCES), mirror.sources_list(suite), 0o644)?;
+    if let Some(proxy) = &proxy {
+        files::write(&root.join(BUILD_PROXY), format!("Acquire::http::Proxy \"{proxy}\";\n"), 0o644)?;
+    }
+    // By content: the machine's own may be a link that leads nowhere in the image.
+    if let Ok(resolvers) = fs::read("/etc/resolv.conf") {
+        fs::remove_file(root.join("etc/resolv.conf")).ok();
+        files::write(&root.join("etc/resolv.conf"), resolvers, 0o644)?;
+    }
+    logged(inside(root).args(["apt-get", "-q", "update"]))?;
+    logged(inside(root).args(["apt-get", "-qy", "upgrade"]))?;
+    let install = ["apt-get", "-qy", "--no-install-recommends", "install"];
+    logged(inside(root).args(install).args(&recipe.packages))?;
+    logged(inside(root).args(["apt-get", "clean"]))?;
+
+    for leftover in [BUILD_SOURCES, BUILD_PROXY] {
+        fs::remove_file(root.join(leftover)).ok();
+    }
+    let lists = root.join("var/lib/apt/lists");
+    fs::remove_dir_all(&lists).ok();
+    files::make_dir(&lists.join("partial"))?;
+
+    copy_tree(&folder.join("files"), root)?;
+    let provision = root.join("tmp/provision");
+    files::copy(&folder.join("provision"), &provision, 0o755)?;
+    logged(inside(root).arg("/tmp/provision"))?;
+    fs::remove_file(&provision)?;
+    seal(root)
+}
+
+/// Takes away what must differ from host to host or belonged to the build only.
+fn seal(root: &Path) -> Result<()> {
+    fs::remove_file(root.join(POLICY))?;
+    for entry in fs::read_dir(root.join("etc/ssh"))?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("ssh_host_") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    files::write(&root.join("etc/machine-id"), "", 0o444)?;
+    fs::remove_file(root.join("etc/resolv.conf")).ok();
+    files::write(&root.join("etc/resolv.conf"), "nameserver 127.0.0.1\n", 0o644)
+}
+
+/// A program in the image, with a process table and mounts of its own.
+fn inside(root: &Path) -> Command {
+    let mut command = unshared();
+    command.args(["--mount-proc=/proc", "--wd=/", "--root"]);
+    command.arg(root).env_clear().envs([
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/root"),
+        ("LANG", "C.UTF-8"),
+        ("DEBIAN_FRONTEND", "noninteractive"),
+    ]);
+    command
+}
+
+/// `unshare` with mounts and processes of its own, all of which end when xtask does, however that ends:
+/// what went on writing would meet the next build.
+fn unshared() -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]);
+    command
+}
+
+fn remove_leftovers(cache: &Path, name: &str) -> Result<()> {
+    let building = cache.join(format!(".building-{name}"));
+    if building.exists() {
+        fs::remove_dir_all(&building)
+            .with_context(|| format!("cannot remove what an earlier build left: {}", building.display()))?;
+    }
+    Ok(())
+}
+
+/// Copies regular files as root's own; git keeps no more of a mode than whether a file is executable.
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    for relative in tree(from)? {
+        let (source, goal) = (from.join(&relative), to.join(&relative));
+        if let Some(parent) = goal.parent() {
+            files::make_dir(parent)?;
+        }
+        files::copy(&source, &goal, if is_executable(&source)? { 0o755 } else { 0o644 })?;
+    }
+    Ok(())
+}
+
+/// The regular files under a folder, relative and in order.
+fn tree(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(relative) = folders.pop() {
+        let dir = folder.join(&relative);
+        for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
+            let entry = entry?;
+            let path = relative.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_executable(path: &Path) -> Result<bool> {
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(metadata.permissions().mode() & 0o111 != 0)
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(15)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machines_own_suite_wins_where_the_recipe_has_it() {
+        let suites = ["bookworm".to_owned(), "trixie".to_owned()];
+        let cases = [
+            ("ID=debian\nVERSION_CODENAME=trixie\n", "trixie"),
+            ("VERSION_CODENAME=\"trixie\"\nID=\"debian\"\n", "trixie"),
+            ("ID=debian\nVERSION_CODENAME=sid\n", "bookworm"),
+            ("ID=ubuntu\nVERSION_CODENAME=trixie\n", "bookworm"),
+            ("", "bookworm"),
+        ];
+        for (os_release, expected) in cases {
+            assert_eq!(suite_for(&suites, os_release).as_deref(), Some(expected), "{os_release}");
+        }
+        assert_eq!(suite_for(&[], ""), None);
+    }
+
+    #[test]
+    fn the_hash_follows_names_contents_modes_and_the_suite() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let file = dir.path().join("files/etc/x");
+        files::make_dir(&dir.path().join("files/etc"))?;
+        fs::write(&file, "1")?;
+        let mut seen = vec![recipe_hash(dir.path(), "bookworm")?];
+        assert_eq!(seen[0], recipe_hash(dir.path(), "bookworm")?);
+        seen.push(recipe_hash(dir.path(), "trixie")?);
+        fs::write(&file, "2")?;
+        seen.push(recipe_hash(dir.path(), "bookworm")?);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755))?;
+        seen.push(recipe_hash(dir.path(), "bookworm")?);
+        fs::rename(&file, dir.path().join("files/etc/y"))?;
+        seen.push(recipe_hash(dir.path(), "bookworm")?);
+        let different: std::collections::BTreeSet<_> = seen.iter().collect();
+        assert_eq!(different.len(), seen.len());
+        Ok(())
+    }
+
+    #[test]
+    fn every_recipe_of_the_project_can_be_read() -> Result<()> {
+        for entry in fs::read_dir(workspace::root().join("xtask/images"))?.flatten() {
+            let text = fs::read_to_string(entry.path().join("recipe.yaml"))?;
+            let recipe: Recipe = serde_yaml::from_str(&text)?;
+            assert!(!recipe.suites.is_empty() && !recipe.packages.is_empty());
+            assert!(is_executable(&entry.path().join("provision"))?);
+        }
+        Ok(())
+    }
+}

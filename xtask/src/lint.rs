@@ -1,0 +1,32 @@
+//! Formatting and lints, for the machine's target and for the components' own.
+
+use crate::{cmd, wasm, workspace};
+use anyhow::{Result, bail};
+
+pub(crate) fn lint() -> Result<()> {
+    let mut calls = vec![vec!["fmt", "--all", "--", "--check"]];
+    calls.push(vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    let packages: Vec<String> =
+        workspace::modules()?.iter().map(|module| format!("module-{module}")).collect();
+    if wasm::rustup_target_is_installed() {
+        let mut call = vec!["clippy", "--target", wasm::TARGET];
+        call.extend(packages.iter().flat_map(|package| ["--package", package]));
+        call.extend(["--", "-D", "warnings"]);
+        calls.push(call);
+    } else {
+        eprintln!("xtask: no clippy for {} without rustup's target", wasm::TARGET);
+    }
+    let mut failed = Vec::new();
+    for call in calls {
+        let mut cargo = workspace::cargo();
+        cargo.args(&call);
+        eprintln!("xtask: cargo {}", call.join(" "));
+        if !cmd::status(&mut cargo)?.success() {
+            failed.push(format!("cargo {}", call.join(" ")));
+        }
+    }
+    if !failed.is_empty() {
+        bail!("not clean: {}", failed.join("; "));
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask`: everything about this workspace that cargo itself doesn't do.
+
+#![forbid(unsafe_code)]
+// Telling people what it does is this program's job.
+#![allow(clippy::print_stdout)]
+
+mod apt;
+mod bench;
+mod build;
+mod cmd;
+mod files;
+mod hosts;
+mod image;
+mod install;
+mod lint;
+mod mirror;
+mod run;
+mod tally;
+mod test;
+mod wasm;
+mod workspace;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Builds, runs, installs and tests linux-sysadmin
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Build the server and its modules (target/release/linux-sysadmin, target/release/modules)
+    Build {
+        /// The server in the dev profile, under target/debug
+        #[arg(long)]
+        debug: bool,
+    },
+    /// Build, show a few calls on this machine, and say how to register the server
+    Run,
+    /// Build and install the server and its modules
+    Install {
+        /// Where bin/ and lib/ are [default: ~/.local]
+        #[arg(long, value_name = "DIR")]
+        prefix: Option<PathBuf>,
+    },
+    /// Build, run every test (as root: against a real host too) and count them in the last line
+    Test {
+        /// Skip what needs a host
+        #[arg(long)]
+        no_hosts: bool,
+        /// Only tests whose names contain one of these
+        filters: Vec<String>,
+    },
+    /// Measure start, calls and memory, each beside its floor
+    Bench,
+    /// Check formatting and lints
+    Lint,
+    /// Bring up, enter and take down test hosts
+    #[command(subcommand)]
+    Hosts(hosts::Hosts),
+}
+
+fn main() -> ExitCode {
+    run_task(Cli::parse().task).unwrap_or_else(|error| {
+        // Without a backtrace: these errors are about the machine, and say what to do.
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run_task(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Build { debug } => build::build(debug).map(drop)?,
+        Task::Run => run::run()?,
+        Task::Install { prefix } => install::install(prefix.as_deref())?,
+        Task::Test { no_hosts, filters } => return test::test(no_hosts, &filters),
+        Task::Bench => bench::bench()?,
+        Task::Lint => lint::lint()?,
+        Task::Hosts(hosts) => hosts::run(hosts)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,53 @@
+//! Shows on this very machine what the server does, by a few calls that only look.
+
+use crate::{build, cmd, workspace};
+use anyhow::{Context, Result, bail};
+use std::process::{Command, Stdio};
+
+/// A call, what it shows, and the exit codes that are an answer rather than a failure of the demonstration.
+struct Show {
+    heading: &'static str,
+    arguments: &'static [&'static str],
+    answers: &'static [i32],
+}
+
+const SHOWS: [Show; 3] = [
+    Show {
+        heading: "Who and where we are, and what this session may do",
+        arguments: &["sysadmin_session_info"],
+        answers: &[0],
+    },
+    Show { heading: "How the machine is doing", arguments: &["perf_overview"], answers: &[0] },
+    Show {
+        heading: "Its services (a machine without systemd says so instead)",
+        arguments: &["svc_list", "limit=10"],
+        answers: &[0, 1],
+    },
+];
+
+/// Builds, warms the cache of compiled modules, shows the calls and how to register the server.
+pub(crate) fn run() -> Result<()> {
+    let built = build::build(false)?;
+    // The first start compiles every module; later ones take them from the cache.
+    let mut tools = Command::new(&built.binary);
+    let status = cmd::status(tools.args(["tools", "--json"]).stdout(Stdio::null()))?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", cmd::describe(&tools));
+    }
+    let mut failed = Vec::new();
+    for show in SHOWS {
+        let mut call = Command::new(&built.binary);
+        call.arg("call").args(show.arguments);
+        println!("\n=== {}\n    $ {} call {}\n", show.heading, workspace::BINARY, show.arguments.join(" "));
+        let status = cmd::status(&mut call)?;
+        if !status.code().is_some_and(|code| show.answers.contains(&code)) {
+            failed.push(format!("`{}` ended with {status}", cmd::describe(&call)));
+        }
+    }
+    let binary = built.binary.canonicalize().context("the binary is gone")?;
+    println!("\n=== Use it\n\n{}", workspace::registration(&binary));
+    if !failed.is_empty() {
+        bail!("{}", failed.join("\n"));
+    }
+    Ok(())
+}

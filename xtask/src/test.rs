@@ -1,0 +1,170 @@
+//! Runs every test on a fresh machine: prerequisites, build, a real host, all tests, the count.
+
+use crate::tally::{self, Tally};
+use crate::{build, cmd, hosts, workspace};
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+
+const IMAGE: &str = "debian";
+const HOST: &str = "debian1";
+
+/// Whether someone wants us to stop, and which process group has to be told.
+#[derive(Default)]
+struct Interrupt {
+    stop: AtomicBool,
+    group: AtomicI32,
+}
+
+/// Builds, brings a host up, tests, takes the host down. The last line printed is the count.
+pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
+    let interrupt = watch_for_signals()?;
+    let built = build::build(false)?;
+    if let Some(reason) = why_no_hosts(no_hosts) {
+        let result = run_tests(&built.binary, Err(reason), filters, &interrupt);
+        return finish(result, Ok(()), &interrupt);
+    }
+    // One that somebody else brought up is used, and theirs to take down.
+    let ours = !hosts::is_supervised(HOST);
+    let names = [HOST.to_owned()];
+    let up = hosts::up(IMAGE, &names, built.binary.parent());
+    let reason =
+        up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{HOST} isn't up: {error:#}"));
+    let result = run_tests(&built.binary, reason, filters, &interrupt);
+    let down = if ours { hosts::down(&names) } else { Ok(()) };
+    finish(result, up.and(down), &interrupt)
+}
+
+/// Why this run cannot have hosts, where that is no failure.
+fn why_no_hosts(no_hosts: bool) -> Option<String> {
+    if no_hosts {
+        return Some("--no-hosts was given".to_owned());
+    }
+    if !cmd::is_root() {
+        return Some("hosts take root, and this run isn't root".to_owned());
+    }
+    // Root in a container, say.
+    if !cmd::succeeds(Command::new("unshare").args(["--mount", "--net", "--uts", "--pid", "--fork", "true"]))
+    {
+        return Some("this root may not make namespaces".to_owned());
+    }
+    None
+}
+
+/// The count, and whether cargo itself was content.
+struct Outcome {
+    tally: Tally,
+    cargo_succeeded: bool,
+}
+
+/// `hosts` is hosts.json, or why there is none.
+fn run_tests(
+    binary: &Path,
+    hosts: Result<PathBuf, String>,
+    filters: &[String],
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let skip_log = std::env::temp_dir().join(format!("linux-sysadmin-skips-{}", std::process::id()));
+    fs::write(&skip_log, "").with_context(|| format!("cannot write {}", skip_log.display()))?;
+
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--workspace", "--no-fail-fast", "--"]).args(filters);
+    cargo.env("LINUX_SYSADMIN_BIN", binary.canonicalize().context("the binary is gone")?);
+    cargo.env("LINUX_SYSADMIN_SKIP_LOG", &skip_log);
+    cargo.env("XTASK", std::env::current_exe()?);
+    cargo.env_remove("LINUX_SYSADMIN_TEST_HOSTS").env_remove("LINUX_SYSADMIN_NO_HOSTS");
+    match hosts {
+        Ok(json) => cargo.env("LINUX_SYSADMIN_TEST_HOSTS", json),
+        Err(reason) => {
+            println!("xtask: tests that need a host will be skipped: {reason}");
+            cargo.env("LINUX_SYSADMIN_NO_HOSTS", reason)
+        }
+    };
+    let outcome = stream(&mut cargo, interrupt);
+    let skips = tally::parse_skips(&fs::read_to_string(&skip_log).unwrap_or_default());
+    fs::remove_file(&skip_log).ok();
+    let mut outcome = outcome?;
+    for (test, reason) in &skips {
+        println!("SKIPPED {test}: {reason}");
+    }
+    outcome.tally.skip(skips.len() as u64);
+    Ok(outcome)
+}
+
+/// Passes the tests' stdout on while counting.
+fn stream(cargo: &mut Command, interrupt: &Interrupt) -> Result<Outcome> {
+    if interrupt.stop.load(Ordering::SeqCst) {
+        return Ok(Outcome { tally: Tally::default(), cargo_succeeded: false });
+    }
+    // A group of its own: a Ctrl-C then reaches us first, and all of it can be ended by one signal.
+    let mut child = cargo
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", cmd::describe(cargo)))?;
+    interrupt.group.store(child.id() as i32, Ordering::SeqCst);
+    if interrupt.stop.load(Ordering::SeqCst) {
+        interrupt.end_group();
+    }
+    let mut tally = Tally::default();
+    let mut stdout = BufReader::new(child.stdout.take().context("cargo has no stdout")?);
+    let mut line = Vec::new();
+    while stdout.read_until(b'\n', &mut line)? > 0 {
+        std::io::stdout().write_all(&line)?;
+        tally.add_line(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    let status = child.wait()?;
+    interrupt.group.store(0, Ordering::SeqCst);
+    Ok(Outcome { tally, cargo_succeeded: status.success() })
+}
+
+/// Prints the count; `host` is whether bringing the host up and down went well.
+fn finish(tested: Result<Outcome>, host: Result<()>, interrupt: &Interrupt) -> Result<ExitCode> {
+    if let Err(error) = &host {
+        eprintln!("xtask: {HOST} failed: {error:#}");
+    }
+    let outcome = tested?;
+    if interrupt.stop.load(Ordering::SeqCst) {
+        bail!("interrupted; so far: {}", outcome.tally);
+    }
+    if !outcome.cargo_succeeded && outcome.tally.failed == 0 {
+        eprintln!("xtask: a test binary did not build or did not run to its end; see above");
+    }
+    println!("{}", outcome.tally);
+    let fine = outcome.cargo_succeeded && outcome.tally.failed == 0 && host.is_ok();
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Interrupt {
+    fn end_group(&self) {
+        if let Some(group) = Pid::from_raw(self.group.load(Ordering::SeqCst)) {
+            kill_process_group(group, Signal::TERM).ok();
+        }
+    }
+}
+
+/// From now on a signal ends the tests instead of us, so that the host is still taken down.
+fn watch_for_signals() -> Result<Arc<Interrupt>> {
+    let interrupt = Arc::new(Interrupt::default());
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let told = interrupt.clone();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            eprintln!("xtask: stopping; the host is being taken down");
+            told.stop.store(true, Ordering::SeqCst);
+            told.end_group();
+        }
+    });
+    Ok(interrupt)
+}

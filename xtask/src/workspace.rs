@@ -1,0 +1,75 @@
+//! Where things are: the workspace, its target directory, its modules.
+
+use crate::cmd;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The binary's name, in the target directory and where it is installed.
+pub(crate) const BINARY: &str = "linux-sysadmin";
+/// The name under which clients register the server.
+pub(crate) const SERVER: &str = "linux-sysadmin-mcp";
+
+/// The workspace's root. xtask runs from where it was built, so the compile-time path holds.
+pub(crate) fn root() -> &'static Path {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own)
+}
+
+/// A cargo call at the workspace's root, by the cargo that runs xtask.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// The rustc that belongs to that cargo.
+pub(crate) fn rustc() -> Command {
+    let mut command = Command::new("rustc");
+    command.current_dir(root());
+    command
+}
+
+/// cargo's target directory, wherever the environment or a configuration puts it.
+pub(crate) fn target_dir() -> Result<PathBuf> {
+    let text = cmd::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
+    let metadata: Value = serde_json::from_str(&text).context("cargo metadata answers no JSON")?;
+    let dir = metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
+    Ok(PathBuf::from(dir))
+}
+
+/// The modules: every folder under modules/ with a Cargo.toml, by name.
+pub(crate) fn modules() -> Result<Vec<String>> {
+    crates("modules")
+}
+
+/// The components that only the tests use, likewise.
+pub(crate) fn guests() -> Result<Vec<String>> {
+    crates("tests/guests")
+}
+
+fn crates(folder: &str) -> Result<Vec<String>> {
+    let dir = root().join(folder);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
+        let path = entry?.path();
+        if path.join("Cargo.toml").is_file()
+            && let Some(name) = path.file_name().and_then(|name| name.to_str())
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// How the server is added to clients, for the end of `run` and `install`.
+pub(crate) fn registration(binary: &Path) -> String {
+    let json = serde_json::json!({"mcpServers": {SERVER: {"command": binary, "args": ["serve"]}}});
+    format!(
+        "Claude Code:\n    claude mcp add {SERVER} -- {} serve\n\nOther clients (their mcpServers setting):\n    {json}\n",
+        binary.display()
+    )
+}
