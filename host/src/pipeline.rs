@@ -63,7 +63,7 @@ impl Pipeline {
             () = cancelled.cancelled() => Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled")),
         };
         let name = excerpt(&tool, 64);
-        let mut envelope = match answer {
+        let envelope = match answer {
             Ok((answer, reply)) => {
                 let mut envelope = Envelope::success(&name, self.target.name(), started, executed.shown());
                 answer.fill(&mut envelope, reply);
@@ -71,7 +71,9 @@ impl Pipeline {
             }
             Err(problem) => Envelope::failure(&name, self.target.name(), started, executed.shown(), problem),
         };
-        envelope.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // Never the arguments: what a caller says may be secret.
+        let error = envelope.error.as_ref().map(|error| error.error_code.as_str());
+        tracing::info!(tool = name, duration_ms = envelope.duration_ms, error, "called");
         envelope
     }
 

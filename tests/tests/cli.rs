@@ -64,7 +64,7 @@ fn a_configuration_with_a_bad_line_stops_the_start_and_names_the_line() {
     for (text, line, word) in [
         ("output:\n  default_limit: 10\n  colour: red\n", "line 3", "colour"),
         ("output:\n  default_limit: ten\n", "line 2", "default_limit"),
-        ("integration_mode: [\n", "line 2", ""),
+        ("integration_mode: [\n", "line 1", "integration_mode"),
         ("safety:\n  confirmation_threshold: low\n", "line 1", "safety"),
     ] {
         let home = Home::new();

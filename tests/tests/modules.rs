@@ -171,6 +171,7 @@ async fn a_module_that_exceeds_a_limit_is_stopped_with_its_own_error_and_the_nex
         ("probe_memory", "MODULE_MEMORY_LIMIT"),
         ("probe_trap", "MODULE_TRAPPED"),
         ("probe_calls", "MODULE_CALL_LIMIT"),
+        ("probe_huge", "MODULE_TRAPPED"),
     ] {
         let envelope = client.envelope(tool, json!({})).await;
         assert_eq!(envelope["error_code"], code, "{tool}: {envelope}");
@@ -235,4 +236,56 @@ async fn a_client_that_asks_hears_how_far_a_long_call_is() {
     let values: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().expect("a number")).collect();
     assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "progress grows: {values:?}");
     assert!(told.iter().any(|params| params["message"].as_str().is_some_and(|said| said.starts_with("waiting ("))));
+}
+
+#[tokio::test]
+async fn waiting_is_not_computing_and_a_ceiling_ends_both() {
+    let home = Home::new();
+    fs::create_dir_all(home.config().parent().expect("a parent")).expect("a directory");
+    fs::write(home.config(), "errors:\n  command_timeout_ceiling: 1\n").expect("written");
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    // The tool may compute for 2 s, and waits for longer; only the ceiling stops it.
+    let envelope = client.envelope("probe_wait", json!({"seconds": 30})).await;
+    assert_eq!((&envelope["error_code"], &envelope["transient"]), (&json!("TOOL_TIMEOUT"), &json!(true)), "{envelope}");
+    assert!(envelope["message"].as_str().is_some_and(|said| said.contains("instant")), "{envelope}");
+    let mark = "86399.83";
+    let envelope = client.envelope("probe_sleep", json!({"seconds": mark})).await;
+    assert_eq!(envelope["error_category"], "timeout", "{envelope}");
+    assert_eq!(envelope["command_executed"], "xargs sleep");
+    until_gone(mark).await;
+}
+
+/// A killed process is gone once it was reaped, which nobody tells.
+async fn until_gone(mark: &str) {
+    let waiting = async {
+        while linux_sysadmin_tests::processes_with(mark) > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), waiting).await.expect("in time");
+}
+
+#[test]
+fn a_second_start_compiles_nothing_and_descriptions_are_always_the_same() {
+    use std::os::unix::fs::MetadataExt;
+    let entries = |home: &Home| -> Vec<(PathBuf, u64, Vec<u8>)> {
+        let mut entries: Vec<_> = fs::read_dir(home.cache())
+            .expect("a cache")
+            .flatten()
+            .map(|entry| (entry.path(), entry.metadata().expect("metadata").ino(), fs::read(entry.path()).expect("read")))
+            .collect();
+        entries.sort();
+        entries
+    };
+    let (home, other) = (Home::new(), Home::new());
+    tools(&home, &modules());
+    let first = entries(&home);
+    assert_eq!(first.len(), 2 * fs::read_dir(modules()).expect("the modules").count());
+    home.call(&modules(), "perf_uptime", json!({}));
+    assert_eq!(entries(&home), first, "nothing was written anew");
+    tools(&other, &modules());
+    for (path, _, bytes) in first.iter().filter(|(path, ..)| path.extension().is_some_and(|kind| kind == "json")) {
+        let again = fs::read(other.cache().join(path.file_name().expect("a name"))).expect("the same description");
+        assert_eq!(&again, bytes);
+    }
 }

@@ -17,7 +17,7 @@ const MEMORY_BYTES: usize = 64 << 20;
 /// Of one table. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
 const TABLE_ELEMENTS: usize = 10_000;
 /// What one call into the host may hand over.
-const HOST_CALL_BYTES: usize = 32 << 20;
+const HOST_CALL_BYTES: usize = 16 << 20;
 /// Calls into this package's interfaces.
 const HOST_CALLS: u32 = 10_000;
 /// Streams, pollables and the like that are open at once.

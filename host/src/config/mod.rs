@@ -113,7 +113,7 @@ pub struct Loaded {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The named file can't be read.
-    #[error("configuration {}: {source}", path.display())]
+    #[error("the configuration {} can't be read", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -121,12 +121,14 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// The file says what can't be.
-    #[error("configuration {}: {source}", path.display())]
+    #[error("the configuration {}, line {line}: {reason}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What, and in which line.
-        source: serde_yaml::Error,
+        /// Counted from 1.
+        line: usize,
+        /// What was found, and what was expected.
+        reason: String,
     },
     /// Neither the variable nor a home says where it is.
     #[error("neither {VARIABLE} nor HOME says where the configuration is")]
@@ -161,7 +163,11 @@ fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
     };
     match parse(&text) {
         Ok(config) => Ok(Loaded { config, path, generated: false }),
-        Err(source) => Err(ConfigError::Invalid { path, source }),
+        Err(error) => {
+            // The parser gives no place for what is wrong at the very beginning.
+            let line = error.location().map_or(1, |place| place.line());
+            Err(ConfigError::Invalid { path, line, reason: error.to_string() })
+        }
     }
 }
 
@@ -218,17 +224,23 @@ mod tests {
 
     #[test]
     fn what_is_unknown_or_does_not_fit_is_an_error_with_its_line() {
+        let directory = tempfile::tempdir().unwrap();
         for (text, line, word) in [
-            ("integration_mode: complementary\nintegraton: x\n", "line 2", "integraton"),
-            ("output:\n  default_limit: many\n", "line 2", "default_limit"),
-            ("output:\n  default_limit: 0\n", "line 2", "1 to 10000"),
-            ("errors:\n  command_timeout_ceiling: -1\n", "line 2", "command_timeout_ceiling"),
-            ("integration_mode: sometimes\n", "line 1", "sometimes"),
-            ("distro:\n  famly: debian\n", "line 2", "famly"),
-            ("output: [\n", "line 2", ""),
+            ("integration_mode: complementary\nintegraton: x\n", 2, "integraton"),
+            ("safety: {}\n", 1, "safety"),
+            ("output:\n  default_limit: many\n", 2, "default_limit"),
+            ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
+            ("errors:\n  command_timeout_ceiling: -1\n", 2, "command_timeout_ceiling"),
+            ("integration_mode: sometimes\n", 1, "sometimes"),
+            ("distro:\n  famly: debian\n", 2, "famly"),
+            ("output: [\n", 1, "output"),
+            ("output:\n  default_limit: 5\n default_limit: 6\n", 3, ""),
         ] {
-            let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains(line) && error.contains(word), "{text:?}: {error}");
+            let path = directory.path().join("config.yaml");
+            fs::write(&path, text).unwrap();
+            let error = read(path).unwrap_err().to_string();
+            let at = format!("config.yaml, line {line}: ");
+            assert!(error.contains(&at) && error.contains(word), "{text:?}: {error}");
         }
     }
 

@@ -20,6 +20,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves until the end of input.
 pub async fn serve(pipeline: Arc<Pipeline>) -> anyhow::Result<()> {
+    let tools = pipeline.registry().tools().count();
+    tracing::info!(tools, "serving MCP on stdin and stdout");
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
     let (input, output) = rmcp::transport::io::stdio_pipes();

@@ -7,13 +7,16 @@
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
+
+/// Requests that this server knows. rmcp takes one whose parameters don't fit for a method that it doesn't know.
+const KNOWN: [&str; 6] = ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
 
 /// The longest line that is taken.
 const LONGEST: usize = 16 << 20;
@@ -93,6 +96,11 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
         let (has_method, has_id) = (value.get("method").is_some(), value.get("id").is_some());
         match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
+            Ok(message) if is_misread(&message) => {
+                let said = "the parameters are not those of this method";
+                self.answer = Some(error(id, ErrorCode::INVALID_PARAMS, said));
+                None
+            }
             Ok(message) => {
                 self.opened |= matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
                 self.opened.then_some(message)
@@ -159,6 +167,16 @@ where
     }
 }
 
+fn is_misread(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    match message {
+        RxJsonRpcMessage::<RoleServer>::Request(request) => match &request.request {
+            ClientRequest::CustomRequest(custom) => KNOWN.contains(&custom.method.as_str()),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn error(id: Option<RequestId>, code: ErrorCode, message: &str) -> String {
     let error = ErrorData::new(code, crate::visible::excerpt(message, 300), None);
     // JSON-RPC: an id of null where it couldn't be read.
@@ -198,15 +216,16 @@ mod tests {
 
     #[tokio::test]
     async fn json_that_is_no_request_is_answered_with_its_id() {
-        for (bad, id) in [
-            (&br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}"#[..], Value::from(5)),
-            (br#"{"id":"x"}"#, Value::from("x")),
-            (br#"[]"#, Value::Null),
-            (br#"42"#, Value::Null),
+        for (bad, id, code) in [
+            (&br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}"#[..], Value::from(5), -32602),
+            (br#"{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}"#, Value::from(6), -32602),
+            (br#"{"id":"x"}"#, Value::from("x"), -32600),
+            (br#"[]"#, Value::Null, -32600),
+            (br#"42"#, Value::Null, -32600),
         ] {
             let (messages, answers) = exchange(&[bad, b"\n", PING].concat()).await;
             assert_eq!(messages.len(), 1, "{}", String::from_utf8_lossy(bad));
-            assert_eq!(answers[0]["error"]["code"], -32600);
+            assert_eq!(answers[0]["error"]["code"], code);
             assert_eq!(answers[0]["id"], id);
         }
     }

@@ -1,7 +1,7 @@
 //! Cron expressions: whether one is right, what it means, and when its job runs next. Asks for nothing of the
 //! target.
 //!
-//! Answers are those of Debian's cron and of cronie, daylight saving included: see [`parse`] for the dialect
+//! Answers are those of Debian's cron and of cronie, daylight saving included: see [`mod@parse`] for the dialect
 //! and [`schedule`] for the clock.
 #![forbid(unsafe_code)]
 

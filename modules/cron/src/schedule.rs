@@ -181,8 +181,6 @@ impl Schedule {
         let mut forecast = Forecast::default();
         if self.is_possible() {
             self.walk(zone, after.as_second(), count, &mut forecast);
-            let last = forecast.runs.last().map_or(i64::MIN, |run| run.at);
-            forecast.changes.retain(|change| change.at <= last || forecast.gave_up.is_some());
         } else {
             forecast.gave_up = Some(after.as_second());
         }

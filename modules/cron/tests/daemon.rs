@@ -147,9 +147,24 @@ impl Numbers {
     }
 }
 
+const DAY: i64 = 86_400;
+
+/// Compares forecast and main loop from a day before to a day after a change, and says how many runs it saw.
+fn compare(zone: &TimeZone, change: i64, expression: &str, after: i64) -> usize {
+    let (start, end) = (change - 2 * DAY, change + DAY);
+    let mut seen = daemon(&fields(expression), zone, start, end);
+    seen.retain(|at| *at > after);
+    assert_eq!(forecast(expression, zone, after, end), seen, "{expression} in {zone:?} after {after}");
+    seen.len()
+}
+
+fn changes(zone: &TimeZone, before: i64) -> Vec<i64> {
+    let changes = zone.following(Timestamp::from_second(30 * DAY).unwrap());
+    changes.map(|change| change.timestamp().as_second()).take_while(|change| *change < before).collect()
+}
+
 #[test]
-fn runs_are_those_of_the_main_loop_around_every_change() {
-    const DAY: i64 = 86_400;
+fn runs_are_those_of_the_main_loop_around_real_changes() {
     let zones = [
         "Europe/Berlin",
         "Europe/Dublin",
@@ -174,25 +189,35 @@ fn runs_are_those_of_the_main_loop_around_every_change() {
     let mut compared = 0;
     for name in zones {
         let zone = zone(name).unwrap();
-        let first = Timestamp::from_second(30 * DAY).unwrap();
-        let changes: Vec<i64> = zone
-            .following(first)
-            .map(|change| change.timestamp().as_second())
-            .take_while(|change| *change < 2_000_000_000)
-            .collect();
+        let changes = changes(&zone, 2_000_000_000);
         let some = changes.iter().copied().step_by(changes.len().div_ceil(8).max(1));
         for change in some.chain([1_750_000_020]) {
-            let (start, end) = (change - 2 * DAY, change + DAY);
             for _ in 0..3 {
-                let expression = numbers.expression();
                 let after = change - DAY + i64::try_from(numbers.below(30 * 3600)).unwrap();
-                let mut seen = daemon(&fields(&expression), &zone, start, end);
-                seen.retain(|at| *at > after);
-                let told = forecast(&expression, &zone, after, end);
-                assert_eq!(told, seen, "{expression} in {name} after {after}");
-                compared += seen.len();
+                compared += compare(&zone, change, &numbers.expression(), after);
             }
         }
     }
     assert!(compared > 10_000, "{compared}");
+}
+
+#[test]
+fn runs_are_those_of_the_main_loop_whatever_the_size_of_a_change() {
+    let mut numbers = Numbers(11);
+    let mut compared = 0;
+    for minutes in [1, 2, 4, 5, 6, 59, 179, 180, 181, 182, 240, 1439] {
+        let (hours, rest) = (minutes / 60, minutes % 60);
+        let zone = format!("STD0DST-{hours}:{rest:02},J60/2,J300/3");
+        let zone = TimeZone::posix(&zone).unwrap();
+        for change in changes(&zone, 2 * 366 * DAY) {
+            // The whole clock, and every minute around the change.
+            for expression in ["* * * * *", "0-59 0-23 * * *", "*/2 1-4 * * *", "1-59/3 0-5 * * *"] {
+                compared += compare(&zone, change, expression, change - 3600);
+            }
+            for _ in 0..5 {
+                compared += compare(&zone, change, &numbers.expression(), change - DAY);
+            }
+        }
+    }
+    assert!(compared > 100_000, "{compared}");
 }

@@ -29,12 +29,6 @@ pub(crate) struct Counters {
     discard_sectors: u64,
 }
 
-impl Counters {
-    fn is_untouched(&self) -> bool {
-        self.reads == 0 && self.writes == 0 && self.discard_sectors == 0
-    }
-}
-
 /// A table of counters, and how many lines weren't understood.
 #[derive(Debug)]
 pub(crate) struct Diskstats {
@@ -194,15 +188,15 @@ pub(crate) fn disks(interval: &Interval, listed: Option<&BTreeSet<String>>) -> R
     let (before, after) = interval.both(DISKSTATS, Diskstats::parse)?;
     let mut disks = Vec::new();
     for (device, counters) in after.whole(listed) {
-        // A machine has dozens of them, all empty.
+        // One that was plugged in meanwhile began at 0.
+        let earlier = before.as_ref().and_then(|all| all.devices.get(device)).copied().unwrap_or_default();
+        // A machine has dozens of them, most without anything to do.
         let stand_in = ["ram", "loop", "zram", "nbd", "fd", "sr"]
             .iter()
             .any(|kind| device.strip_prefix(kind).is_some_and(|number| number.parse::<u32>().is_ok()));
-        if stand_in && counters.is_untouched() {
+        if stand_in && *counters == earlier {
             continue;
         }
-        // One that was plugged in meanwhile began at 0.
-        let earlier = before.as_ref().and_then(|all| all.devices.get(device)).copied().unwrap_or_default();
         disks.push(Disk::between(device, earlier, *counters, interval));
     }
     disks.sort_by(|a, b| {

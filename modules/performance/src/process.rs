@@ -14,6 +14,9 @@ use crate::sample::{Interval, Reading};
 /// USER_HZ, in which times of processes are shown on every architecture that distributions are built for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
+/// Both the start of a process and the uptime are cut off to this, in seconds.
+const TICK_S: f64 = 0.011;
+
 /// What is used of one `/proc/PID/stat`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stat {
@@ -58,7 +61,7 @@ pub(crate) struct Process {
     pub(crate) cpu_pct: f64,
 }
 
-/// What the processes are ordered by.
+// No doc comment: it would be in the schema, and says nothing that the values don't.
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Sort {
@@ -87,14 +90,24 @@ pub(crate) fn processes(interval: &Interval) -> Vec<Process> {
         stats(reading).map(|stat| ((stat.pid, stat.started), stat.ticks)).collect::<HashMap<_, _>>()
     });
     let uptime = interval.after.uptime().unwrap_or(0.0);
+    let before_uptime = interval.before.as_ref().and_then(|reading| reading.uptime().ok());
     let share = |stat: &Stat| {
         let Some(before) = &before else {
             // Since it was started.
             let alive = uptime - stat.started as f64 / TICKS_PER_SECOND;
             return if alive > 0.0 { stat.ticks as f64 / TICKS_PER_SECOND / alive * 100.0 } else { 0.0 };
         };
-        // One that was started meanwhile began at 0.
-        let earlier = before.get(&(stat.pid, stat.started)).copied().unwrap_or(0);
+        let earlier = match before.get(&(stat.pid, stat.started)) {
+            Some(ticks) => *ticks,
+            // Started meanwhile: it began at 0.
+            None if before_uptime
+                .is_some_and(|uptime| stat.started as f64 / TICKS_PER_SECOND >= uptime - TICK_S) =>
+            {
+                0
+            }
+            // It was there, and couldn't be read: what it used before isn't the sample's.
+            None => stat.ticks,
+        };
         interval.rate(earlier, stat.ticks) / TICKS_PER_SECOND * 100.0
     };
     stats(&interval.after).map(|stat| Process { cpu_pct: tenth(share(&stat)), stat }).collect()
@@ -241,6 +254,12 @@ mod tests {
     fn a_number_taken_by_a_new_process_is_a_new_process() {
         let found = sampled(&[line(7, "old", 9000, 100)], &[line(7, "new", 30, 10_050)], "");
         assert_eq!((found[0].stat.name.as_str(), found[0].cpu_pct), ("new", 30.0));
+    }
+
+    #[test]
+    fn what_a_process_used_before_it_could_be_read_is_not_the_samples() {
+        let found = sampled(&[], &[line(7, "old", 9000, 100)], "");
+        assert_eq!(found[0].cpu_pct, 0.0);
     }
 
     #[test]

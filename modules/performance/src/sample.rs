@@ -11,6 +11,9 @@ use linux_sysadmin_sdk::prelude::*;
 /// Long enough for 50 clock ticks per core (2% of one), short enough to wait for.
 const DEFAULT_MS: u32 = 500;
 
+/// As in the schema: a third of what a quick tool may take.
+const LONGEST_MS: u32 = 10_000;
+
 /// `/proc/uptime` counts hundredths and each of two readings is cut off, so that it is right to within one.
 const UPTIME_ERROR_S: f64 = 0.011;
 
@@ -77,6 +80,10 @@ impl Interval {
         paths: impl Fn() -> Result<Vec<String>>,
     ) -> Result<Self> {
         let wanted = sample_ms.unwrap_or(DEFAULT_MS);
+        if wanted > LONGEST_MS {
+            let message = format!("sample_ms is {wanted}, and at most {LONGEST_MS}");
+            return Err(Problem::validation("INVALID_ARGUMENTS", message));
+        }
         if wanted == 0 {
             let after = Reading::take(cx, paths()?);
             let seconds = after.uptime()?;
@@ -159,6 +166,12 @@ mod tests {
         for text in ["", "x", "-1 2", "nan 1", "inf 1"] {
             assert_eq!(seconds(text, "", 0).unwrap_err().code, "UNEXPECTED_OUTPUT", "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_sample_has_an_end() {
+        assert!(seconds("1.00 1", "11.00 1", LONGEST_MS).is_ok());
+        assert_eq!(seconds("1.00 1", "11.00 1", LONGEST_MS + 1).unwrap_err().code, "INVALID_ARGUMENTS");
     }
 
     #[test]

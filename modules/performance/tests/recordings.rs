@@ -1,5 +1,6 @@
 //! The tools against recorded `/proc` and `/sys` trees, value by value. Where those come from, and how what is
 //! expected was computed, is in `fixtures/README.md`.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The thresholds. Where a kernel has pressure stall information, that decides: it measures what was lost, and a
-//! resource that is fully used without anyone waiting for it is well used.
+//! The thresholds. Any one sign will do, and a resource is as short as its worst one says. Pressure stall information
+//! is the best of them where there is some: it measures what was lost, not what was used.
 //!
 //! | resource | sign | warning | high | critical |
 //! |---|---|---|---|---|

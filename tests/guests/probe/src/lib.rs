@@ -66,6 +66,11 @@ fn calls(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     }
 }
 
+/// More than one call may hand over.
+fn huge(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
+    seen(cx.read(&"x".repeat(20 << 20)).err().map(|problem| problem.code).unwrap_or_default())
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct Run {
     argv: Vec<String>,
@@ -108,11 +113,12 @@ pub fn module() -> Module {
         .command(CommandGrant::read("echo -- <unit>...", "to be refused whatever is no unit"))
         .path(PathGrant::read("/etc/hostname", "to read"))
         .tool(Tool::new("probe_sleep", "", sleep).duration(DurationCategory::Normal))
-        .tool(Tool::new("probe_wait", "", wait))
+        .tool(Tool::new("probe_wait", "", wait).instant())
         .tool(Tool::new("probe_spin", "", spin).instant())
         .tool(Tool::new("probe_memory", "", memory))
         .tool(Tool::new("probe_trap", "", trap))
         .tool(Tool::new("probe_calls", "", calls))
+        .tool(Tool::new("probe_huge", "", huge))
         .tool(Tool::new("probe_run", "", run))
         .tool(Tool::new("probe_read", "", read))
         .tool(Tool::new("probe_environment", "", environment))
