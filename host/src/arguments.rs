@@ -1,5 +1,9 @@
 //! A call's arguments: the common ones that the host adds, and the check against the tool's schema.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use crate::component::{Shape, Tool};
@@ -21,7 +25,9 @@ pub fn schema(tool: &Tool) -> Map<String, Value> {
     if tool.shape == Shape::Listing {
         let properties = schema.entry("properties").or_insert_with(|| json!({}));
         if let Value::Object(properties) = properties {
-            properties.entry(LISTING[0]).or_insert_with(|| json!({"type": "integer", "minimum": 1, "maximum": Limit::MOST}));
+            properties
+                .entry(LISTING[0])
+                .or_insert_with(|| json!({"type": "integer", "minimum": 1, "maximum": Limit::MOST}));
             properties.entry(LISTING[1]).or_insert_with(|| json!({"type": "string"}));
         }
     }
@@ -39,23 +45,49 @@ pub struct Arguments {
     pub filter: Option<String>,
 }
 
+/// The schemas' compiled forms by tool: made at a tool's first call, since compiling costs more than checking.
+#[derive(Default)]
+pub struct Validators(Mutex<HashMap<String, Arc<Validator>>>);
+
+impl Validators {
+    fn of(&self, tool: &Tool) -> Result<Arc<Validator>, Problem> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(validator) = known.get(&tool.name) {
+            return Ok(validator.clone());
+        }
+        let validator = jsonschema::validator_for(&Value::Object(schema(tool))).map_err(|error| {
+            Problem::new(
+                "INVALID_SCHEMA",
+                Category::Internal,
+                format!("the schema of {}: {error}", tool.name),
+            )
+        })?;
+        let validator = Arc::new(validator);
+        known.insert(tool.name.clone(), validator.clone());
+        Ok(validator)
+    }
+}
+
 /// Checks every argument at once, then takes the common ones out.
-pub fn check(tool: &Tool, mut arguments: Map<String, Value>) -> Result<Arguments, Problem> {
+pub fn check(
+    validators: &Validators,
+    tool: &Tool,
+    arguments: Map<String, Value>,
+) -> Result<Arguments, Problem> {
     let size = serde_json::to_vec(&arguments).map_or(usize::MAX, |text| text.len());
     if size > MOST_BYTES {
         let message = format!("the arguments are {size} bytes as JSON; at most {MOST_BYTES} are taken");
         return Err(Problem::new("ARGUMENTS_TOO_LARGE", Category::Validation, message));
     }
-    let schema = Value::Object(schema(tool));
-    let validator = jsonschema::validator_for(&schema).map_err(|error| {
-        Problem::new("INVALID_SCHEMA", Category::Internal, format!("the schema of {}: {error}", tool.name))
-    })?;
-    let instance = Value::Object(arguments.clone());
-    let violations: Vec<String> = validator.iter_errors(&instance).map(|error| violation(&error)).collect();
+    let instance = Value::Object(arguments);
+    let violations: Vec<String> =
+        validators.of(tool)?.iter_errors(&instance).map(|error| violation(&error)).collect();
     if !violations.is_empty() {
-        return Err(invalid(tool, &schema, violations));
+        return Err(invalid(tool, violations));
     }
-    let declared = |name: &str| tool.input_schema.get("properties").is_some_and(|own| own.get(name).is_some());
+    let Value::Object(mut arguments) = instance else { return Err(invalid(tool, violations)) };
+    let declared =
+        |name: &str| tool.input_schema.get("properties").is_some_and(|own| own.get(name).is_some());
     let mut common = |name: &str| match tool.shape == Shape::Listing && !declared(name) {
         true => arguments.remove(name),
         false => None,
@@ -73,13 +105,19 @@ fn violation(error: &jsonschema::ValidationError) -> String {
     if name.is_empty() { message } else { format!("{}: {message}", excerpt(name, 100)) }
 }
 
-fn invalid(tool: &Tool, schema: &Value, violations: Vec<String>) -> Problem {
+fn invalid(tool: &Tool, violations: Vec<String>) -> Problem {
     let count = violations.len();
     let shown = violations.into_iter().take(MOST_VIOLATIONS).collect::<Vec<_>>().join("; ");
-    let more = if count > MOST_VIOLATIONS { format!("; and {} more", count - MOST_VIOLATIONS) } else { String::new() };
+    let more = if count > MOST_VIOLATIONS {
+        format!("; and {} more", count - MOST_VIOLATIONS)
+    } else {
+        String::new()
+    };
     let message = format!("{} doesn't take these arguments: {shown}{more}", tool.name);
+    let schema = schema(tool);
     let properties = schema.get("properties").and_then(Value::as_object);
-    let names: Vec<&str> = properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str).collect();
+    let names: Vec<&str> =
+        properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str).collect();
     let expected = match names.as_slice() {
         [] => format!("{} takes no arguments", tool.name),
         names => format!("{} takes {}", tool.name, names.join(", ")),
@@ -90,6 +128,10 @@ fn invalid(tool: &Tool, schema: &Value, violations: Vec<String>) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check(tool: &Tool, arguments: Map<String, Value>) -> Result<Arguments, Problem> {
+        super::check(&Validators::default(), tool, arguments)
+    }
 
     fn tool(shape: &str, properties: Value) -> Tool {
         serde_json::from_value(json!({
@@ -107,7 +149,8 @@ mod tests {
 
     #[test]
     fn every_violation_is_reported_at_once() {
-        let tool = tool("single", json!({"unit": {"type": "string"}, "count": {"type": "integer", "maximum": 9}}));
+        let tool =
+            tool("single", json!({"unit": {"type": "string"}, "count": {"type": "integer", "maximum": 9}}));
         let problem = check(&tool, arguments(json!({"count": 10, "extra": 1, "other": 2}))).unwrap_err();
         assert_eq!(problem.code, "INVALID_ARGUMENTS");
         for word in ["unit", "count", "9", "extra", "other"] {
@@ -127,8 +170,15 @@ mod tests {
     fn a_listing_takes_limit_and_filter_and_they_are_not_the_tools() {
         let tool = tool("listing", json!({"unit": {"type": "string"}}));
         let checked = check(&tool, arguments(json!({"unit": "a", "limit": 3, "filter": "x"}))).unwrap();
-        assert_eq!((checked.own.as_str(), checked.limit, checked.filter.as_deref()), (r#"{"unit":"a"}"#, Some(3), Some("x")));
-        for bad in [json!({"unit": "a", "limit": 0}), json!({"unit": "a", "limit": 10001}), json!({"unit": "a", "limit": "x"})] {
+        assert_eq!(
+            (checked.own.as_str(), checked.limit, checked.filter.as_deref()),
+            (r#"{"unit":"a"}"#, Some(3), Some("x"))
+        );
+        for bad in [
+            json!({"unit": "a", "limit": 0}),
+            json!({"unit": "a", "limit": 10001}),
+            json!({"unit": "a", "limit": "x"}),
+        ] {
             assert_eq!(check(&tool, arguments(bad)).unwrap_err().code, "INVALID_ARGUMENTS");
         }
     }
@@ -140,7 +190,10 @@ mod tests {
         assert_eq!(checked.own, r#"{"unit":"a","filter":3}"#);
         assert!(checked.filter.is_none());
         let single = tool("single", json!({"unit": {"type": "string"}}));
-        assert_eq!(check(&single, arguments(json!({"unit": "a", "limit": 3}))).unwrap_err().code, "INVALID_ARGUMENTS");
+        assert_eq!(
+            check(&single, arguments(json!({"unit": "a", "limit": 3}))).unwrap_err().code,
+            "INVALID_ARGUMENTS"
+        );
     }
 
     #[test]

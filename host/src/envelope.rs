@@ -86,7 +86,12 @@ pub struct Failure {
 
 impl Envelope {
     /// An empty success; the caller fills in what the tool said.
-    pub fn success(tool: &str, target_host: &str, started: Instant, command_executed: Option<String>) -> Self {
+    pub fn success(
+        tool: &str,
+        target_host: &str,
+        started: Instant,
+        command_executed: Option<String>,
+    ) -> Self {
         Self {
             status: Status::Success,
             tool: tool.to_owned(),
@@ -121,7 +126,12 @@ impl Envelope {
             transient: problem.category.is_transient(),
             retried: false,
             retry_count: 0,
-            remediation: problem.remediation.iter().take(20).map(|step| excerpt(step, MESSAGE_CHARACTERS)).collect(),
+            remediation: problem
+                .remediation
+                .iter()
+                .take(20)
+                .map(|step| excerpt(step, MESSAGE_CHARACTERS))
+                .collect(),
         };
         Self { status, error: Some(failure), ..Self::success(tool, target_host, started, command_executed) }
     }

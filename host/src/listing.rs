@@ -47,7 +47,9 @@ mod tests {
 
     #[test]
     fn a_filter_looks_into_every_value_whatever_the_case() {
-        for (filter, total) in [("failed", 1), ("SERVICE", 3), ("secure", 1), ("34", 1), ("state", 0), ("", 3)] {
+        for (filter, total) in
+            [("failed", 1), ("SERVICE", 3), ("secure", 1), ("34", 1), ("state", 0), ("", 3)]
+        {
             assert_eq!(page(services(), Some(filter), 50).total, total, "{filter}");
         }
     }

@@ -6,8 +6,10 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{self, Arguments};
-use crate::component::{CONTRACT, CallContext, Executed, Module, Registry, Reply, Route, Shape, Tool};
+use crate::arguments::{self, Arguments, Validators};
+use crate::component::{
+    CONTRACT, CallContext, Executed, Module, Progress, Registry, Reply, Route, Shape, Tool,
+};
 use crate::config::Loaded;
 use crate::envelope::Envelope;
 use crate::listing;
@@ -15,14 +17,12 @@ use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
 use crate::visible::excerpt;
 
-/// Told how far a call is: a fraction where it is known, and what it is at.
-pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
-
 /// Everything that a call needs and that outlives it.
 pub struct Pipeline {
     registry: Registry,
     target: Arc<Target>,
     loaded: Loaded,
+    validators: Validators,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -44,7 +44,7 @@ impl Pipeline {
     pub fn new(registry: Registry, loaded: Loaded) -> Self {
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
-        Self { registry, target, loaded, first_run }
+        Self { registry, target, loaded, validators: Validators::default(), first_run }
     }
 
     /// The modules and their tools.
@@ -85,7 +85,7 @@ impl Pipeline {
         progress: Progress,
     ) -> Result<(Answer, Reply), Problem> {
         let known = self.registry.tool(name).ok_or_else(|| self.unknown_tool(name))?;
-        let arguments = arguments::check(known, given)?;
+        let arguments = arguments::check(&self.validators, known, given)?;
         let facts = self.target.facts().await;
         let (module, tool) = self.route(name, &facts)?;
 
@@ -159,7 +159,11 @@ impl Pipeline {
             }
             shown
         };
-        let refused = self.registry.refused().iter().map(|refused| json!({"name": refused.name, "error": refused.reason}));
+        let refused = self
+            .registry
+            .refused()
+            .iter()
+            .map(|refused| json!({"name": refused.name, "error": refused.reason}));
         let modules: Vec<Value> = self.registry.modules().iter().map(module).chain(refused).collect();
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
         let mut snapshot = json!({
@@ -255,7 +259,9 @@ mod tests {
 
     #[test]
     fn a_distance_counts_edits() {
-        for (left, right, edits) in [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("kitten", "sitting", 3)] {
+        for (left, right, edits) in
+            [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("kitten", "sitting", 3)]
+        {
             assert_eq!(distance(left, right), edits, "{left} {right}");
         }
     }

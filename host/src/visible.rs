@@ -44,8 +44,10 @@ pub fn make_visible(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(make_visible),
         Value::Object(members) => {
             if members.keys().any(|key| key.chars().any(is_hidden)) {
-                *members =
-                    std::mem::take(members).into_iter().map(|(key, value)| (visible(&key).into_owned(), value)).collect();
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(key, value)| (visible(&key).into_owned(), value))
+                    .collect();
             }
             members.values_mut().for_each(make_visible);
         }

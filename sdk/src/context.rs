@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::bindings::sysadmin::module::target_files::Request;
+use crate::{Category, Command, Distro, Metadata, Output, Problem, Result};
 #[cfg(target_family = "wasm")]
 use crate::{Place, Privilege, bindings::sysadmin::module::target_files};
-use crate::{Category, Command, Distro, Metadata, Output, Problem, Result};
 
 /// What one file read may return, as in the contract.
 const MOST: u64 = 1 << 20;
@@ -90,7 +90,8 @@ impl Context {
 
 /// A host that answers fewer questions than were asked is broken; a tool needn't panic over it.
 fn padded<T>(mut answers: Vec<Result<T>>, count: usize) -> Vec<Result<T>> {
-    answers.resize_with(count, || Err(Problem::new("NO_ANSWER", Category::Internal, "the host gave no answer")));
+    answers
+        .resize_with(count, || Err(Problem::new("NO_ANSWER", Category::Internal, "the host gave no answer")));
     answers
 }
 

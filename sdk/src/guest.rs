@@ -10,9 +10,13 @@ pub fn call(
     arguments: &str,
     context: tools::Context,
 ) -> std::result::Result<tools::Reply, Problem> {
-    let found = module.tools.iter().find(|candidate| candidate.description.name == tool);
+    let found = module.tools.iter().find(|candidate| candidate.name == tool);
     let Some(found) = found else {
-        return Err(Problem::new("UNKNOWN_TOOL", Category::Internal, format!("this module has no tool {tool}")));
+        return Err(Problem::new(
+            "UNKNOWN_TOOL",
+            Category::Internal,
+            format!("this module has no tool {tool}"),
+        ));
     };
     (found.run)(arguments, &Context::new(context.limit, context.filter))
 }

@@ -68,8 +68,8 @@ pub type Result<T> = std::result::Result<T, Problem>;
 /// Everything that most modules need, the derives included.
 pub mod prelude {
     pub use crate::{
-        Analysis, Command, CommandGrant, CommandLine, Context, Listing, Metadata, Module, NoArgs, Output, PathGrant,
-        Problem, Result, Severity, Single, Tool,
+        Analysis, Command, CommandGrant, CommandLine, Context, Listing, Metadata, Module, NoArgs, Output,
+        PathGrant, Problem, Result, Severity, Single, Tool,
     };
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

@@ -22,7 +22,12 @@ pub struct Module {
 
 impl Module {
     /// `version` is usually `env!("CARGO_PKG_VERSION")`, `domain` what the tools belong to, as `packages`.
-    pub fn new(name: &'static str, version: &'static str, domain: &'static str, summary: &'static str) -> Self {
+    pub fn new(
+        name: &'static str,
+        version: &'static str,
+        domain: &'static str,
+        summary: &'static str,
+    ) -> Self {
         Self {
             name,
             version,
@@ -77,7 +82,7 @@ impl Module {
             license: Some("Apache-2.0".to_owned()),
             domain: self.domain.to_owned(),
             serves: self.serves.clone(),
-            tools: self.tools.iter().map(|tool| tool.description.clone()).collect(),
+            tools: self.tools.iter().map(Tool::description).collect(),
             capabilities: describe::Capabilities {
                 commands: self.commands.iter().map(|grant| grant.0.clone()).collect(),
                 paths: self.paths.iter().map(|grant| grant.0.clone()).collect(),
@@ -91,7 +96,13 @@ type Run = Box<dyn Fn(&str, &Context) -> Result<Reply, Problem>>;
 
 /// One tool: read-only and quick (30 s) unless said otherwise.
 pub struct Tool {
-    pub(crate) description: describe::Tool,
+    pub(crate) name: &'static str,
+    summary: &'static str,
+    /// Made only where it is asked for: a module is built for every call.
+    schema: fn() -> String,
+    risk: Risk,
+    duration: DurationCategory,
+    shape: describe::Shape,
     pub(crate) run: Run,
 }
 
@@ -106,32 +117,43 @@ impl Tool {
         A: serde::de::DeserializeOwned + schemars::JsonSchema,
         R: IntoReply,
     {
-        let description = describe::Tool {
-            name: name.to_owned(),
-            summary: summary.to_owned(),
-            input_schema: schema::of::<A>(),
-            risk: Risk::ReadOnly,
-            duration: DurationCategory::Quick,
-            shape: R::SHAPE,
-        };
         let run = move |arguments: &str, context: &Context| {
             let arguments = serde_json::from_str(arguments).map_err(|error| {
                 Problem::new("INVALID_ARGUMENTS", Category::Validation, format!("{name}: {error}"))
             })?;
             run(arguments, context)?.into_reply()
         };
-        Self { description, run: Box::new(run) }
+        Self {
+            name,
+            summary,
+            schema: schema::of::<A>,
+            risk: Risk::ReadOnly,
+            duration: DurationCategory::Quick,
+            shape: R::SHAPE,
+            run: Box::new(run),
+        }
+    }
+
+    fn description(&self) -> describe::Tool {
+        describe::Tool {
+            name: self.name.to_owned(),
+            summary: self.summary.to_owned(),
+            input_schema: (self.schema)(),
+            risk: self.risk,
+            duration: self.duration,
+            shape: self.shape,
+        }
     }
 
     /// The least risk of any call.
     pub fn risk(mut self, risk: Risk) -> Self {
-        self.description.risk = risk;
+        self.risk = risk;
         self
     }
 
     /// How long looking may take.
     pub fn duration(mut self, duration: DurationCategory) -> Self {
-        self.description.duration = duration;
+        self.duration = duration;
         self
     }
 

@@ -33,7 +33,9 @@ fn simplify(schema: &mut Value) {
     // Below `properties` and `$defs` the keys are the author's names, not keywords.
     for (keyword, value) in members.iter_mut() {
         match keyword.as_str() {
-            "properties" | "$defs" => value.as_object_mut().into_iter().flatten().for_each(|(_, value)| simplify(value)),
+            "properties" | "$defs" => {
+                value.as_object_mut().into_iter().flatten().for_each(|(_, value)| simplify(value))
+            }
             "items" | "additionalProperties" | "not" => simplify(value),
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
                 value.as_array_mut().into_iter().flatten().for_each(simplify);

@@ -50,7 +50,13 @@ impl Default for FakeTarget {
             sudo_available: false,
             extra: Vec::new(),
         };
-        Self { distro, recordings: Vec::new(), answers: Vec::new(), clock: Cell::new(0.0), current: Cell::new(0) }
+        Self {
+            distro,
+            recordings: Vec::new(),
+            answers: Vec::new(),
+            clock: Cell::new(0.0),
+            current: Cell::new(0),
+        }
     }
 }
 
@@ -98,8 +104,13 @@ impl FakeTarget {
     }
 
     /// Calls a tool by its name, arguments as JSON, as the host would; the reply's data is parsed.
-    pub fn call(self, module: &Module, tool: &str, arguments: serde_json::Value) -> Result<(serde_json::Value, tools::Reply)> {
-        let found = module.tools.iter().find(|candidate| candidate.description.name == tool);
+    pub fn call(
+        self,
+        module: &Module,
+        tool: &str,
+        arguments: serde_json::Value,
+    ) -> Result<(serde_json::Value, tools::Reply)> {
+        let found = module.tools.iter().find(|candidate| candidate.name == tool);
         let found = found.ok_or_else(|| Problem::new("UNKNOWN_TOOL", Category::Internal, tool))?;
         let reply = (found.run)(&arguments.to_string(), &self.context())?;
         let data = serde_json::from_str(&reply.data)
@@ -204,7 +215,10 @@ mod tests {
 
     #[test]
     fn a_second_recording_shows_after_a_sleep() {
-        let cx = FakeTarget::new().recording("==> /a <==\n1\n\n==> /b <==\nb\n").recording("==> /a <==\n2\n").context();
+        let cx = FakeTarget::new()
+            .recording("==> /a <==\n1\n\n==> /b <==\nb\n")
+            .recording("==> /a <==\n2\n")
+            .context();
         assert_eq!(cx.read("/a").unwrap(), "1\n");
         cx.sleep(Duration::from_secs(1));
         assert_eq!(cx.read("/a").unwrap(), "2\n");

@@ -130,7 +130,10 @@ impl Client {
     pub async fn receive(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("an answer in time");
         let line = line.expect("stdout is text")?;
-        Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("stdout has a line that is no JSON: {line}")))
+        Some(
+            serde_json::from_str(&line)
+                .unwrap_or_else(|_| panic!("stdout has a line that is no JSON: {line}")),
+        )
     }
 
     /// Calls a tool; gives the result, or the JSON-RPC error.

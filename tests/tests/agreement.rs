@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 /// Calls a tool on a host, through the real binary there.
 fn call(host: &Host, tool: &str, arguments: &Value) -> Value {
-    let text = host.run(&["/opt/linux-sysadmin/linux-sysadmin", "call", tool, "--json", &arguments.to_string()]);
+    let text =
+        host.run(&["/opt/linux-sysadmin/linux-sysadmin", "call", tool, "--json", &arguments.to_string()]);
     let envelope: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(envelope["status"], "success", "{envelope}");
     envelope
@@ -28,7 +29,9 @@ fn shown(host: &Host, properties: &str, units: &[String]) -> Vec<BTreeMap<String
 
 #[test]
 fn every_service_is_listed_with_the_state_that_systemctl_gives() {
-    let Some(host) = host("every_service_is_listed_with_the_state_that_systemctl_gives", "debian1") else { return };
+    let Some(host) = host("every_service_is_listed_with_the_state_that_systemctl_gives", "debian1") else {
+        return;
+    };
     let envelope = call(&host, "svc_list", &json!({"limit": 10000}));
     assert_eq!(envelope["truncated"], false);
     let listed: BTreeMap<String, Value> = envelope["data"]
@@ -40,14 +43,16 @@ fn every_service_is_listed_with_the_state_that_systemctl_gives() {
 
     // Completeness, from systemctl's tables: everything loaded that exists, and every installed unit file that is
     // neither a template nor another name of one.
-    let units = host.run(&["systemctl", "list-units", "--all", "--type=service", "--plain", "--no-legend", "--full"]);
+    let units =
+        host.run(&["systemctl", "list-units", "--all", "--type=service", "--plain", "--no-legend", "--full"]);
     let mut expected: BTreeSet<String> = units
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .filter(|words| words.get(1) != Some(&"not-found"))
         .map(|words| words[0].to_owned())
         .collect();
-    let files = host.run(&["systemctl", "list-unit-files", "--type=service", "--plain", "--no-legend", "--full"]);
+    let files =
+        host.run(&["systemctl", "list-unit-files", "--type=service", "--plain", "--no-legend", "--full"]);
     for line in files.lines() {
         let words: Vec<_> = line.split_whitespace().collect();
         if !words[0].contains("@.") && words[1] != "alias" {
@@ -108,7 +113,14 @@ fn the_status_of_nginx_is_what_systemctl_shows() {
     let started = state["ExecMainStartTimestamp"].trim_start_matches('@');
     let said = host.run(&["date", "--utc", "+%Y-%m-%dT%H:%M:%SZ", &format!("--date=@{started}")]);
     assert_eq!(data["started_at"], said.trim());
-    for other in ["nginx.service", "sshd", "ssh.service", "cron.service", "systemd-tmpfiles-clean.timer", "dbus.socket"] {
+    for other in [
+        "nginx.service",
+        "sshd",
+        "ssh.service",
+        "cron.service",
+        "systemd-tmpfiles-clean.timer",
+        "dbus.socket",
+    ] {
         let data = &call(&host, "svc_status", &json!({"service": other}))["data"];
         let state = host.run(&["systemctl", "show", "--value", "--property=ActiveState", "--", other]);
         assert_eq!(data["active_state"], state.trim(), "{other}");
@@ -117,13 +129,18 @@ fn the_status_of_nginx_is_what_systemctl_shows() {
 
 #[test]
 fn every_timer_is_listed_with_the_times_that_systemctl_gives() {
-    let Some(host) = host("every_timer_is_listed_with_the_times_that_systemctl_gives", "debian1") else { return };
+    let Some(host) = host("every_timer_is_listed_with_the_times_that_systemctl_gives", "debian1") else {
+        return;
+    };
     let envelope = call(&host, "timer_list", &json!({"limit": 10000}));
     let table = host.run(&["systemctl", "list-timers", "--all", "--output=json"]);
     let table: Vec<Value> = serde_json::from_str(&table).expect("JSON");
     let listed = envelope["data"].as_array().expect("a list");
     for row in &table {
-        let item = listed.iter().find(|item| item["timer"] == row["unit"]).unwrap_or_else(|| panic!("{row} is missing"));
+        let item = listed
+            .iter()
+            .find(|item| item["timer"] == row["unit"])
+            .unwrap_or_else(|| panic!("{row} is missing"));
         // A timer that isn't loaded activates nothing, which systemctl gives as an empty text.
         assert_eq!(item["activates"].as_str().unwrap_or_default(), row["activates"], "{item}");
         for field in ["next", "last"] {
@@ -138,8 +155,10 @@ fn every_timer_is_listed_with_the_times_that_systemctl_gives() {
             assert_eq!(said, expected, "{field} of {item}, and {row}");
         }
     }
-    let units = host.run(&["systemctl", "list-unit-files", "--type=timer", "--plain", "--no-legend", "--full"]);
-    let installed = units.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| !name.contains("@."));
+    let units =
+        host.run(&["systemctl", "list-unit-files", "--type=timer", "--plain", "--no-legend", "--full"]);
+    let installed =
+        units.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| !name.contains("@."));
     let known: BTreeSet<_> = listed.iter().filter_map(|item| item["timer"].as_str()).collect();
     for name in installed {
         assert!(known.contains(name), "{name} is installed and not listed");
@@ -150,7 +169,8 @@ fn every_timer_is_listed_with_the_times_that_systemctl_gives() {
 /// What doesn't move: total memory, boot time, cores.
 fn fixed_figures(meminfo: &str, stat: &str, memory: &Value, uptime: &Value) {
     let number = |text: &str, name: &str| -> u64 {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name}"));
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name}"));
         line.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{line}"))
     };
     let total = number(meminfo, "MemTotal:") as f64 / 1024.0;
@@ -203,7 +223,15 @@ fn the_session_says_what_the_host_is() {
 
     // The same as an ordinary user: with sudo, and without.
     let as_user = |user: &str| {
-        let argv = ["runuser", "-u", user, "--", "/opt/linux-sysadmin/linux-sysadmin", "call", "sysadmin_session_info"];
+        let argv = [
+            "runuser",
+            "-u",
+            user,
+            "--",
+            "/opt/linux-sysadmin/linux-sysadmin",
+            "call",
+            "sysadmin_session_info",
+        ];
         let text = host.run(&argv);
         serde_json::from_str::<Value>(&text).expect("JSON")["data"].clone()
     };
@@ -211,5 +239,9 @@ fn the_session_says_what_the_host_is() {
     assert_eq!((&admin["privilege"]["user"], &admin["sudo_available"]), (&json!("admin"), &json!(true)));
     assert!(admin.get("degraded_mode").is_none(), "{admin}");
     let nobody = as_user("nobody");
-    assert_eq!((&nobody["sudo_available"], &nobody["degraded_mode"]), (&json!(false), &json!(true)), "{nobody}");
+    assert_eq!(
+        (&nobody["sudo_available"], &nobody["degraded_mode"]),
+        (&json!(false), &json!(true)),
+        "{nobody}"
+    );
 }

@@ -34,9 +34,17 @@ async fn wrong_arguments_are_all_named_at_once() {
     let mut client = open(&home).await;
     for (tool, arguments, words) in [
         ("svc_status", json!({}), &["service", "required"][..]),
-        ("svc_status", json!({"service": 7, "colour": "red", "size": 1}), &["service", "string", "colour", "size"]),
+        (
+            "svc_status",
+            json!({"service": 7, "colour": "red", "size": 1}),
+            &["service", "string", "colour", "size"],
+        ),
         ("perf_uptime", json!({"a": 1, "b": 2}), &["'a'", "'b'"]),
-        ("perf_top_processes", json!({"limit": "many", "sort": "size"}), &["limit", "integer", "sort", "memory"]),
+        (
+            "perf_top_processes",
+            json!({"limit": "many", "sort": "size"}),
+            &["limit", "integer", "sort", "memory"],
+        ),
         ("cron_next_runs", json!({"count": 1.5}), &["count", "expression"]),
     ] {
         let envelope = client.envelope(tool, arguments.clone()).await;
@@ -56,7 +64,8 @@ async fn arguments_that_are_no_object_are_refused() {
     let home = Home::new();
     let mut client = open(&home).await;
     for arguments in [json!([1]), json!("x"), json!(5)] {
-        let answer = client.request("tools/call", json!({"name": "perf_uptime", "arguments": arguments})).await;
+        let answer =
+            client.request("tools/call", json!({"name": "perf_uptime", "arguments": arguments})).await;
         assert!(answer["error"]["code"].is_i64(), "{answer}");
     }
     lives_on(client).await;
@@ -116,7 +125,9 @@ async fn bad_unit_names_are_refused_before_anything_runs() {
     let Some(host) = host("bad_unit_names_are_refused_before_anything_runs", "debian1") else { return };
     let mut client = Client::start_command(host.command(&["/opt/linux-sysadmin/linux-sysadmin", "serve"]));
     client.initialize("2025-06-18").await;
-    for name in ["-Hhost", "--host=x", "a\0b", "a\nb", "x; id", "$(id)", "../x", "", "*", "a b", &"x".repeat(300)] {
+    for name in
+        ["-Hhost", "--host=x", "a\0b", "a\nb", "x; id", "$(id)", "../x", "", "*", "a b", &"x".repeat(300)]
+    {
         let envelope = client.envelope("svc_status", json!({"service": name})).await;
         assert_eq!(envelope["error_code"], "INVALID_UNIT_NAME", "{name:?}: {envelope}");
         assert_eq!(envelope["error_category"], "validation");

@@ -20,7 +20,12 @@ fn tools(home: &Home, modules: &Path) -> Vec<String> {
     let output = home.run(modules, &["tools", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tools: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    tools.as_array().expect("a list").iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    tools
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+        .collect()
 }
 
 #[test]
@@ -101,7 +106,10 @@ async fn a_broken_component_is_refused_by_name_and_the_others_work() {
     for name in ["empty", "garbage", "truncated", "flipped", "core", "text"] {
         assert!(shown.contains(&format!("broken-{name}")), "{name} is not reported: {shown}");
     }
-    assert_eq!(client.envelope("cron_validate", json!({"expression": "* * * * *"})).await["status"], "success");
+    assert_eq!(
+        client.envelope("cron_validate", json!({"expression": "* * * * *"})).await["status"],
+        "success"
+    );
     let (status, log) = client.close().await;
     assert!(status.success());
     assert!(log.contains("broken-truncated"), "{log}");
@@ -110,14 +118,20 @@ async fn a_broken_component_is_refused_by_name_and_the_others_work() {
 #[test]
 fn a_damaged_cache_entry_is_made_anew_and_not_trusted() {
     let home = Home::new();
-    let answer = |home: &Home| home.call(&modules(), "cron_validate", json!({"expression": "0 5 * * 1"})).1["data"].clone();
+    let answer = |home: &Home| {
+        home.call(&modules(), "cron_validate", json!({"expression": "0 5 * * 1"})).1["data"].clone()
+    };
     let first = answer(&home);
-    for damage in [|bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2), |bytes: &mut Vec<u8>| {
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-    }, |bytes: &mut Vec<u8>| bytes.clear()]
-    {
-        let entries: Vec<_> = fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path()).collect();
+    for damage in [
+        |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2),
+        |bytes: &mut Vec<u8>| {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        },
+        |bytes: &mut Vec<u8>| bytes.clear(),
+    ] {
+        let entries: Vec<_> =
+            fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path()).collect();
         assert!(entries.iter().any(|path| path.extension().is_some_and(|extension| extension == "cwasm")));
         let before: Vec<_> = entries.iter().map(|path| fs::read(path).expect("an entry")).collect();
         for path in &entries {
@@ -154,7 +168,9 @@ async fn a_module_gets_what_it_was_granted_and_nothing_else() {
     let ran = client.envelope("probe_run", json!({"argv": ["echo", "--", "nginx"], "root": false})).await;
     assert_eq!(ran["data"]["text"], "-- nginx\n", "{ran}");
     assert_eq!(ran["command_executed"], "echo -- nginx");
-    for path in ["/etc/passwd", "/etc/shadow", "/etc/../etc/hostname", "/proc/self/environ", "etc/hostname", "/etc"] {
+    for path in
+        ["/etc/passwd", "/etc/shadow", "/etc/../etc/hostname", "/proc/self/environ", "etc/hostname", "/etc"]
+    {
         let envelope = client.envelope("probe_read", json!({"path": path})).await;
         assert_eq!(envelope["error_code"], "CAPABILITY_DENIED", "{path}: {envelope}");
     }
@@ -176,7 +192,11 @@ async fn a_module_that_exceeds_a_limit_is_stopped_with_its_own_error_and_the_nex
         let envelope = client.envelope(tool, json!({})).await;
         assert_eq!(envelope["error_code"], code, "{tool}: {envelope}");
         assert_eq!(envelope["error_category"], "internal");
-        assert_eq!(client.envelope("probe_hostile_text", json!({})).await["status"], "success", "after {tool}");
+        assert_eq!(
+            client.envelope("probe_hostile_text", json!({})).await["status"],
+            "success",
+            "after {tool}"
+        );
     }
 }
 
@@ -235,7 +255,10 @@ async fn a_client_that_asks_hears_how_far_a_long_call_is() {
     assert!(told.iter().all(|params| params["progressToken"] == "t"));
     let values: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().expect("a number")).collect();
     assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "progress grows: {values:?}");
-    assert!(told.iter().any(|params| params["message"].as_str().is_some_and(|said| said.starts_with("waiting ("))));
+    assert!(
+        told.iter()
+            .any(|params| params["message"].as_str().is_some_and(|said| said.starts_with("waiting (")))
+    );
 }
 
 #[tokio::test]
@@ -246,7 +269,11 @@ async fn waiting_is_not_computing_and_a_ceiling_ends_both() {
     let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
     // The tool may compute for 2 s, and waits for longer; only the ceiling stops it.
     let envelope = client.envelope("probe_wait", json!({"seconds": 30})).await;
-    assert_eq!((&envelope["error_code"], &envelope["transient"]), (&json!("TOOL_TIMEOUT"), &json!(true)), "{envelope}");
+    assert_eq!(
+        (&envelope["error_code"], &envelope["transient"]),
+        (&json!("TOOL_TIMEOUT"), &json!(true)),
+        "{envelope}"
+    );
     assert!(envelope["message"].as_str().is_some_and(|said| said.contains("instant")), "{envelope}");
     let mark = "86399.83";
     let envelope = client.envelope("probe_sleep", json!({"seconds": mark})).await;
@@ -272,7 +299,13 @@ fn a_second_start_compiles_nothing_and_descriptions_are_always_the_same() {
         let mut entries: Vec<_> = fs::read_dir(home.cache())
             .expect("a cache")
             .flatten()
-            .map(|entry| (entry.path(), entry.metadata().expect("metadata").ino(), fs::read(entry.path()).expect("read")))
+            .map(|entry| {
+                (
+                    entry.path(),
+                    entry.metadata().expect("metadata").ino(),
+                    fs::read(entry.path()).expect("read"),
+                )
+            })
             .collect();
         entries.sort();
         entries
@@ -284,8 +317,11 @@ fn a_second_start_compiles_nothing_and_descriptions_are_always_the_same() {
     home.call(&modules(), "perf_uptime", json!({}));
     assert_eq!(entries(&home), first, "nothing was written anew");
     tools(&other, &modules());
-    for (path, _, bytes) in first.iter().filter(|(path, ..)| path.extension().is_some_and(|kind| kind == "json")) {
-        let again = fs::read(other.cache().join(path.file_name().expect("a name"))).expect("the same description");
+    for (path, _, bytes) in
+        first.iter().filter(|(path, ..)| path.extension().is_some_and(|kind| kind == "json"))
+    {
+        let again =
+            fs::read(other.cache().join(path.file_name().expect("a name"))).expect("the same description");
         assert_eq!(&again, bytes);
     }
 }

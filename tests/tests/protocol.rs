@@ -16,7 +16,8 @@ fn arguments(tool: &str) -> Value {
 
 async fn names(client: &mut Client) -> Vec<String> {
     let listed = client.request("tools/list", json!({})).await;
-    let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_else(|| panic!("no tools in {listed}"));
+    let tools =
+        listed["result"]["tools"].as_array().cloned().unwrap_or_else(|| panic!("no tools in {listed}"));
     tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
 }
 
@@ -63,9 +64,12 @@ async fn every_generation_lists_and_calls_every_tool() {
 
 #[tokio::test]
 async fn on_a_systemd_machine_every_tool_answers_in_every_generation() {
-    let Some(host) = host("on_a_systemd_machine_every_tool_answers_in_every_generation", "debian1") else { return };
+    let Some(host) = host("on_a_systemd_machine_every_tool_answers_in_every_generation", "debian1") else {
+        return;
+    };
     for version in GENERATIONS {
-        let mut client = Client::start_command(host.command(&["/opt/linux-sysadmin/linux-sysadmin", "serve"]));
+        let mut client =
+            Client::start_command(host.command(&["/opt/linux-sysadmin/linux-sysadmin", "serve"]));
         client.initialize(version).await;
         for tool in names(&mut client).await {
             let envelope = client.envelope(&tool, arguments(&tool)).await;
@@ -126,9 +130,10 @@ async fn a_listing_is_cut_and_filtered_by_the_host_and_says_so() {
     let few = client.envelope("perf_top_processes", json!({"sample_ms": 0, "limit": 1})).await;
     assert_eq!((few["returned"].as_u64(), few["truncated"].as_bool()), (Some(1), Some(true)));
     assert_eq!(few["data"].as_array().map(Vec::len), Some(1));
-    let own = std::process::id().to_string();
-    let found = client.envelope("perf_top_processes", json!({"sample_ms": 0, "filter": own})).await;
-    assert_eq!(found["filter"], own);
-    let holds = |process: &Value| process["pid"].to_string() == own;
+    let own = std::process::id();
+    let found =
+        client.envelope("perf_top_processes", json!({"sample_ms": 0, "filter": own.to_string()})).await;
+    assert_eq!(found["filter"], own.to_string());
+    let holds = |process: &Value| process["pid"] == own;
     assert!(found["data"].as_array().expect("a list").iter().any(holds), "{found}");
 }

@@ -51,7 +51,10 @@ pub(crate) fn bench() -> Result<()> {
     println!("{:<44} {:>10} {:>10} {:>7}  floor", "", "ours", "floor", "ratio");
     for row in &rows {
         let Row { what, unit, ours, floor, floor_is } = row;
-        println!("{what:<44} {ours:>7.2} {unit:<2} {floor:>7.2} {unit:<2} {:>6.2}x  {floor_is}", ours / floor);
+        println!(
+            "{what:<44} {ours:>7.2} {unit:<2} {floor:>7.2} {unit:<2} {:>6.2}x  {floor_is}",
+            ours / floor
+        );
     }
     let shown: Vec<Value> = rows.iter().map(Row::json).collect();
     let path = workspace::target_dir()?.join("bench.json");
@@ -92,7 +95,13 @@ fn starts(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) 
     let [initialize, list, floor_initialize, floor_list] = times.map(|times| median(times, 0.5));
     let floor_is = "native server, same protocol library";
     Ok(vec![
-        Row { what: "spawn to initialize, median", unit: "ms", ours: initialize, floor: floor_initialize, floor_is },
+        Row {
+            what: "spawn to initialize, median",
+            unit: "ms",
+            ours: initialize,
+            floor: floor_initialize,
+            floor_is,
+        },
         Row { what: "spawn to tools/list, median", unit: "ms", ours: list, floor: floor_list, floor_is },
     ])
 }
@@ -122,7 +131,8 @@ fn calls(built: &Built) -> Result<Vec<Row>> {
         let floor = median(bare.clone(), at);
         Row { what, unit: "ms", ours: median(with.clone(), at), floor, floor_is: "the command, spawned bare" }
     };
-    let mut rows = vec![row("call that runs one command, median", 0.5), row("call that runs one command, p99", 0.99)];
+    let mut rows =
+        vec![row("call that runs one command, median", 0.5), row("call that runs one command, p99", 0.99)];
     let added = rows[0].ours - rows[0].floor;
     let command = rows[0].floor;
     rows.push(Row {
@@ -176,7 +186,8 @@ fn memory(
     for server in &mut servers {
         for tool in &tools {
             let name = tool["name"].as_str().context("a tool without a name")?;
-            let arguments = ARGUMENTS.iter().find(|(tool, _)| *tool == name).map_or("{}", |(_, arguments)| arguments);
+            let arguments =
+                ARGUMENTS.iter().find(|(tool, _)| *tool == name).map_or("{}", |(_, arguments)| arguments);
             let params = json!({"name": name, "arguments": serde_json::from_str::<Value>(arguments)?});
             for _ in 0..100 {
                 server.request("tools/call", params.clone())?;
@@ -245,7 +256,8 @@ impl Server {
     }
 
     fn resident(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"))?;
+        let status =
+            std::fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
         let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kibibytes / 1024.0)

@@ -25,9 +25,7 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
     let (modules, guests) = (workspace::modules()?, workspace::guests()?);
     let out = target.join(if debug { "debug" } else { "release" });
 
-    let packages = modules.iter().map(|name| package("module", name));
-    let packages: Vec<String> = packages.chain(guests.iter().map(|name| package("guest", name))).collect();
-    let components = build_components(&target, &packages)?;
+    let components = build_components(&target, &workspace::components()?)?;
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--package", workspace::BINARY]);
     if !debug {
@@ -60,18 +58,13 @@ fn place(from: &Path, kind: &str, modules: &[String], to: &Path) -> Result<()> {
     files::make_dir(to)?;
     let mut placed = BTreeSet::new();
     for module in modules {
-        let component = from.join(artifact(&package(kind, module)));
+        let component = from.join(artifact(&workspace::package(kind, module)));
         check_component(&component)?;
         let name = format!("{module}.wasm");
         files::copy(&component, &to.join(&name), 0o644)?;
         placed.insert(name);
     }
     files::remove_components_except(to, &placed)
-}
-
-/// The package of the folder `cron` under `modules/` is `module-cron`, of a guest of the tests `guest-…`.
-fn package(kind: &str, folder: &str) -> String {
-    format!("{kind}-{folder}")
 }
 
 /// What cargo calls the component of a package.
@@ -101,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_folder_with_a_dash_gives_an_artifact_with_an_underscore() {
-        assert_eq!(artifact(&package("module", "hello-world")), "module_hello_world.wasm");
+        assert_eq!(artifact(&workspace::package("module", "hello-world")), "module_hello_world.wasm");
     }
 
     #[test]

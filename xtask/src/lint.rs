@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 pub(crate) fn lint() -> Result<()> {
     let mut calls = vec![vec!["fmt", "--all", "--", "--check"]];
     calls.push(vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    let packages: Vec<String> =
-        workspace::modules()?.iter().map(|module| format!("module-{module}")).collect();
+    let packages = workspace::components()?;
     if wasm::rustup_target_is_installed() {
         let mut call = vec!["clippy", "--target", wasm::TARGET];
         call.extend(packages.iter().flat_map(|package| ["--package", package]));

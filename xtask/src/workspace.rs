@@ -50,6 +50,18 @@ pub(crate) fn guests() -> Result<Vec<String>> {
     crates("tests/guests")
 }
 
+/// The package of the folder `cron` under `modules/` is `module-cron`, of a guest of the tests `guest-…`.
+pub(crate) fn package(kind: &str, folder: &str) -> String {
+    format!("{kind}-{folder}")
+}
+
+/// The packages of all components.
+pub(crate) fn components() -> Result<Vec<String>> {
+    let (modules, guests) = (modules()?, guests()?);
+    let modules = modules.iter().map(|name| package("module", name));
+    Ok(modules.chain(guests.iter().map(|name| package("guest", name))).collect())
+}
+
 fn crates(folder: &str) -> Result<Vec<String>> {
     let dir = root().join(folder);
     let mut names = Vec::new();

@@ -65,7 +65,8 @@ impl Grants {
 
     /// Adds a command line.
     pub fn command(&mut self, pattern: &str, effect: Effect, privilege: Privilege) -> Result<(), GrantError> {
-        let parsed = Pattern::parse(pattern).map_err(|error| GrantError::Pattern(pattern.to_owned(), error))?;
+        let parsed =
+            Pattern::parse(pattern).map_err(|error| GrantError::Pattern(pattern.to_owned(), error))?;
         self.commands.push(CommandGrant { pattern: parsed, effect, privilege });
         Ok(())
     }
@@ -83,10 +84,12 @@ impl Grants {
             let stdin = command.stdin.is_some();
             grant.effect != Effect::Change
                 && covers(&grant.privilege, &command.privilege)
-                && grant.pattern.allows(&command.program, &command.args, &command.env, stdin).is_some_and(|bound| {
-                    // Where a path's symlinks lead isn't looked at yet, so no path is let through.
-                    bound.paths().next().is_none()
-                })
+                && grant.pattern.allows(&command.program, &command.args, &command.env, stdin).is_some_and(
+                    |bound| {
+                        // Where a path's symlinks lead isn't looked at yet, so no path is let through.
+                        bound.paths().next().is_none()
+                    },
+                )
         };
         if self.commands.iter().any(granted) {
             return Ok(());
@@ -129,7 +132,10 @@ impl Grants {
         }
         tracing::warn!(module = self.module, verb, asked, real, "refused: no grant covers the path");
         let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
-        Err(denied(format!("module {} may not {verb} {asked}{led}: none of its grants covers it", self.module)))
+        Err(denied(format!(
+            "module {} may not {verb} {asked}{led}: none of its grants covers it",
+            self.module
+        )))
     }
 }
 
@@ -200,7 +206,13 @@ mod tests {
     fn grants() -> Grants {
         let mut grants = Grants::new("test");
         grants.command("systemctl show -- <unit>...", Effect::Read, Privilege::Caller).unwrap();
-        grants.command("A=b apt-get --simulate install -- <package>", Effect::DryRun, Privilege::RootIfAvailable).unwrap();
+        grants
+            .command(
+                "A=b apt-get --simulate install -- <package>",
+                Effect::DryRun,
+                Privilege::RootIfAvailable,
+            )
+            .unwrap();
         grants.command("systemctl restart -- <unit>", Effect::Change, Privilege::Root).unwrap();
         grants.command("sort < stdin", Effect::Read, Privilege::Caller).unwrap();
         grants.path("/proc/*/stat", Privilege::Caller).unwrap();
@@ -213,7 +225,10 @@ mod tests {
     fn without_a_grant_nothing_is_allowed() {
         let none = Grants::new("none");
         assert_eq!(none.may_look(&command("true")).unwrap_err().code, "CAPABILITY_DENIED");
-        assert_eq!(none.may_read("/proc/stat", "/proc/stat", &Privilege::Caller).unwrap_err().code, "CAPABILITY_DENIED");
+        assert_eq!(
+            none.may_read("/proc/stat", "/proc/stat", &Privilege::Caller).unwrap_err().code,
+            "CAPABILITY_DENIED"
+        );
     }
 
     #[test]
@@ -229,7 +244,11 @@ mod tests {
             "/usr/bin/systemctl show -- nginx",
             "journalctl show -- nginx",
         ] {
-            assert_eq!(grants.may_look(&command(refused)).unwrap_err().code, "CAPABILITY_DENIED", "{refused}");
+            assert_eq!(
+                grants.may_look(&command(refused)).unwrap_err().code,
+                "CAPABILITY_DENIED",
+                "{refused}"
+            );
         }
     }
 
@@ -301,7 +320,8 @@ mod tests {
     #[test]
     fn a_secret_is_covered_only_by_a_grant_that_names_it() {
         let mut grants = grants();
-        let shadow = |grants: &Grants| grants.may_read("/etc/shadow", "/etc/shadow", &Privilege::Caller).is_ok();
+        let shadow =
+            |grants: &Grants| grants.may_read("/etc/shadow", "/etc/shadow", &Privilege::Caller).is_ok();
         assert!(!shadow(&grants));
         grants.path("/etc/shadow", Privilege::Caller).unwrap();
         assert!(shadow(&grants));

@@ -18,8 +18,8 @@ mod system;
 
 use std::fmt;
 
-use crate::characters::is_hidden;
 use super::path::{Glob, GlobError, is_lexically_safe, is_secret};
+use crate::characters::is_hidden;
 
 /// The most bytes a value may have, whatever its type.
 pub const MAX_VALUE: usize = 4096;

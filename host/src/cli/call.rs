@@ -29,7 +29,9 @@ impl Call {
         let schema = pipeline.registry().tool(&self.tool).map(arguments::schema).unwrap_or_default();
         let arguments = match &self.json {
             Some(text) => object(text)?,
-            None => self.arguments.iter().map(|pair| argument(pair, &schema)).collect::<anyhow::Result<_>>()?,
+            None => {
+                self.arguments.iter().map(|pair| argument(pair, &schema)).collect::<anyhow::Result<_>>()?
+            }
         };
         let cancelled = CancellationToken::new();
         let interrupted = cancelled.clone();

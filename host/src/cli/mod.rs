@@ -104,8 +104,10 @@ fn start_logging() {
         .with_env_var(LOG_VARIABLE)
         .from_env_lossy();
     // rmcp logs whole requests, arguments and all, at debug, and every connection at info.
-    let quiet_protocol =
-        FilterFn::new(|metadata| !metadata.target().starts_with("rmcp") || *metadata.level() <= tracing::Level::WARN);
-    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_filter(wanted.and(quiet_protocol));
+    let quiet_protocol = FilterFn::new(|metadata| {
+        !metadata.target().starts_with("rmcp") || *metadata.level() <= tracing::Level::WARN
+    });
+    let layer =
+        fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_filter(wanted.and(quiet_protocol));
     tracing_subscriber::registry().with(layer).init();
 }

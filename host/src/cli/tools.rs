@@ -20,7 +20,8 @@ impl Tools {
         let mut output = io::stdout().lock();
         if self.json {
             let tools: Vec<_> = pipeline.registry().tools().map(server::describe_tool).collect();
-            let shown = if tools.is_empty() { "[]".to_owned() } else { serde_json::to_string_pretty(&tools)? };
+            let shown =
+                if tools.is_empty() { "[]".to_owned() } else { serde_json::to_string_pretty(&tools)? };
             writeln!(output, "{shown}")?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -96,7 +96,12 @@ impl Cache {
         let Some(directory) = &self.0 else { return };
         let written = (|| {
             let temporary = directory.join(format!(".{name}.{}", std::process::id()));
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&temporary)?;
             file.write_all(&Sha256::digest(contents))?;
             file.write_all(contents)?;
             fs::rename(&temporary, directory.join(name))

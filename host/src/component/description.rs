@@ -218,7 +218,8 @@ impl Description {
             },
             privilege: stored(grant.privilege),
         };
-        let path = |grant: describe::PathGrant| StoredPath { glob: grant.glob, privilege: stored(grant.privilege) };
+        let path =
+            |grant: describe::PathGrant| StoredPath { glob: grant.glob, privilege: stored(grant.privilege) };
         let condition = |said: describe::Condition| Condition { fact: said.fact, any_of: said.any_of };
         let description = Self {
             name: said.name,

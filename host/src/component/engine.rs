@@ -1,7 +1,9 @@
 //! One engine for the process, for compiling and for running alike, or the cache would be rejected at run time.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::Duration;
 
 use wasmtime::component::Linker;
@@ -17,16 +19,30 @@ use super::store::State;
 /// How often a running guest is looked at: the precision of its time limit.
 const TICK: Duration = Duration::from_millis(10);
 
+/// The engine, once something needs it: descriptions are answered from the cache without any.
+#[derive(Default)]
+pub(super) struct Lazy(OnceLock<Shared>);
+
+impl Lazy {
+    pub(super) fn get(&self) -> wasmtime::Result<&Shared> {
+        if let Some(shared) = self.0.get() {
+            return Ok(shared);
+        }
+        // Two calls that come here at once make one engine too many, and one of them is dropped.
+        let shared = Shared::new()?;
+        Ok(self.0.get_or_init(|| shared))
+    }
+}
+
 /// What every module is compiled by and linked to.
-#[derive(Clone)]
 pub(super) struct Shared {
     pub(super) engine: Engine,
-    pub(super) linker: Arc<Linker<State>>,
+    pub(super) linker: Linker<State>,
     ticker: Arc<Ticker>,
 }
 
 impl Shared {
-    pub(super) fn new() -> wasmtime::Result<Self> {
+    fn new() -> wasmtime::Result<Self> {
         let mut config = Config::new();
         config.epoch_interruption(true);
         let engine = Engine::new(&config)?;
@@ -34,7 +50,7 @@ impl Shared {
         link_wasi(&mut linker)?;
         SystemModule::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)?;
         let ticker = Ticker::start(engine.weak());
-        Ok(Self { engine, linker: Arc::new(linker), ticker })
+        Ok(Self { engine, linker, ticker })
     }
 
     /// What the compiled form depends on besides the component: wasmtime's version, its settings, this processor.
@@ -46,7 +62,7 @@ impl Shared {
 
     /// While this is held, guests are looked at every tick.
     pub(super) fn running(&self) -> Running {
-        self.ticker.change(|running| running + 1);
+        self.ticker.guest_starts();
         Running(self.ticker.clone())
     }
 }
@@ -70,37 +86,56 @@ fn link_wasi(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 /// Advances the engine's epoch, on a thread of its own (an async timer would wait behind the very guest that it is
-/// to stop), and only while a guest runs: a server at rest wakes up for nothing.
+/// to stop), and only while guests run or have just run: a server at rest wakes up for nothing.
 struct Ticker {
-    running: Mutex<usize>,
-    changed: Condvar,
+    running: AtomicUsize,
+    asleep: AtomicBool,
+    thread: OnceLock<Thread>,
 }
+
+/// Ticks without a guest before the ticker sleeps, so that calls in a row don't wake it for each.
+const LINGER: u32 = 20;
 
 impl Ticker {
     fn start(engine: EngineWeak) -> Arc<Self> {
-        let ticker = Arc::new(Self { running: Mutex::new(0), changed: Condvar::new() });
+        let ticker = Arc::new(Self {
+            running: AtomicUsize::new(0),
+            asleep: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        });
         let weak = Arc::downgrade(&ticker);
-        std::thread::spawn(move || {
+        let handle = std::thread::spawn(move || {
+            let mut idle = 0;
             while let (Some(ticker), Some(engine)) = (weak.upgrade(), engine.upgrade()) {
-                let running = ticker.running.lock().unwrap_or_else(PoisonError::into_inner);
-                // Woken now and then even at rest, to see that the engine is gone.
-                let rest = Duration::from_secs(60);
-                let idle = ticker.changed.wait_timeout_while(running, rest, |running| *running == 0);
-                let is_idle = idle.is_ok_and(|(running, _)| *running == 0);
-                if !is_idle {
-                    engine.increment_epoch();
-                    drop(engine);
+                engine.increment_epoch();
+                idle = if ticker.running.load(Ordering::SeqCst) > 0 { 0 } else { idle + 1 };
+                if idle < LINGER {
+                    drop((ticker, engine));
                     std::thread::sleep(TICK);
+                    continue;
                 }
+                // Announced before the last look, so that a guest that starts in between sees it and wakes us.
+                ticker.asleep.store(true, Ordering::SeqCst);
+                let rests = ticker.running.load(Ordering::SeqCst) == 0;
+                if rests {
+                    drop(engine);
+                    // Woken now and then even so, to see that the engine is gone.
+                    std::thread::park_timeout(Duration::from_secs(60));
+                }
+                ticker.asleep.store(false, Ordering::SeqCst);
             }
         });
+        let _ = ticker.thread.set(handle.thread().clone());
         ticker
     }
 
-    fn change(&self, by: impl FnOnce(usize) -> usize) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        *running = by(*running);
-        self.changed.notify_one();
+    fn guest_starts(&self) {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
     }
 }
 
@@ -109,6 +144,6 @@ pub(super) struct Running(Arc<Ticker>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.change(|running| running - 1);
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -57,7 +57,8 @@ impl exec_command::Host for State {
         let allowed: Vec<_> = checked.iter().filter_map(|checked| checked.as_ref().ok().cloned()).collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();
         let answers = checked.into_iter().map(|checked| {
-            let ran = checked.and_then(|_| outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer"))));
+            let ran =
+                checked.and_then(|_| outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer"))));
             to_guest(ran.map(convert::output))
         });
         Ok(answers.collect())
@@ -77,7 +78,11 @@ impl exec_command::Host for State {
 }
 
 impl exec_command::HostOutputStream for State {
-    async fn read(&mut self, stream: Resource<OutputStream>, max_bytes: u32) -> wasmtime::Result<Answer<Vec<u8>>> {
+    async fn read(
+        &mut self,
+        stream: Resource<OutputStream>,
+        max_bytes: u32,
+    ) -> wasmtime::Result<Answer<Vec<u8>>> {
         self.call()?;
         Ok(to_guest(self.table.get_mut(&stream)?.read(max_bytes).await))
     }
@@ -119,7 +124,10 @@ impl target_files::Host for State {
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege);
         let answers = call.target.stat_all(paths, privilege, check).await;
-        Ok(answers.into_iter().map(|answer| to_guest(answer.map(|found| found.map(convert::metadata)))).collect())
+        Ok(answers
+            .into_iter()
+            .map(|answer| to_guest(answer.map(|found| found.map(convert::metadata))))
+            .collect())
     }
 
     async fn list_dir(

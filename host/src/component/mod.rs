@@ -13,7 +13,7 @@ mod store;
 pub use description::{Risk, Shape, Tool};
 pub use module::{Module, Reply};
 pub use registry::{Registry, Route};
-pub use store::{CallContext, Executed};
+pub use store::{CallContext, Executed, Progress};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

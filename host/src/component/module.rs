@@ -1,5 +1,7 @@
 //! One module: found, described, and called, each call in a store of its own.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use super::bindings::exports::sysadmin::module::tools;
 use super::bindings::{SystemModule, SystemModulePre};
 use super::cache::Cache;
 use super::description::{Description, DescriptionError, Tool};
-use super::engine::Shared;
+use super::engine::{Lazy, Shared};
 use super::store::{self, CallContext, State, Stopped};
 use super::{CONTRACT, convert};
 use crate::capability::Grants;
@@ -45,7 +47,7 @@ pub struct Module {
     pub sha256: String,
     pub(super) path: PathBuf,
     grants: Arc<Grants>,
-    shared: Shared,
+    engine: Arc<Lazy>,
     cache: Arc<Cache>,
     ready: OnceCell<SystemModulePre<State>>,
 }
@@ -53,6 +55,8 @@ pub struct Module {
 /// Why a file isn't a module.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoadError {
+    #[error("the WebAssembly engine can't start: {0:#}")]
+    Engine(wasmtime::Error),
     #[error("it can't be read: {0}")]
     Unreadable(#[from] std::io::Error),
     #[error("it is larger than {LARGEST} bytes")]
@@ -73,13 +77,14 @@ pub(super) enum LoadError {
 
 impl Module {
     /// From a file. Nothing is compiled where its description was kept.
-    pub(super) async fn load(shared: &Shared, cache: &Arc<Cache>, path: &Path) -> Result<Self, LoadError> {
-        let bytes = read(path)?;
-        let sha256 = hex::encode(Sha256::digest(&bytes));
+    pub(super) async fn load(engine: &Arc<Lazy>, cache: &Arc<Cache>, path: &Path) -> Result<Self, LoadError> {
+        let sha256 = hash(path)?;
         let ready = OnceCell::new();
         let description = match cache.description(&sha256) {
             Some(description) => description,
             None => {
+                let bytes = read(path, &sha256)?;
+                let shared = engine.get().map_err(LoadError::Engine)?;
                 let component = compile(shared, cache, &sha256, &bytes)?;
                 let pre = link(shared, &component)?;
                 let description = describe(shared, &component, &pre).await?;
@@ -94,7 +99,7 @@ impl Module {
             sha256,
             path: path.to_owned(),
             grants,
-            shared: shared.clone(),
+            engine: engine.clone(),
             cache: cache.clone(),
             ready,
         })
@@ -123,8 +128,9 @@ impl Module {
         let wall_time = tool.duration.wall_time();
         let wall_time = call.ceiling.map_or(wall_time, |ceiling| ceiling.min(wall_time));
         let pre = self.ready.get_or_try_init(|| self.prepare()).await?;
-        let _running = self.shared.running();
-        let mut store = store::for_call(&self.shared, tool.duration.guest_time(), call);
+        let shared = self.shared().map_err(|error| self.unavailable(&error))?;
+        let _running = shared.running();
+        let mut store = store::for_call(shared, tool.duration.guest_time(), call);
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
             let instance = pre.instantiate_async(&mut store).await?;
@@ -137,7 +143,8 @@ impl Module {
         };
         let reply = answer.map_err(convert::problem_from_guest)?;
         if reply.data.len() > LARGEST_REPLY {
-            let message = format!("module {} answered with {} bytes", self.description.name, reply.data.len());
+            let message =
+                format!("module {} answered with {} bytes", self.description.name, reply.data.len());
             return Err(Problem::new("REPLY_TOO_LARGE", Category::Resource, message));
         }
         Ok(Reply {
@@ -152,23 +159,27 @@ impl Module {
     /// Loads the code: from the cache, or compiled from the very bytes that were hashed at the start.
     async fn prepare(&self) -> Result<SystemModulePre<State>, Problem> {
         let prepare = || {
-            let compatibility = self.shared.compatibility();
-            let component = match self.cache.code(&self.shared.engine, &self.sha256, &compatibility) {
+            let shared = self.shared()?;
+            let compatibility = shared.compatibility();
+            let component = match self.cache.code(&shared.engine, &self.sha256, &compatibility) {
                 Some(component) => component,
                 None => {
-                    let bytes = read(&self.path)?;
-                    if hex::encode(Sha256::digest(&bytes)) != self.sha256 {
-                        return Err(LoadError::Unreadable(std::io::Error::other("it has changed since the start")));
-                    }
-                    compile(&self.shared, &self.cache, &self.sha256, &bytes)?
+                    let bytes = read(&self.path, &self.sha256)?;
+                    compile(shared, &self.cache, &self.sha256, &bytes)?
                 }
             };
-            link(&self.shared, &component)
+            link(shared, &component)
         };
-        tokio::task::block_in_place(prepare).map_err(|error| {
-            let message = format!("module {} can't be loaded: {error}", self.description.name);
-            Problem::new("MODULE_UNAVAILABLE", Category::Internal, message)
-        })
+        tokio::task::block_in_place(prepare).map_err(|error| self.unavailable(&error))
+    }
+
+    fn shared(&self) -> Result<&Shared, LoadError> {
+        self.engine.get().map_err(LoadError::Engine)
+    }
+
+    fn unavailable(&self, error: &LoadError) -> Problem {
+        let message = format!("module {} can't be loaded: {error}", self.description.name);
+        Problem::new("MODULE_UNAVAILABLE", Category::Internal, message)
     }
 
     fn stopped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
@@ -191,15 +202,38 @@ impl Module {
 
 fn too_long(tool: &Tool, allowed: std::time::Duration) -> Problem {
     let (category, seconds) = (tool.duration.name(), allowed.as_secs_f64());
-    let message = format!("{} took longer than {seconds} s (duration category {category}) and was stopped", tool.name);
+    let message =
+        format!("{} took longer than {seconds} s (duration category {category}) and was stopped", tool.name);
     Problem::new("TOOL_TIMEOUT", Category::Timeout, message)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    if std::fs::metadata(path)?.len() > LARGEST {
+/// Piece by piece: at a start with a warm cache nothing else of the file is needed.
+fn hash(path: &Path) -> Result<String, LoadError> {
+    let mut file = open(path)?;
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    while let count @ 1.. = file.read(&mut piece)? {
+        hasher.update(&piece[..count]);
+    }
+    Ok(hex::encode(hasher.finalize()))
+}
+
+/// The bytes with this SHA-256, and no others: the file may have changed since it was hashed.
+fn read(path: &Path, sha256: &str) -> Result<Vec<u8>, LoadError> {
+    let mut bytes = Vec::new();
+    open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    if hex::encode(Sha256::digest(&bytes)) != sha256 {
+        return Err(LoadError::Unreadable(std::io::Error::other("it has changed since the start")));
+    }
+    Ok(bytes)
+}
+
+fn open(path: &Path) -> Result<File, LoadError> {
+    let file = File::open(path)?;
+    if file.metadata()?.len() > LARGEST {
         return Err(LoadError::TooLarge);
     }
-    Ok(std::fs::read(path)?)
+    Ok(file)
 }
 
 fn compile(shared: &Shared, cache: &Cache, sha256: &str, bytes: &[u8]) -> Result<Component, LoadError> {
@@ -218,7 +252,9 @@ fn link(shared: &Shared, component: &Component) -> Result<SystemModulePre<State>
     let (_, version) = CONTRACT.split_once('@').unwrap_or_default();
     for import in imports(shared, component) {
         let known = ["wasi:io/", "wasi:clocks/", "wasi:random/", "wasi:cli/", "wasi:filesystem/"];
-        if let Some((_, theirs)) = import.strip_prefix("sysadmin:module/").and_then(|rest| rest.split_once('@')) {
+        if let Some((_, theirs)) =
+            import.strip_prefix("sysadmin:module/").and_then(|rest| rest.split_once('@'))
+        {
             if theirs != version {
                 return Err(LoadError::Contract { theirs: format!("sysadmin:module@{theirs}") });
             }
@@ -229,13 +265,15 @@ fn link(shared: &Shared, component: &Component) -> Result<SystemModulePre<State>
     let exports = component.component_type();
     let exported: Vec<String> = exports.exports(&shared.engine).map(|(name, _)| name.to_owned()).collect();
     for export in exported {
-        if let Some((_, theirs)) = export.strip_prefix("sysadmin:module/").and_then(|rest| rest.split_once('@'))
+        if let Some((_, theirs)) =
+            export.strip_prefix("sysadmin:module/").and_then(|rest| rest.split_once('@'))
             && theirs != version
         {
             return Err(LoadError::Contract { theirs: format!("sysadmin:module@{theirs}") });
         }
     }
-    let pre: InstancePre<State> = shared.linker.instantiate_pre(component).map_err(LoadError::NotAComponent)?;
+    let pre: InstancePre<State> =
+        shared.linker.instantiate_pre(component).map_err(LoadError::NotAComponent)?;
     SystemModulePre::new(pre).map_err(LoadError::Exports)
 }
 
@@ -247,6 +285,7 @@ async fn describe(
     let _running = shared.running();
     let mut store = store::for_description(shared);
     let instance: SystemModule = pre.instantiate_async(&mut store).await.map_err(LoadError::Describe)?;
-    let said = instance.sysadmin_module_describe().call_describe(&mut store).await.map_err(LoadError::Describe)?;
+    let said =
+        instance.sysadmin_module_describe().call_describe(&mut store).await.map_err(LoadError::Describe)?;
     Ok(Description::new(said, imports(shared, component))?)
 }

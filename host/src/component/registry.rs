@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::cache::Cache;
 use super::description::Tool;
-use super::engine::Shared;
+use super::engine::Lazy;
 use super::module::Module;
 use crate::target::Facts;
 
@@ -42,15 +42,14 @@ impl Registry {
     pub async fn load(directory: Option<&Path>, cache: Option<PathBuf>) -> anyhow::Result<Self> {
         let mut registry = Self { modules: Vec::new(), refused: Vec::new(), tools: BTreeMap::new() };
         let files = directory.map(components).transpose()?.unwrap_or_default();
-        if files.is_empty() {
-            return Ok(registry);
-        }
-        let shared = Shared::new().map_err(|error| anyhow::anyhow!("the WebAssembly engine can't start: {error:#}"))?;
+        let engine = Arc::new(Lazy::default());
         let cache = Arc::new(Cache::open(cache));
         for path in files {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let loaded = Module::load(&shared, &cache, &path).await;
-            if let Err(reason) = loaded.map_err(|error| error.to_string()).and_then(|module| registry.add(module)) {
+            let loaded = Module::load(&engine, &cache, &path).await;
+            if let Err(reason) =
+                loaded.map_err(|error| error.to_string()).and_then(|module| registry.add(module))
+            {
                 tracing::error!(module = name, reason, "a module is not used");
                 registry.refused.push(Refused { name, reason });
             }
@@ -67,10 +66,18 @@ impl Registry {
                 let other = &self.modules[*other].description;
                 let theirs = &other.tools[*index];
                 if !module.description.excludes(other) {
-                    return Err(format!("module {} has a tool {} for the same targets", other.name, tool.name));
+                    return Err(format!(
+                        "module {} has a tool {} for the same targets",
+                        other.name, tool.name
+                    ));
                 }
-                if (&theirs.input_schema, theirs.shape, theirs.risk) != (&tool.input_schema, tool.shape, tool.risk) {
-                    return Err(format!("module {} has a tool {} that differs from this one", other.name, tool.name));
+                if (&theirs.input_schema, theirs.shape, theirs.risk)
+                    != (&tool.input_schema, tool.shape, tool.risk)
+                {
+                    return Err(format!(
+                        "module {} has a tool {} that differs from this one",
+                        other.name, tool.name
+                    ));
                 }
             }
         }

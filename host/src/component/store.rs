@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use wasmtime::component::ResourceTable;
 use wasmtime::{CallHook, ResourceLimiter, Store, UpdateDeadline};
-use wasmtime_wasi::{Deterministic, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{
+    Deterministic, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView,
+};
 
 use super::engine::Shared;
 use crate::capability::{Grants, command_line};
@@ -23,6 +25,9 @@ const HOST_CALLS: u32 = 10_000;
 /// Streams, pollables and the like that are open at once.
 const HANDLES: usize = 1_000;
 
+/// Told how far a call is: a fraction where it is known, and what it is at.
+pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
+
 /// What a tool call may reach. Without one, as while a module is described, every import traps.
 pub struct CallContext {
     /// Where commands run and files are.
@@ -38,7 +43,7 @@ pub struct CallContext {
     /// What ran.
     pub executed: Arc<Executed>,
     /// Told how far the tool is, in its own words.
-    pub progress: Arc<dyn Fn(Option<f32>, &str) + Send + Sync>,
+    pub progress: Progress,
 }
 
 /// The commands of one call, for `command_executed`.
@@ -129,7 +134,12 @@ pub(super) fn for_description(shared: &Shared) -> Store<State> {
     new_store(shared, Duration::from_secs(2), wasi, None)
 }
 
-fn new_store(shared: &Shared, guest_time: Duration, wasi: WasiCtx, call: Option<CallContext>) -> Store<State> {
+fn new_store(
+    shared: &Shared,
+    guest_time: Duration,
+    wasi: WasiCtx,
+    call: Option<CallContext>,
+) -> Store<State> {
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES);
     let state = State {

@@ -214,7 +214,9 @@ mod tests {
         let uncommented: String = DEFAULT
             .lines()
             .map(|line| match line.strip_prefix("# ") {
-                Some(option) if option.starts_with("distro:") || option.starts_with("  ") => format!("{option}\n"),
+                Some(option) if option.starts_with("distro:") || option.starts_with("  ") => {
+                    format!("{option}\n")
+                }
                 _ => format!("{line}\n"),
             })
             .collect();

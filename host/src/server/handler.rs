@@ -7,16 +7,17 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments;
-use crate::component::{self, Risk};
+use crate::component::{self, Progress, Risk};
 use crate::envelope::Envelope;
-use crate::pipeline::{Pipeline, Progress, Request};
+use crate::pipeline::{Pipeline, Request};
 
 /// How often a client that asked hears of a call that goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
@@ -79,7 +80,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(message, Some(Value::Object(envelope.into_json()))));
         }
         let cancelled = self.stopping.child_token();
-        let reporter = Reporter::new(&context);
+        let reporter = Reporter::new();
         let asked = Request {
             tool: name,
             arguments: request.arguments.unwrap_or_default(),
@@ -115,7 +116,7 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn new(_context: &RequestContext<RoleServer>) -> Self {
+    fn new() -> Self {
         Self { started: Instant::now(), latest: Arc::default() }
     }
 

@@ -16,7 +16,8 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// Requests that this server knows. rmcp takes one whose parameters don't fit for a method that it doesn't know.
-const KNOWN: [&str; 6] = ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
+const KNOWN: [&str; 6] =
+    ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
 
 /// The longest line that is taken.
 const LONGEST: usize = 16 << 20;
@@ -66,7 +67,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             if self.line.len() > LONGEST {
                 self.line.clear();
                 self.skipping = true;
-                self.answer = Some(error(None, ErrorCode::INVALID_REQUEST, "the message is longer than 16 MiB"));
+                self.answer =
+                    Some(error(None, ErrorCode::INVALID_REQUEST, "the message is longer than 16 MiB"));
             }
             if complete && !std::mem::take(&mut self.skipping) {
                 return Ok(true);
@@ -123,7 +125,10 @@ where
 {
     type Error = io::Error;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = self.output.clone();
         async move {
             let mut line = serde_json::to_vec(&message)?;
@@ -217,7 +222,11 @@ mod tests {
     #[tokio::test]
     async fn json_that_is_no_request_is_answered_with_its_id() {
         for (bad, id, code) in [
-            (&br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}"#[..], Value::from(5), -32602),
+            (
+                &br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":7}}"#[..],
+                Value::from(5),
+                -32602,
+            ),
             (br#"{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}"#, Value::from(6), -32602),
             (br#"{"id":"x"}"#, Value::from("x"), -32600),
             (br#"[]"#, Value::Null, -32600),

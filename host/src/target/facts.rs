@@ -153,7 +153,17 @@ const FILES: &[&str] = &[
 ];
 
 const PROGRAMS: &[&str] = &[
-    "apt-get", "dnf", "ufw", "firewall-cmd", "nft", "docker", "podman", "adduser", "journalctl", "rsyslogd", "sudo",
+    "apt-get",
+    "dnf",
+    "ufw",
+    "firewall-cmd",
+    "nft",
+    "docker",
+    "podman",
+    "adduser",
+    "journalctl",
+    "rsyslogd",
+    "sudo",
 ];
 
 /// The answers that facts are derived from: files by path, programs that are there.
@@ -212,14 +222,17 @@ fn derive(answers: &Answers) -> Facts {
     let said = |key: &str| release.get(key).cloned();
     let id = said("ID").unwrap_or_else(|| "unknown".into());
 
-    let (mac_system, mac_mode) = match (file("/sys/fs/selinux/enforce"), file("/sys/module/apparmor/parameters/enabled")) {
-        (Some(enforce), _) => ("selinux", Some(if enforce.trim() == "1" { "enforcing" } else { "permissive" })),
-        (None, Some(enabled)) if enabled.trim() == "Y" => {
-            ("apparmor", file("/sys/kernel/security/apparmor/profiles").map(apparmor_mode))
-        }
-        (None, Some(_)) => ("apparmor", Some("disabled")),
-        (None, None) => ("none", None),
-    };
+    let (mac_system, mac_mode) =
+        match (file("/sys/fs/selinux/enforce"), file("/sys/module/apparmor/parameters/enabled")) {
+            (Some(enforce), _) => {
+                ("selinux", Some(if enforce.trim() == "1" { "enforcing" } else { "permissive" }))
+            }
+            (None, Some(enabled)) if enabled.trim() == "Y" => {
+                ("apparmor", file("/sys/kernel/security/apparmor/profiles").map(apparmor_mode))
+            }
+            (None, Some(_)) => ("apparmor", Some("disabled")),
+            (None, None) => ("none", None),
+        };
     let user = file("/etc/passwd").and_then(|passwd| user_name(passwd, answers.uid));
     let mut extra = BTreeMap::new();
     if let Some(zone) = time_zone(answers.localtime.as_deref(), file("/etc/timezone")) {
@@ -243,7 +256,9 @@ fn derive(answers: &Answers) -> Facts {
             (false, false) => "none",
         }
         .to_owned(),
-        user_management: if has("adduser") && family(&id, &said("ID_LIKE").unwrap_or_default()) == Some("debian") {
+        user_management: if has("adduser")
+            && family(&id, &said("ID_LIKE").unwrap_or_default()) == Some("debian")
+        {
             "adduser".to_owned()
         } else {
             "useradd".to_owned()
@@ -306,7 +321,10 @@ mod tests {
         let files = BTreeMap::from([
             ("/etc/os-release", os_release.to_owned()),
             ("/proc/1/comm", "systemd\n".to_owned()),
-            ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nada:x:1000:1000::/home/ada:/bin/sh\n".to_owned()),
+            (
+                "/etc/passwd",
+                "root:x:0:0:root:/root:/bin/bash\nada:x:1000:1000::/home/ada:/bin/sh\n".to_owned(),
+            ),
         ]);
         derive(&Answers { files, programs: programs.to_vec(), uid: 1000, ..Answers::default() })
     }
@@ -338,7 +356,8 @@ mod tests {
 
     #[test]
     fn what_is_installed_decides_backends() {
-        let facts = facts_of("ID=debian", &["apt-get", "nft", "ufw", "podman", "journalctl", "rsyslogd", "adduser"]);
+        let facts =
+            facts_of("ID=debian", &["apt-get", "nft", "ufw", "podman", "journalctl", "rsyslogd", "adduser"]);
         assert_eq!(facts.package_manager, "apt");
         assert_eq!(facts.firewall_backend, "ufw");
         assert_eq!(facts.container_runtime, "podman");
@@ -380,8 +399,14 @@ mod tests {
 
     #[test]
     fn the_time_zone_is_where_localtime_leads() {
-        assert_eq!(time_zone(Some("/usr/share/zoneinfo/Europe/Berlin"), None).as_deref(), Some("Europe/Berlin"));
-        assert_eq!(time_zone(Some("../usr/share/zoneinfo/Etc/UTC"), Some("Asia/Tokyo")).as_deref(), Some("Etc/UTC"));
+        assert_eq!(
+            time_zone(Some("/usr/share/zoneinfo/Europe/Berlin"), None).as_deref(),
+            Some("Europe/Berlin")
+        );
+        assert_eq!(
+            time_zone(Some("../usr/share/zoneinfo/Etc/UTC"), Some("Asia/Tokyo")).as_deref(),
+            Some("Etc/UTC")
+        );
         assert_eq!(time_zone(None, Some("Asia/Tokyo\n")).as_deref(), Some("Asia/Tokyo"));
         assert_eq!(time_zone(None, Some("\n")), None);
     }

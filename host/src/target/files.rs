@@ -41,7 +41,8 @@ pub(super) fn read(request: &ReadRequest, check: &PathCheck) -> Result<Vec<u8>, 
         };
         file.seek(from).map_err(|error| Problem::io(path, &error))?;
     }
-    let mut contents = Vec::new();
+    // Files of /proc and /sys say that they are empty; a page holds most of them.
+    let mut contents = Vec::with_capacity(metadata.len().clamp(4096, MOST_BYTES) as usize);
     file.take(request.max_bytes.min(MOST_BYTES))
         .read_to_end(&mut contents)
         .map_err(|error| Problem::io(path, &error))?;
@@ -113,7 +114,8 @@ fn open_without_links(path: &Path, flags: OFlags) -> Result<File, Errno> {
         // A kernel before 5.6, or a seccomp filter that doesn't know the call: open, then see what was opened.
         Err(Errno::NOSYS | Errno::PERM) => {
             let file = File::from(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?);
-            let opened = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
+            let opened =
+                std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
             if opened.is_ok_and(|opened| opened == path) { Ok(file) } else { Err(Errno::LOOP) }
         }
         Err(error) => Err(error),
@@ -168,7 +170,11 @@ mod tests {
         let check = below(&inside);
         assert_eq!(read(&request(&inside.join("good"), 0, 100), &check).unwrap(), b"content");
         for path in ["bad", "up/secret"] {
-            assert_eq!(read(&request(&inside.join(path), 0, 100), &check).unwrap_err().code, "PATH_DENIED", "{path}");
+            assert_eq!(
+                read(&request(&inside.join(path), 0, 100), &check).unwrap_err().code,
+                "PATH_DENIED",
+                "{path}"
+            );
         }
         assert_eq!(list(&text(&inside.join("up")), &check).unwrap_err().code, "PATH_DENIED");
         assert_eq!(stat(&text(&inside.join("up/secret")), &check).unwrap_err().code, "PATH_DENIED");

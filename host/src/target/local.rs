@@ -18,6 +18,10 @@ use crate::problem::{Category, Problem};
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);
 
+/// So many files of the kernel's own are read where we are: they never wait for a device, and the way to another
+/// thread and back would take longer than reading them.
+const AT_ONCE: usize = 16;
+
 /// This machine.
 pub struct Local {
     programs: Programs,
@@ -96,14 +100,19 @@ impl Local {
     }
 
     /// Starts a command whose stdout is read piece by piece; its stderr goes nowhere.
-    pub(super) async fn open(&self, command: &Command, root_available: bool) -> Result<OutputStream, Problem> {
+    pub(super) async fn open(
+        &self,
+        command: &Command,
+        root_available: bool,
+    ) -> Result<OutputStream, Problem> {
         let mut child = self.spawn(command, root_available)?;
         let group = Group::of(&child);
         if let Some(mut stderr) = child.stderr.take() {
             tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
         }
         let stdout = child.stdout.take();
-        let stdout = stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
+        let stdout =
+            stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
         Ok(OutputStream { stdout, _group: group, _child: child })
     }
 
@@ -134,7 +143,11 @@ impl Local {
     }
 
     /// What goes before the program, where it doesn't run as the caller.
-    fn sudo_arguments(&self, privilege: &Privilege, root_available: bool) -> Result<Option<Vec<String>>, Problem> {
+    fn sudo_arguments(
+        &self,
+        privilege: &Privilege,
+        root_available: bool,
+    ) -> Result<Option<Vec<String>>, Problem> {
         let is_root = rustix::process::geteuid().is_root();
         match privilege {
             Privilege::Caller => Ok(None),
@@ -154,10 +167,16 @@ impl Local {
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
         let count = requests.len();
+        let of_kernel =
+            |request: &ReadRequest| request.path.starts_with("/proc/") || request.path.starts_with("/sys/");
+        let at_once = count <= AT_ONCE && requests.iter().all(of_kernel);
         let read = move || match files_as_caller(&privilege) {
             Ok(()) => requests.iter().map(|request| files::read(request, &*check)).collect(),
             Err(problem) => vec![Err(problem); requests.len()],
         };
+        if at_once {
+            return read();
+        }
         blocking(read).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 
@@ -214,7 +233,10 @@ fn timed_out(command: &Command) -> Problem {
 
 /// The caller's home: programs look for their configuration there.
 fn home() -> PathBuf {
-    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).unwrap_or_else(|| "/".into())
+    std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
+        .unwrap_or_else(|| "/".into())
 }
 
 #[cfg(test)]

@@ -49,14 +49,21 @@ fn locate(name: &str) -> Result<PathBuf, Problem> {
         Some(real) => Problem::new(
             "UNTRUSTED_PROGRAM",
             Category::Denied,
-            format!("{} is not used: it, or a directory above it, can be changed by others than root", real.display()),
+            format!(
+                "{} is not used: it, or a directory above it, can be changed by others than root",
+                real.display()
+            ),
         ),
         None => not_found(name),
     })
 }
 
 fn not_found(name: &str) -> Problem {
-    Problem::new("PROGRAM_NOT_FOUND", Category::NotFound, format!("{name} is not installed (looked in {PATH})"))
+    Problem::new(
+        "PROGRAM_NOT_FOUND",
+        Category::NotFound,
+        format!("{name} is not installed (looked in {PATH})"),
+    )
 }
 
 /// An executable file of root's, in directories of root's, that nobody else may write to.

@@ -66,7 +66,8 @@ impl OutputStream {
     /// At most `max_bytes`, and at most 1 MiB; empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let mut piece = vec![0; (max_bytes as usize).clamp(1, KEPT_BYTES)];
-        let count = self.stdout.read(&mut piece).await.map_err(|error| Problem::io("reading the output", &error))?;
+        let count =
+            self.stdout.read(&mut piece).await.map_err(|error| Problem::io("reading the output", &error))?;
         piece.truncate(count);
         Ok(piece)
     }
@@ -87,7 +88,9 @@ mod tests {
         let mut input = b"first\n".to_vec();
         input.resize(KEPT_BYTES + 100, b'x');
         input.extend_from_slice(b"\nlast");
-        for (keep, begins, ends) in [(Keep::Head, &b"first\n"[..], &b"xxx"[..]), (Keep::Tail, b"xxx", b"\nlast")] {
+        for (keep, begins, ends) in
+            [(Keep::Head, &b"first\n"[..], &b"xxx"[..]), (Keep::Tail, b"xxx", b"\nlast")]
+        {
             let captured = captured(&input, keep).await;
             assert!(captured.truncated);
             assert_eq!(captured.bytes.len(), KEPT_BYTES);

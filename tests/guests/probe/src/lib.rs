@@ -95,6 +95,7 @@ fn read(args: Read, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.read(&args.path)?)
 }
 
+#[expect(clippy::print_stdout, reason = "to see where it goes")]
 fn environment(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     println!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"from a guest\"}}");
     eprintln!("from a guest");
