@@ -6,10 +6,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::problem::{Category, Problem};
-use crate::visible::{excerpt, make_visible, visible};
+use crate::visible::{excerpt, make_visible};
 
 /// What a message may hold of text that a module wrote.
 const MESSAGE_CHARACTERS: usize = 4000;
+/// Notes, and steps of remediation.
+const MOST_NOTES: usize = 20;
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -129,7 +131,7 @@ impl Envelope {
             remediation: problem
                 .remediation
                 .iter()
-                .take(20)
+                .take(MOST_NOTES)
                 .map(|step| excerpt(step, MESSAGE_CHARACTERS))
                 .collect(),
         };
@@ -146,11 +148,12 @@ impl Envelope {
         if let Some(data) = &mut self.data {
             make_visible(data);
         }
-        for text in [&mut self.summary, &mut self.command_executed, &mut self.filter].into_iter().flatten() {
-            *text = visible(text).into_owned();
+        for text in [&mut self.summary, &mut self.severity, &mut self.command_executed, &mut self.filter] {
+            *text = text.take().map(|text| excerpt(&text, MESSAGE_CHARACTERS));
         }
+        self.notes.truncate(MOST_NOTES);
         for note in &mut self.notes {
-            *note = visible(note).into_owned();
+            *note = excerpt(note, MESSAGE_CHARACTERS);
         }
         self.tool = excerpt(&self.tool, 80);
         match serde_json::to_value(self) {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// What every component begins with: `\0asm`, version 13, layer 1 (a core module has 1 and 0).
 const COMPONENT_MAGIC: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
@@ -38,6 +39,16 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
     place(&components, "guest", &guests, &out.join("test-modules"))?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
+}
+
+/// Fills the cache of compiled components: the first start compiles them, and no client should wait for that.
+pub(crate) fn warm(binary: &Path) -> Result<()> {
+    let mut tools = Command::new(binary);
+    let status = cmd::status(tools.args(["tools", "--json"]).stdout(Stdio::null()))?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", cmd::describe(&tools));
+    }
+    Ok(())
 }
 
 /// Builds the components in one cargo call, so that they share the sdk; gives the folder with them.

@@ -18,6 +18,7 @@ pub(crate) fn install(prefix: Option<&Path>) -> Result<()> {
     files::sync_components(&built.modules, &modules)?;
     let binary = bin.join(workspace::BINARY);
     files::copy(&built.binary, &binary, 0o755)?;
+    build::warm(&binary)?;
     println!("installed {} and {}\n", binary.display(), modules.display());
     println!("{}", workspace::registration(&binary));
     Ok(())

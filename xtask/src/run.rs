@@ -2,7 +2,7 @@
 
 use crate::{build, cmd, workspace};
 use anyhow::{Context, Result, bail};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// A call, what it shows, and the exit codes that are an answer rather than a failure of the demonstration.
 struct Show {
@@ -28,12 +28,7 @@ const SHOWS: [Show; 3] = [
 /// Builds, warms the cache of compiled modules, shows the calls and how to register the server.
 pub(crate) fn run() -> Result<()> {
     let built = build::build(false)?;
-    // The first start compiles every module; later ones take them from the cache.
-    let mut tools = Command::new(&built.binary);
-    let status = cmd::status(tools.args(["tools", "--json"]).stdout(Stdio::null()))?;
-    if !status.success() {
-        bail!("`{}` ended with {status}", cmd::describe(&tools));
-    }
+    build::warm(&built.binary)?;
     let mut failed = Vec::new();
     for show in SHOWS {
         let mut call = Command::new(&built.binary);

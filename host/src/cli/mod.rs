@@ -24,6 +24,7 @@ const LOG_VARIABLE: &str = "LINUX_SYSADMIN_LOG";
 const AFTER_HELP: &str = "\
 Environment:
   LINUX_SYSADMIN_CONFIG   Configuration file [default: ~/.config/linux-sysadmin/config.yaml]
+  LINUX_SYSADMIN_MODULES  Directory of the components, as --modules
   LINUX_SYSADMIN_LOG      What is logged on stderr: error, warn, info, debug, trace [default: warn]
 
 Exit codes:

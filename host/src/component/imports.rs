@@ -13,6 +13,9 @@ use super::{convert, store::Stopped};
 use crate::problem::{self, Category};
 use crate::target::{OutputStream, PathCheck};
 
+/// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
+const COMMANDS: usize = 64;
+
 type Answer<T> = Result<T, Problem>;
 
 fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
@@ -53,6 +56,11 @@ impl exec_command::Host for State {
 
     async fn run_all(&mut self, commands: Vec<Command>) -> wasmtime::Result<Vec<Answer<Output>>> {
         let call = self.call()?;
+        if commands.len() > COMMANDS {
+            let message = format!("{} commands at once; at most {COMMANDS} are taken", commands.len());
+            let problem = problem::Problem::new("TOO_MANY_COMMANDS", Category::Resource, message);
+            return Ok(vec![to_guest(Err(problem)); commands.len()]);
+        }
         let checked: Vec<_> = commands.into_iter().map(|command| call.allowed(command)).collect();
         let allowed: Vec<_> = checked.iter().filter_map(|checked| checked.as_ref().ok().cloned()).collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();

@@ -23,7 +23,7 @@ use crate::visible::excerpt;
 /// The largest component that is read: a Python guest has 18 MiB.
 const LARGEST: u64 = 128 << 20;
 /// A tool's whole answer.
-const LARGEST_REPLY: usize = 16 << 20;
+const LARGEST_REPLY: usize = 8 << 20;
 
 /// What a tool said.
 pub struct Reply {
@@ -76,9 +76,14 @@ pub(super) enum LoadError {
 }
 
 impl Module {
-    /// From a file. Nothing is compiled where its description was kept.
-    pub(super) async fn load(engine: &Arc<Lazy>, cache: &Arc<Cache>, path: &Path) -> Result<Self, LoadError> {
-        let sha256 = hash(path)?;
+    /// From a file with this SHA-256. Nothing is compiled where its description was kept.
+    pub(super) async fn load(
+        engine: &Arc<Lazy>,
+        cache: &Arc<Cache>,
+        path: &Path,
+        sha256: Result<String, LoadError>,
+    ) -> Result<Self, LoadError> {
+        let sha256 = sha256?;
         let ready = OnceCell::new();
         let description = match cache.description(&sha256) {
             Some(description) => description,
@@ -207,8 +212,8 @@ fn too_long(tool: &Tool, allowed: std::time::Duration) -> Problem {
     Problem::new("TOOL_TIMEOUT", Category::Timeout, message)
 }
 
-/// Piece by piece: at a start with a warm cache nothing else of the file is needed.
-fn hash(path: &Path) -> Result<String, LoadError> {
+/// The file's SHA-256, piece by piece: at a start with a warm cache nothing else of it is needed.
+pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
     let mut file = open(path)?;
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 64 << 10];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cache::Cache;
 use super::description::Tool;
 use super::engine::Lazy;
-use super::module::Module;
+use super::module::{self, LoadError, Module};
 use crate::target::Facts;
 
 /// Every module, every tool.
@@ -44,9 +44,9 @@ impl Registry {
         let files = directory.map(components).transpose()?.unwrap_or_default();
         let engine = Arc::new(Lazy::default());
         let cache = Arc::new(Cache::open(cache));
-        for path in files {
+        for (path, sha256) in files.iter().zip(hashes(&files)) {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let loaded = Module::load(&engine, &cache, &path).await;
+            let loaded = Module::load(&engine, &cache, path, sha256).await;
             if let Err(reason) =
                 loaded.map_err(|error| error.to_string()).and_then(|module| registry.add(module))
             {
@@ -126,6 +126,19 @@ impl Registry {
         let (module, index) = self.tools.get(name)?.first()?;
         Some(&self.modules[*module].description.tools[*index])
     }
+}
+
+/// Of all files at once: with a warm cache, hashing is nearly all of a start.
+fn hashes(files: &[PathBuf]) -> Vec<Result<String, LoadError>> {
+    std::thread::scope(|scope| {
+        let hashing: Vec<_> = files.iter().map(|path| scope.spawn(|| module::hash(path))).collect();
+        hashing
+            .into_iter()
+            .map(|thread| {
+                thread.join().unwrap_or_else(|_| Err(std::io::Error::other("hashing it failed").into()))
+            })
+            .collect()
+    })
 }
 
 fn components(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {

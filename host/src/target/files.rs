@@ -17,6 +17,9 @@ use crate::problem::{Category, Problem};
 /// What one request may return.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// Names that one listing may hold.
+const MOST_NAMES: usize = 100_000;
+
 /// A part of a regular file.
 pub(super) fn read(request: &ReadRequest, check: &PathCheck) -> Result<Vec<u8>, Problem> {
     let path = &request.path;
@@ -87,6 +90,10 @@ pub(super) fn list(path: &str, check: &PathCheck) -> Result<Vec<String>, Problem
         let name = entry.file_name().to_string_lossy();
         if name != "." && name != ".." {
             names.push(name.into_owned());
+        }
+        if names.len() > MOST_NAMES {
+            let message = format!("{path} holds more than {MOST_NAMES} names");
+            return Err(Problem::new("DIRECTORY_TOO_LARGE", Category::Resource, message));
         }
     }
     names.sort_unstable();

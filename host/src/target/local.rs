@@ -20,7 +20,10 @@ const LEFTOVER: Duration = Duration::from_millis(250);
 
 /// So many files of the kernel's own are read where we are: they never wait for a device, and the way to another
 /// thread and back would take longer than reading them.
-const AT_ONCE: usize = 16;
+const READ_HERE: usize = 16;
+
+/// What one call may read in all: no module could hold more.
+const READ_BYTES: usize = 64 << 20;
 
 /// This machine.
 pub struct Local {
@@ -79,7 +82,8 @@ impl Local {
 
         let Ok((status, all_read)) = status else {
             group.kill();
-            let _ = child.wait().await;
+            // Reaped here, or in the background where it hangs in the kernel.
+            let _ = tokio::time::timeout(LEFTOVER, child.wait()).await;
             return Err(timed_out(command));
         };
         if all_read {
@@ -169,9 +173,9 @@ impl Local {
         let count = requests.len();
         let of_kernel =
             |request: &ReadRequest| request.path.starts_with("/proc/") || request.path.starts_with("/sys/");
-        let at_once = count <= AT_ONCE && requests.iter().all(of_kernel);
+        let at_once = count <= READ_HERE && requests.iter().all(of_kernel);
         let read = move || match files_as_caller(&privilege) {
-            Ok(()) => requests.iter().map(|request| files::read(request, &*check)).collect(),
+            Ok(()) => read_within(READ_BYTES, &requests, &*check),
             Err(problem) => vec![Err(problem); requests.len()],
         };
         if at_once {
@@ -202,6 +206,23 @@ impl Local {
     ) -> Result<Vec<String>, Problem> {
         blocking(move || files_as_caller(&privilege).and_then(|()| files::list(&path, &*check))).await?
     }
+}
+
+fn read_within(
+    mut left: usize,
+    requests: &[ReadRequest],
+    check: &PathCheck,
+) -> Vec<Result<Vec<u8>, Problem>> {
+    let read = |request| {
+        if left == 0 {
+            let message = format!("these files together are larger than {READ_BYTES} bytes");
+            return Err(Problem::new("FILES_TOO_LARGE", Category::Resource, message));
+        }
+        let contents = files::read(request, check)?;
+        left = left.saturating_sub(contents.len());
+        Ok(contents)
+    };
+    requests.iter().map(read).collect()
 }
 
 /// Files are opened by this process, so with its own rights; root's through sudo are not to be had this way.

@@ -9,13 +9,18 @@ mod stream;
 
 pub use facts::{Facts, Overrides};
 pub use local::Local;
+pub use stream::OutputStream;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use tokio::sync::OnceCell;
 
 use crate::problem::Problem;
+
+/// Commands that run at the same time; the rest wait.
+const AT_ONCE: usize = 8;
 
 /// Whose rights a command or a file access takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,15 +139,17 @@ impl Target {
         self.facts.get_or_init(gather).await.clone()
     }
 
-    /// Runs commands at once; answers in the order given. Dropping the future ends them, with what they started.
+    /// Runs commands side by side; answers in the order given. Dropping the future ends them, with what they started.
     pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
         let root_available = self.facts().await.root_available();
-        let running = commands.iter().map(|command| self.local.run(command, root_available));
-        futures_join(running).await
+        let running: Vec<_> =
+            commands.iter().map(|command| self.local.run(command, root_available)).collect();
+        // Polled in this task, so that dropping the whole drops each.
+        futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
     }
 
     /// Starts a command whose stdout is read piece by piece.
-    pub async fn open(&self, command: &Command) -> Result<stream::OutputStream, Problem> {
+    pub async fn open(&self, command: &Command) -> Result<OutputStream, Problem> {
         let root_available = self.facts().await.root_available();
         self.local.open(command, root_available).await
     }
@@ -176,11 +183,4 @@ impl Target {
     ) -> Result<Vec<String>, Problem> {
         self.local.list_dir(path, privilege, check).await
     }
-}
-
-pub use stream::OutputStream;
-
-/// Polls all of them in one task, so that dropping the whole drops each.
-async fn futures_join<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    futures_util::future::join_all(futures).await
 }

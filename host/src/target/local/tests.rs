@@ -105,6 +105,18 @@ async fn an_endless_output_is_cut_while_it_streams() {
     assert_eq!((output.stdout.len(), output.stdout_bytes, output.truncated), (1 << 20, 5_000_000, true));
 }
 
+#[test]
+fn what_one_call_reads_is_bounded_in_all() {
+    let request = ReadRequest { path: "/proc/stat".into(), offset: 0, max_bytes: 4096 };
+    let answers = read_within(10, &[request.clone(), request.clone(), request], &|_, _| Ok(()));
+    assert!(answers[0].is_ok());
+    assert!(
+        answers[1..]
+            .iter()
+            .all(|answer| answer.as_ref().is_err_and(|problem| problem.code == "FILES_TOO_LARGE"))
+    );
+}
+
 #[tokio::test]
 async fn another_account_is_refused_where_it_cannot_be_had() {
     let mut wanted = command("id", &[]);
