@@ -79,6 +79,14 @@ pub fn check(
         let message = format!("the arguments are {size} bytes as JSON; at most {MOST_BYTES} are taken");
         return Err(Problem::new("ARGUMENTS_TOO_LARGE", Category::Validation, message));
     }
+    let (schema, mut arguments) = (schema(tool), arguments);
+    let has = |part: &str, name: &str| match schema.get(part) {
+        Some(Value::Object(members)) => members.contains_key(name),
+        Some(Value::Array(names)) => names.iter().any(|known| known == name),
+        _ => false,
+    };
+    // Models say null for what they leave out.
+    arguments.retain(|name, value| !value.is_null() || !has("properties", name) || has("required", name));
     let instance = Value::Object(arguments);
     let violations: Vec<String> =
         validators.of(tool)?.iter_errors(&instance).map(|error| violation(&error)).collect();
@@ -92,7 +100,11 @@ pub fn check(
         true => arguments.remove(name),
         false => None,
     };
-    let limit = common(LISTING[0]).and_then(|value| u32::try_from(value.as_u64()?).ok());
+    let limit = match declared(LISTING[0]) {
+        // The tool's own: it cuts by itself, and the host only keeps the answer from being endless.
+        true => Some(Limit::MOST),
+        false => common(LISTING[0]).and_then(|value| u32::try_from(value.as_u64()?).ok()),
+    };
     let filter = common(LISTING[1]).and_then(|value| Some(value.as_str()?.to_owned()));
     Ok(Arguments { own: Value::Object(arguments).to_string(), limit, filter })
 }
@@ -194,6 +206,15 @@ mod tests {
             check(&single, arguments(json!({"unit": "a", "limit": 3}))).unwrap_err().code,
             "INVALID_ARGUMENTS"
         );
+    }
+
+    #[test]
+    fn a_null_is_an_argument_left_out_unless_it_must_be_given() {
+        let tool = tool("listing", json!({"unit": {"type": "string"}, "count": {"type": "integer"}}));
+        let checked = check(&tool, arguments(json!({"unit": "a", "count": null, "limit": null}))).unwrap();
+        assert_eq!((checked.own.as_str(), checked.limit), (r#"{"unit":"a"}"#, None));
+        assert!(check(&tool, arguments(json!({"unit": null}))).is_err());
+        assert!(check(&tool, arguments(json!({"unit": "a", "unknown": null}))).is_err());
     }
 
     #[test]

@@ -76,14 +76,22 @@ pub struct Failure {
     pub error_category: Category,
     /// For a person.
     pub message: String,
+    /// What retrying did or may do; not where somebody else holds what is needed.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// A step each.
+    pub remediation: Vec<String>,
+}
+
+/// Whether trying again helps.
+#[derive(Clone, Debug, Serialize)]
+pub struct Retry {
     /// Whether the same call may succeed later.
     pub transient: bool,
     /// Whether the host tried again by itself.
     pub retried: bool,
     /// How often.
     pub retry_count: u32,
-    /// A step each.
-    pub remediation: Vec<String>,
 }
 
 impl Envelope {
@@ -125,9 +133,11 @@ impl Envelope {
             error_code: excerpt(&problem.code, 64),
             error_category: problem.category,
             message: excerpt(&problem.message, MESSAGE_CHARACTERS),
-            transient: problem.category.is_transient(),
-            retried: false,
-            retry_count: 0,
+            retry: (status == Status::Error).then(|| Retry {
+                transient: problem.category.is_transient(),
+                retried: false,
+                retry_count: 0,
+            }),
             remediation: problem
                 .remediation
                 .iter()
@@ -196,7 +206,9 @@ mod tests {
     fn what_somebody_else_holds_is_blocked_and_not_an_error() {
         let problem = Problem::new("RESOURCE_LOCKED", Category::Lock, "held");
         let envelope = Envelope::failure("t", "localhost", Instant::now(), None, problem);
-        assert_eq!(envelope.status, Status::Blocked);
         assert!(envelope.is_error());
+        let envelope = envelope.into_json();
+        assert_eq!(envelope["status"], "blocked");
+        assert!(!envelope.contains_key("transient"));
     }
 }

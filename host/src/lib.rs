@@ -15,5 +15,6 @@ mod listing;
 mod pipeline;
 mod problem;
 mod server;
+mod signals;
 mod target;
 mod visible;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
@@ -23,9 +24,19 @@ pub struct Pipeline {
     target: Arc<Target>,
     loaded: Loaded,
     validators: Validators,
+    turns: Semaphore,
+    waiting: Semaphore,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
+
+/// Of an analysis.
+const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];
+
+/// Calls that are worked on at once.
+const AT_ONCE: usize = 32;
+/// Calls that wait for their turn.
+const WAITING: usize = 1024;
 
 /// What a client asks for.
 pub struct Request {
@@ -44,7 +55,15 @@ impl Pipeline {
     pub fn new(registry: Registry, loaded: Loaded) -> Self {
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
-        Self { registry, target, loaded, validators: Validators::default(), first_run }
+        Self {
+            registry,
+            target,
+            loaded,
+            validators: Validators::default(),
+            turns: Semaphore::new(AT_ONCE),
+            waiting: Semaphore::new(WAITING),
+            first_run,
+        }
     }
 
     /// The modules and their tools.
@@ -57,8 +76,12 @@ impl Pipeline {
         let started = Instant::now();
         let executed = Arc::new(Executed::default());
         let Request { tool, arguments, cancelled, progress } = request;
+        let answering = async {
+            let _turn = self.turn().await?;
+            self.answer(&tool, arguments, &executed, progress).await
+        };
         let answer = tokio::select! {
-            answer = self.answer(&tool, arguments, &executed, progress) => answer,
+            answer = answering => answer,
             // Dropping the call drops its store and ends the process groups that it started.
             () = cancelled.cancelled() => Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled")),
         };
@@ -75,6 +98,12 @@ impl Pipeline {
         let error = envelope.error.as_ref().map(|error| error.error_code.as_str());
         tracing::info!(tool = name, duration_ms = envelope.duration_ms, error, "called");
         envelope
+    }
+
+    /// Waits for a turn, where not too many wait already.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        let _place = self.waiting.try_acquire().map_err(|_| busy())?;
+        self.turns.acquire().await.map_err(|_| busy())
     }
 
     async fn answer(
@@ -102,7 +131,7 @@ impl Pipeline {
         let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
         let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), call).await?;
-        let data = parse(&module, &tool, std::mem::take(&mut reply.data))?;
+        let data = parse(&module, &tool, &mut reply)?;
         let answer = match data {
             Value::Array(items) => Answer::listing(items, reply.total, filter, limit),
             data => Answer { data, page: None },
@@ -188,6 +217,11 @@ impl Pipeline {
     }
 }
 
+fn busy() -> Problem {
+    let message = format!("{AT_ONCE} calls are being worked on and {WAITING} wait; this one doesn't");
+    Problem::new("SERVER_BUSY", Category::Resource, message)
+}
+
 /// The tool's data, as far as the host changes it.
 struct Answer {
     data: Value,
@@ -225,12 +259,22 @@ impl Answer {
 }
 
 /// What the module said, where it is what its description promised.
-fn parse(module: &Module, tool: &Tool, data: String) -> Result<Value, Problem> {
+fn parse(module: &Module, tool: &Tool, reply: &mut Reply) -> Result<Value, Problem> {
     let wrong = |reason: String| {
         let message = format!("module {} answered {} with {reason}", module.description.name, tool.name);
         Problem::new("MODULE_INVALID_REPLY", Category::Internal, message)
     };
-    let data: Value = serde_json::from_str(&data).map_err(|error| wrong(format!("no JSON: {error}")))?;
+    let data: Value =
+        serde_json::from_str(&reply.data).map_err(|error| wrong(format!("no JSON: {error}")))?;
+    let is_analysis = tool.shape == Shape::Analysis;
+    if is_analysis != reply.summary.is_some() || is_analysis != reply.severity.is_some() {
+        return Err(wrong(
+            "a summary and a severity where there is no analysis, or none where there is".to_owned(),
+        ));
+    }
+    if reply.severity.as_ref().is_some_and(|severity| !SEVERITIES.contains(&severity.as_str())) {
+        return Err(wrong(format!("a severity that is none of {}", SEVERITIES.join(", "))));
+    }
     match (tool.shape, &data) {
         (Shape::Listing, Value::Array(_)) | (Shape::Single | Shape::Analysis, Value::Object(_)) => Ok(data),
         (Shape::Listing, _) => Err(wrong("something else than an array".to_owned())),

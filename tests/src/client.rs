@@ -160,6 +160,11 @@ impl Client {
     /// Closes stdin and waits for the end; gives the status and what was on stderr.
     pub async fn close(mut self) -> (ExitStatus, String) {
         drop(self.input.take());
+        self.ended().await
+    }
+
+    /// Waits for the end; gives the status and what was on stderr.
+    pub async fn ended(mut self) -> (ExitStatus, String) {
         let mut stderr = String::new();
         let mut pipe = self.child.stderr.take().expect("stderr");
         let ending = async {

@@ -26,9 +26,14 @@ pub fn modules() -> PathBuf {
     binary().with_file_name("modules")
 }
 
+/// The directory of one of the tests' own components.
+pub fn guest(name: &str) -> PathBuf {
+    binary().with_file_name("test-modules").join(name)
+}
+
 /// The component that does what a well-behaved one doesn't.
 pub fn probe() -> PathBuf {
-    binary().with_file_name("test-modules")
+    guest("probe")
 }
 
 /// A user's home of the test's own, with nothing in it.

@@ -115,7 +115,14 @@ async fn malformed_json_and_notifications_before_the_first_request_are_survived(
     let home = Home::new();
     let mut client = Client::start(&home, &modules());
     client.send_raw(b"nonsense\n").await;
-    client.send_raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n").await;
+    let early: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    client.send_raw(early).await;
+    // Neither a ping nor a request without its metadata begins a session.
+    assert!(client.request("ping", json!({})).await.get("result").is_some());
+    client.send_raw(early).await;
+    assert!(client.request("tools/list", json!({})).await.get("error").is_some());
+    client.send_raw(early).await;
+    client.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n").await;
     client.initialize("2025-06-18").await;
     lives_on(client).await;
 }
@@ -187,12 +194,43 @@ async fn a_cancelled_call_ends_with_its_whole_process_group_and_the_server_lives
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_by_its_client_mid_call_leaves_nothing_that_holds_its_output() {
+async fn a_server_that_is_asked_to_end_in_the_middle_of_a_call_leaves_nothing_behind() {
+    for (signal, mark) in [("TERM", "86399.84"), ("INT", "86399.85"), ("HUP", "86399.86")] {
+        let home = Home::new();
+        let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+        client.ask("tools/call", json!({"name": "probe_sleep", "arguments": {"seconds": mark}})).await;
+        until(|| processes_with(mark) > 0).await;
+        let pid = client.pid().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-s", signal, &pid]).status().expect("kill").success()
+        );
+        let (status, _) = client.ended().await;
+        assert_eq!(status.code(), Some(0), "{signal}");
+        until(|| processes_with(mark) == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_nothing() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    // The client leaves stderr unread, and each refusal is logged.
+    let argv = ["nothing".to_owned(), "x".repeat(100_000)];
+    for _ in 0..600 {
+        let envelope = client.envelope("probe_run", json!({"argv": argv, "root": false})).await;
+        assert_eq!(envelope["error_code"], "CAPABILITY_DENIED");
+    }
+    let (status, _) = client.close().await;
+    assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn half_a_message_at_the_end_of_input_is_no_error() {
     let home = Home::new();
     let mut client = open(&home).await;
     client.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"par").await;
     let (status, _) = client.close().await;
-    assert_eq!(status.code(), Some(0), "half a message at the end of input is no error");
+    assert_eq!(status.code(), Some(0));
 }
 
 /// Waits for what has no event to wait for: another process's coming or going.

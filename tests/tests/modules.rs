@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use linux_sysadmin_tests::{Client, Home, modules, probe};
+use linux_sysadmin_tests::{Client, Home, guest, modules, probe};
 use serde_json::{Value, json};
 
 /// The components that ship, in a directory of the test's own.
@@ -100,10 +100,14 @@ async fn a_broken_component_is_refused_by_name_and_the_others_work() {
         fs::write(directory.join(format!("broken-{name}.wasm")), bytes).expect("written");
     }
     fs::write(directory.join("cron-again.wasm"), &good).expect("written");
+    // Two that would never end: a module that waits while it describes itself, and a pipe that nobody writes to.
+    fs::copy(guest("sleepy").join("sleepy.wasm"), directory.join("broken-sleepy.wasm")).expect("a copy");
+    let pipe = directory.join("broken-pipe.wasm");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
     let (mut client, _) = Client::open(&home, &directory, "2025-06-18").await;
     let session = client.envelope("sysadmin_session_info", json!({})).await;
     let shown = session["data"]["modules"].to_string();
-    for name in ["empty", "garbage", "truncated", "flipped", "core", "text"] {
+    for name in ["empty", "garbage", "truncated", "flipped", "core", "text", "sleepy", "pipe"] {
         assert!(shown.contains(&format!("broken-{name}")), "{name} is not reported: {shown}");
     }
     assert_eq!(
@@ -222,6 +226,23 @@ async fn a_guest_that_computes_does_not_keep_others_waiting() {
     for id in spinning {
         assert_eq!(client.answer(id).await["result"]["isError"], true);
     }
+}
+
+#[tokio::test]
+async fn more_calls_than_can_wait_are_told_so_and_the_others_go_on() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let params = json!({"name": "probe_wait", "arguments": {"seconds": 5}});
+    for _ in 0..1200 {
+        client.ask("tools/call", params.clone()).await;
+    }
+    // 32 are being worked on, 1,024 wait.
+    for _ in 0..1200 - 32 - 1024 {
+        let answer = client.receive().await.expect("an answer");
+        assert_eq!(answer["result"]["structuredContent"]["error_code"], "SERVER_BUSY", "{answer}");
+    }
+    let (status, _) = client.close().await;
+    assert_eq!(status.code(), Some(0));
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ fn starts(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) 
 
 /// A call that runs one command, less that command, bare.
 fn calls(built: &Built) -> Result<Vec<Row>> {
-    let probe = built.binary.with_file_name("test-modules");
+    let probe = built.binary.with_file_name("test-modules").join("probe");
     let mut server = Server::start(Command::new(&built.binary).arg("serve").arg("--modules").arg(probe))?;
     server.initialize()?;
     let params = json!({"name": "probe_run", "arguments": {"argv": ["echo", "--", "nginx"], "root": false}});

@@ -36,7 +36,9 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
 
     let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
     place(&components, "module", &modules, &built.modules)?;
-    place(&components, "guest", &guests, &out.join("test-modules"))?;
+    for guest in &guests {
+        place(&components, "guest", std::slice::from_ref(guest), &out.join("test-modules").join(guest))?;
+    }
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
 }

@@ -2,10 +2,15 @@
 
 use std::fmt::Write as _;
 
+use super::hole::HoleType;
 use super::path::Glob;
-use super::pattern::Pattern;
+use super::pattern::{Match, Pattern};
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Privilege};
+use crate::visible::excerpt;
+
+/// What a line of the log, and a message, holds of what was refused.
+const LOGGED: usize = 300;
 
 /// What a command may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +28,6 @@ pub enum Effect {
 pub struct CommandGrant {
     /// The line, with typed holes.
     pub pattern: Pattern,
-    /// What for.
-    pub effect: Effect,
     /// At most whose rights.
     pub privilege: Privilege,
 }
@@ -44,6 +47,12 @@ pub enum GrantError {
     /// In a command grant.
     #[error("command grant `{0}`: {1}")]
     Pattern(String, super::pattern::PatternError),
+    /// In a command grant, understood but not to be had.
+    #[error("command grant `{0}`: {1}, which this version of the host can't grant")]
+    Ungrantable(String, &'static str),
+    /// Of a user that is none.
+    #[error("{0:?} is no user's name")]
+    User(String),
     /// In a path grant.
     #[error("path grant `{0}`: {1}")]
     Glob(String, super::path::GlobError),
@@ -67,34 +76,37 @@ impl Grants {
     pub fn command(&mut self, pattern: &str, effect: Effect, privilege: Privilege) -> Result<(), GrantError> {
         let parsed =
             Pattern::parse(pattern).map_err(|error| GrantError::Pattern(pattern.to_owned(), error))?;
-        self.commands.push(CommandGrant { pattern: parsed, effect, privilege });
+        let ungrantable = |what| Err(GrantError::Ungrantable(pattern.to_owned(), what));
+        if effect == Effect::Change {
+            return ungrantable("it changes something");
+        }
+        if parsed.has_path() {
+            // Where a path's symlinks lead is not looked at yet.
+            return ungrantable("it takes a path");
+        }
+        known_user(&privilege)?;
+        self.commands.push(CommandGrant { pattern: parsed, privilege });
         Ok(())
     }
 
     /// Adds files.
     pub fn path(&mut self, glob: &str, privilege: Privilege) -> Result<(), GrantError> {
         let parsed = Glob::parse(glob).map_err(|error| GrantError::Glob(glob.to_owned(), error))?;
+        known_user(&privilege)?;
         self.paths.push(PathGrant { glob: parsed, privilege });
         Ok(())
     }
 
-    /// Whether the module may look by this command.
-    pub fn may_look(&self, command: &Command) -> Result<(), Problem> {
-        let granted = |grant: &CommandGrant| {
-            let stdin = command.stdin.is_some();
-            grant.effect != Effect::Change
-                && covers(&grant.privilege, &command.privilege)
-                && grant.pattern.allows(&command.program, &command.args, &command.env, stdin).is_some_and(
-                    |bound| {
-                        // Where a path's symlinks lead isn't looked at yet, so no path is let through.
-                        bound.paths().next().is_none()
-                    },
-                )
-        };
-        if self.commands.iter().any(granted) {
-            return Ok(());
+    /// Whether the module may look by this command; gives it as it may be shown, without its secrets.
+    pub fn may_look(&self, command: &Command) -> Result<Command, Problem> {
+        let stdin = command.stdin.is_some();
+        let granted = self.commands.iter().filter(|grant| covers(&grant.privilege, &command.privilege));
+        let mut bound = granted
+            .filter_map(|grant| grant.pattern.allows(&command.program, &command.args, &command.env, stdin));
+        if let Some(bound) = bound.next() {
+            return Ok(without_secrets(command, &bound));
         }
-        let line = command_line(command);
+        let line = excerpt(&command_line("", command), LOGGED);
         let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == command.program);
         let granted: Vec<&str> = of_program.map(|grant| grant.pattern.text()).collect();
         tracing::warn!(module = self.module, command = line, ?granted, "refused: no grant matches");
@@ -125,12 +137,21 @@ impl Grants {
         if granted(asked) && (asked == real || granted(real)) {
             return Ok(());
         }
+        let (asked, real) = (excerpt(asked, LOGGED), excerpt(real, LOGGED));
         tracing::warn!(module = self.module, verb, asked, real, "refused: no grant covers the path");
         let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
         Err(denied(format!(
             "module {} may not {verb} {asked}{led}: none of its grants covers it",
             self.module
         )))
+    }
+}
+
+/// `#0` and the like are other spellings of users, root's among them.
+fn known_user(privilege: &Privilege) -> Result<(), GrantError> {
+    match privilege {
+        Privilege::User(name) if !HoleType::User.accepts(name) => Err(GrantError::User(name.clone())),
+        _ => Ok(()),
     }
 }
 
@@ -149,16 +170,21 @@ fn denied(message: String) -> Problem {
     Problem::new("CAPABILITY_DENIED", Category::Denied, message)
 }
 
-/// For people: variables in front, tokens quoted where a shell would need it.
-pub fn command_line(command: &Command) -> String {
-    let mut line = String::new();
-    match &command.privilege {
-        Privilege::Root => line.push_str("sudo "),
-        Privilege::User(name) => {
-            let _ = write!(line, "sudo -u {name} ");
+/// Its arguments with what a `<secret>` took replaced, wherever it stands.
+fn without_secrets(command: &Command, bound: &Match) -> Command {
+    let mut shown = Command { stdin: None, ..command.clone() };
+    let secrets = bound.holes.iter().filter(|(hole, value)| *hole == HoleType::Secret && !value.is_empty());
+    for (_, secret) in secrets {
+        for arg in &mut shown.args {
+            *arg = arg.replace(secret, "<secret>");
         }
-        Privilege::Caller | Privilege::RootIfAvailable => {}
     }
+    shown
+}
+
+/// For people: what it runs as, variables, tokens quoted where a shell would need it.
+pub fn command_line(prefix: &str, command: &Command) -> String {
+    let mut line = prefix.to_owned();
     for (name, value) in &command.env {
         let _ = write!(line, "{name}={} ", quoted(value));
     }
@@ -208,7 +234,7 @@ mod tests {
                 Privilege::RootIfAvailable,
             )
             .unwrap();
-        grants.command("systemctl restart -- <unit>", Effect::Change, Privilege::Root).unwrap();
+        grants.command("login --password=<secret> -- <user>", Effect::Read, Privilege::Caller).unwrap();
         grants.command("sort < stdin", Effect::Read, Privilege::Caller).unwrap();
         grants.path("/proc/*/stat", Privilege::Caller).unwrap();
         grants.path("/sys/block/**", Privilege::Caller).unwrap();
@@ -248,10 +274,33 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_is_no_way_to_look() {
-        let mut restart = command("systemctl restart -- nginx");
-        restart.privilege = Privilege::Root;
-        assert!(grants().may_look(&restart).is_err());
+    fn what_the_host_cannot_keep_an_eye_on_is_not_granted() {
+        let mut grants = Grants::new("test");
+        let change = grants.command("systemctl restart -- <unit>", Effect::Change, Privilege::Root);
+        assert!(change.unwrap_err().to_string().contains("changes"));
+        for pattern in ["cat -- <path>", "cat -- <path:/etc/*>", "cat [--all] (-n|-b <path>)"] {
+            let path = grants.command(pattern, Effect::Read, Privilege::Caller);
+            assert!(path.unwrap_err().to_string().contains("path"), "{pattern}");
+        }
+        for user in ["#0", "", "-x", "a b"] {
+            assert!(grants.command("id", Effect::Read, Privilege::User(user.into())).is_err(), "{user}");
+            assert!(grants.path("/etc/passwd", Privilege::User(user.into())).is_err(), "{user}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let shown = grants().may_look(&command("login --password=hunter2 -- ada")).unwrap();
+        assert_eq!(command_line("", &shown), "login '--password=<secret>' -- ada");
+    }
+
+    #[test]
+    fn what_is_refused_is_logged_and_told_in_part_only() {
+        let mut long = command("systemctl");
+        long.args.push("x".repeat(1 << 20));
+        assert!(grants().may_look(&long).unwrap_err().message.len() < 600);
+        let path = format!("/{}", "x".repeat(1 << 20));
+        assert!(grants().may_read(&path, &path, &Privilege::Caller).unwrap_err().message.len() < 600);
     }
 
     #[test]
@@ -328,7 +377,6 @@ mod tests {
         let mut shown = command("printf %s");
         shown.args.extend(["a b".into(), "it's".into(), String::new()]);
         shown.env.push(("LANG".into(), "C x".into()));
-        shown.privilege = Privilege::Root;
-        assert_eq!(command_line(&shown), "sudo LANG='C x' printf %s 'a b' 'it'\\''s' ''");
+        assert_eq!(command_line("sudo -n ", &shown), "sudo -n LANG='C x' printf %s 'a b' 'it'\\''s' ''");
     }
 }

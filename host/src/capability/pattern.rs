@@ -58,11 +58,10 @@ mod token;
 use std::fmt;
 
 use super::hole::{HoleError, HoleType};
+#[cfg(test)]
 use super::path::Glob;
 use machine::Machine;
-#[cfg(test)]
-use token::Part;
-pub use token::Token;
+pub use token::{Part, Token};
 
 /// The longest pattern, in bytes.
 pub const MAX_PATTERN: usize = 4096;
@@ -81,7 +80,6 @@ pub struct Pattern {
     text: String,
     variables: Vec<(String, String)>,
     program: String,
-    #[cfg(test)]
     items: Vec<Item>,
     stdin: bool,
     machine: Machine,
@@ -114,7 +112,6 @@ impl Pattern {
             text: text.to_owned(),
             variables: parsed.variables,
             program: parsed.program,
-            #[cfg(test)]
             items: parsed.items,
             stdin: parsed.stdin,
             machine,
@@ -147,6 +144,21 @@ impl Pattern {
     #[cfg(test)]
     pub fn items(&self) -> &[Item] {
         &self.items
+    }
+
+    /// Whether any hole takes a path.
+    pub fn has_path(&self) -> bool {
+        fn any(items: &[Item]) -> bool {
+            items.iter().any(|item| match item {
+                Item::Token(token) => {
+                    token.parts().iter().any(|part| matches!(part, Part::Hole(HoleType::Path(_))))
+                }
+                Item::Optional(items) => any(items),
+                Item::Alternatives(ways) => ways.iter().any(|items| any(items)),
+                Item::Repeat(item) => any(std::slice::from_ref(item)),
+            })
+        }
+        any(&self.items)
     }
 
     /// Matches the arguments after the program. The program, the environment and standard input are the
@@ -186,6 +198,7 @@ pub struct Match {
 impl Match {
     /// The path values, each with the glob it was held against. They were checked as text; after symlinks
     /// are resolved on the target, what they lead to is to be checked again by [`HoleType::accepts`].
+    #[cfg(test)]
     pub fn paths(&self) -> impl Iterator<Item = (Option<&Glob>, &str)> {
         self.holes.iter().filter_map(|(hole, value)| match hole {
             HoleType::Path(glob) => Some((glob.as_ref(), value.as_str())),

@@ -36,9 +36,8 @@ impl Call {
         let cancelled = CancellationToken::new();
         let interrupted = cancelled.clone();
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                interrupted.cancel();
-            }
+            crate::signals::asked_to_end().await;
+            interrupted.cancel();
         });
         let request = Request { tool: self.tool, arguments, cancelled, progress: Arc::new(|_, _| {}) };
         let envelope = pipeline.call(request).await;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::filter::{FilterExt, FilterFn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -57,7 +58,7 @@ enum Command {
 pub fn run() -> ExitCode {
     // Usage errors are clap's: it exits with 2 by itself.
     let cli = Cli::parse();
-    start_logging();
+    let _logging = start_logging();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
         let outcome = runtime.block_on(cli.execute());
@@ -98,8 +99,9 @@ fn modules_directory(named: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> 
     Ok(candidates.into_iter().find(|candidate| candidate.is_dir()))
 }
 
-/// On stderr, always: stdout belongs to the protocol, or to the answer.
-fn start_logging() {
+/// On stderr, always: stdout belongs to the protocol, or to the answer. Written by a thread of its own, which drops
+/// what it can't write: a client that never reads the server's stderr doesn't stop the server.
+fn start_logging() -> WorkerGuard {
     let wanted = EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .with_env_var(LOG_VARIABLE)
@@ -108,7 +110,8 @@ fn start_logging() {
     let quiet_protocol = FilterFn::new(|metadata| {
         !metadata.target().starts_with("rmcp") || *metadata.level() <= tracing::Level::WARN
     });
-    let layer =
-        fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_filter(wanted.and(quiet_protocol));
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let layer = fmt::layer().with_writer(writer).with_ansi(false).with_filter(wanted.and(quiet_protocol));
     tracing_subscriber::registry().with(layer).init();
+    guard
 }

@@ -10,7 +10,14 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use crate::capability::{Effect, Grants};
 use crate::target::{Facts, Privilege};
-use crate::visible::visible;
+use crate::visible::{make_visible, visible};
+
+/// Bytes of a tool's summary: all of it is in every client's context.
+const MOST_SUMMARY: usize = 1000;
+/// Bytes of a tool's schema, likewise.
+const MOST_SCHEMA: usize = 32 << 10;
+/// Tools of one module.
+const MOST_TOOLS: usize = 200;
 
 /// How much harm a call can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -243,6 +250,9 @@ impl Description {
         if self.version.is_empty() || self.version.len() > 64 || !self.version.bytes().all(is_version) {
             return Err(DescriptionError::Name { what: "version", name: self.version.clone(), form });
         }
+        if self.tools.len() > MOST_TOOLS {
+            return Err(DescriptionError::Ungrantable("it has more than 200 tools"));
+        }
         let mut names = BTreeSet::new();
         for tool in &self.tools {
             named("tool", &tool.name, "[a-z0-9_], 1 to 64 characters", |byte| byte == b'_')?;
@@ -296,8 +306,18 @@ impl Description {
 
 fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     let wrong = |reason: String| DescriptionError::Schema { tool: said.name.clone(), reason };
+    if said.summary.len() > MOST_SUMMARY || said.input_schema.len() > MOST_SCHEMA {
+        return Err(wrong(format!(
+            "with its summary it is larger than {MOST_SUMMARY} and {MOST_SCHEMA} bytes"
+        )));
+    }
     let input_schema: Map<String, Value> =
         serde_json::from_str(&said.input_schema).map_err(|error| wrong(error.to_string()))?;
+    let mut shown = Value::Object(input_schema.clone());
+    make_visible(&mut shown);
+    if shown != Value::Object(input_schema.clone()) {
+        return Err(wrong("it holds characters that can't be seen".to_owned()));
+    }
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err(wrong("its type is not object".to_owned()));
     }

@@ -16,6 +16,9 @@ use crate::target::{OutputStream, PathCheck};
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
 const COMMANDS: usize = 64;
 
+/// Commands that a module reads from at the same time.
+const STREAMS: usize = 8;
+
 type Answer<T> = Result<T, Problem>;
 
 fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
@@ -23,12 +26,13 @@ fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
 }
 
 impl CallContext {
-    /// The command as the target takes it, where the module may look by it.
+    /// The command as the target takes it, where the module may look by it and it can be started.
     fn allowed(&self, command: Command) -> Result<crate::target::Command, problem::Problem> {
         on_target(command.place)?;
         let command = convert::command(command, self.ceiling);
-        self.grants.may_look(&command)?;
-        self.executed.push(&command);
+        let shown = self.grants.may_look(&command)?;
+        let prefix = self.target.prefix(&command, &self.facts)?;
+        self.executed.push(&prefix, &shown);
         Ok(command)
     }
 
@@ -73,13 +77,25 @@ impl exec_command::Host for State {
     }
 
     async fn open(&mut self, command: Command) -> wasmtime::Result<Answer<Resource<OutputStream>>> {
+        let streams = self.streams;
         let call = self.call()?;
+        if streams >= STREAMS {
+            let message = format!("more than {STREAMS} commands are read from at once");
+            return Ok(to_guest(Err(problem::Problem::new(
+                "TOO_MANY_COMMANDS",
+                Category::Resource,
+                message,
+            ))));
+        }
         let opened = match call.allowed(command) {
             Ok(command) => call.target.open(&command).await,
             Err(problem) => Err(problem),
         };
         Ok(match opened {
-            Ok(stream) => Ok(self.table.push(stream)?),
+            Ok(stream) => {
+                self.streams += 1;
+                Ok(self.table.push(stream)?)
+            }
             Err(problem) => to_guest(Err(problem)),
         })
     }
@@ -97,6 +113,7 @@ impl exec_command::HostOutputStream for State {
 
     async fn drop(&mut self, stream: Resource<OutputStream>) -> wasmtime::Result<()> {
         self.table.delete(stream)?;
+        self.streams -= 1;
         Ok(())
     }
 }

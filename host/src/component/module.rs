@@ -1,9 +1,13 @@
 //! One module: found, described, and called, each call in a store of its own.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
@@ -22,6 +26,8 @@ use crate::visible::excerpt;
 
 /// The largest component that is read: a Python guest has 18 MiB.
 const LARGEST: u64 = 128 << 20;
+/// A description is data; a module that takes longer is waiting for something.
+const DESCRIBE: Duration = Duration::from_secs(5);
 /// A tool's whole answer.
 const LARGEST_REPLY: usize = 8 << 20;
 
@@ -58,7 +64,7 @@ pub(super) enum LoadError {
     #[error("the WebAssembly engine can't start: {0:#}")]
     Engine(wasmtime::Error),
     #[error("it can't be read: {0}")]
-    Unreadable(#[from] std::io::Error),
+    Unreadable(#[from] io::Error),
     #[error("it is larger than {LARGEST} bytes")]
     TooLarge,
     #[error("it is not a component that this host can compile: {0:#}")]
@@ -71,6 +77,8 @@ pub(super) enum LoadError {
     Exports(wasmtime::Error),
     #[error("it failed while it described itself: {0:#}")]
     Describe(wasmtime::Error),
+    #[error("it took longer than {} s to describe itself", DESCRIBE.as_secs())]
+    DescribeTime,
     #[error(transparent)]
     Description(#[from] DescriptionError),
 }
@@ -205,7 +213,7 @@ impl Module {
     }
 }
 
-fn too_long(tool: &Tool, allowed: std::time::Duration) -> Problem {
+fn too_long(tool: &Tool, allowed: Duration) -> Problem {
     let (category, seconds) = (tool.duration.name(), allowed.as_secs_f64());
     let message =
         format!("{} took longer than {seconds} s (duration category {category}) and was stopped", tool.name);
@@ -226,19 +234,24 @@ pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
 /// The bytes with this SHA-256, and no others: the file may have changed since it was hashed.
 fn read(path: &Path, sha256: &str) -> Result<Vec<u8>, LoadError> {
     let mut bytes = Vec::new();
-    open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    open(path)?.read_to_end(&mut bytes)?;
     if hex::encode(Sha256::digest(&bytes)) != sha256 {
-        return Err(LoadError::Unreadable(std::io::Error::other("it has changed since the start")));
+        return Err(LoadError::Unreadable(io::Error::other("it has changed since the start")));
     }
     Ok(bytes)
 }
 
-fn open(path: &Path) -> Result<File, LoadError> {
-    let file = File::open(path)?;
-    if file.metadata()?.len() > LARGEST {
+/// A regular file of a sensible size: a pipe or a device by this name would never end.
+fn open(path: &Path) -> Result<io::Take<File>, LoadError> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(LoadError::Unreadable(io::Error::other("it is not a regular file")));
+    }
+    if metadata.len() > LARGEST {
         return Err(LoadError::TooLarge);
     }
-    Ok(file)
+    Ok(file.take(LARGEST))
 }
 
 fn compile(shared: &Shared, cache: &Cache, sha256: &str, bytes: &[u8]) -> Result<Component, LoadError> {
@@ -289,8 +302,11 @@ async fn describe(
 ) -> Result<Description, LoadError> {
     let _running = shared.running();
     let mut store = store::for_description(shared);
-    let instance: SystemModule = pre.instantiate_async(&mut store).await.map_err(LoadError::Describe)?;
-    let said =
-        instance.sysadmin_module_describe().call_describe(&mut store).await.map_err(LoadError::Describe)?;
+    let describing = async {
+        let instance: SystemModule = pre.instantiate_async(&mut store).await?;
+        instance.sysadmin_module_describe().call_describe(&mut store).await
+    };
+    let said = tokio::time::timeout(DESCRIBE, describing).await.map_err(|_| LoadError::DescribeTime)?;
+    let said = said.map_err(LoadError::Describe)?;
     Ok(Description::new(said, imports(shared, component))?)
 }

@@ -13,6 +13,7 @@ use super::engine::Shared;
 use crate::capability::{Grants, command_line};
 use crate::problem::Problem;
 use crate::target::{Command, Facts, Target};
+use crate::visible::excerpt;
 
 /// All linear memories of a component together.
 const MEMORY_BYTES: usize = 64 << 20;
@@ -46,14 +47,21 @@ pub struct CallContext {
     pub progress: Progress,
 }
 
-/// The commands of one call, for `command_executed`.
+/// The commands of one call, for `command_executed`: the first line, and the names of all programs.
 #[derive(Default)]
 pub struct Executed(Mutex<Vec<(String, String)>>);
 
+/// Commands that are remembered; a call that runs more of them doesn't show them all.
+const REMEMBERED: usize = 64;
+/// Characters of a command line that are shown.
+const SHOWN: usize = 2000;
+
 impl Executed {
-    pub(super) fn push(&self, command: &Command) {
-        let line = (command.program.clone(), command_line(command));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    pub(super) fn push(&self, prefix: &str, command: &Command) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() < REMEMBERED {
+            lines.push((command.program.clone(), excerpt(&command_line(prefix, command), SHOWN)));
+        }
     }
 
     /// The command line, or the programs where there were several; none where nothing ran.
@@ -63,8 +71,12 @@ impl Executed {
             [] => None,
             [(_, line)] => Some(line.clone()),
             several => {
-                let mut programs: Vec<&str> = several.iter().map(|(program, _)| program.as_str()).collect();
-                programs.dedup();
+                let mut programs: Vec<&str> = Vec::new();
+                for (program, _) in several {
+                    if !programs.contains(&program.as_str()) {
+                        programs.push(program);
+                    }
+                }
                 Some(format!("multiple ({})", programs.join(", ")))
             }
         }
@@ -78,6 +90,8 @@ pub(super) struct State {
     limiter: Limiter,
     guest: GuestTime,
     host_calls: u32,
+    /// Commands that are being read from.
+    pub(super) streams: usize,
     call: Option<CallContext>,
 }
 
@@ -148,6 +162,7 @@ fn new_store(
         limiter: Limiter { memory: 0, refused: false },
         guest: GuestTime::starting(guest_time),
         host_calls: 0,
+        streams: 0,
         call,
     };
     let mut store = Store::new(&shared.engine, state);

@@ -142,7 +142,11 @@ pub fn load(generate: bool) -> Result<Loaded, ConfigError> {
         return read(PathBuf::from(named));
     }
     let path = directory("XDG_CONFIG_HOME", ".config").ok_or(ConfigError::Nowhere)?.join("config.yaml");
-    match (path.exists(), generate) {
+    let exists = match path.try_exists() {
+        Ok(exists) => exists,
+        Err(source) => return Err(ConfigError::Unreadable { path, source }),
+    };
+    match (exists, generate) {
         (true, _) => read(path),
         (false, true) => read_or_generate(path),
         (false, false) => Ok(Loaded { config: Config::default(), path, generated: false }),

@@ -42,7 +42,8 @@ impl Handler {
     }
 }
 
-/// A tool as a client sees it. The hints come from what the host knows, not from what the module would like.
+/// A tool as a client sees it. What is read-only here can't change anything: no grant to change, and no plan, is
+/// accepted from its module.
 pub fn describe_tool(tool: &component::Tool) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
     let hints = ToolAnnotations::new().read_only(read_only).open_world(false);

@@ -14,11 +14,13 @@ use crate::pipeline::Pipeline;
 
 pub use handler::describe_tool;
 
-/// What calls under way get at the end of input: a script that pipes its requests in has its answers by then, and a
-/// client that died waits for nothing.
-const GRACE: Duration = Duration::from_secs(2);
+/// What calls under way get at the end of input: a script that pipes its requests in has its answers by then, a client
+/// that died waits for nothing, and one that follows up with a signal after two seconds finds us gone.
+const GRACE: Duration = Duration::from_secs(1);
+/// What is left of a call that was stopped: to say so, and to end its processes.
+const ENDING: Duration = Duration::from_millis(500);
 
-/// Serves until the end of input.
+/// Serves until the end of input, or until a signal asks for the end.
 pub async fn serve(pipeline: Arc<Pipeline>) -> anyhow::Result<()> {
     let tools = pipeline.registry().tools().count();
     tracing::info!(tools, "serving MCP on stdin and stdout");
@@ -26,21 +28,26 @@ pub async fn serve(pipeline: Arc<Pipeline>) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
     let (input, output) = rmcp::transport::io::stdio_pipes();
     let transport = transport::Lines::new(input, output, ended.clone());
+    let service_end = CancellationToken::new();
     tokio::spawn({
-        let stopping = stopping.clone();
+        let (stopping, service_end) = (stopping.clone(), service_end.clone());
         async move {
-            ended.cancelled().await;
-            tokio::time::sleep(GRACE).await;
+            tokio::select! {
+                () = ended.cancelled() => tokio::time::sleep(GRACE).await,
+                () = crate::signals::asked_to_end() => {}
+            }
             stopping.cancel();
+            tokio::time::sleep(ENDING).await;
+            service_end.cancel();
         }
     });
     let handler = handler::Handler::new(pipeline, stopping);
-    match handler.serve(transport).await {
+    match handler.serve_with_ct(transport, service_end).await {
         Ok(service) => match service.waiting().await? {
             QuitReason::JoinError(error) => Err(error.into()),
             _ => Ok(()),
         },
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(super) struct Lines<R, W> {
     skipping: bool,
     /// An answer that is yet to be sent; kept here because `receive` may be dropped and called again.
     answer: Option<String>,
-    /// Whether a request has come: until then rmcp takes nothing else.
+    /// Whether a session has begun: until then rmcp takes requests and nothing else.
     opened: bool,
     /// Cancelled at the end of input.
     ended: CancellationToken,
@@ -104,8 +104,9 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 None
             }
             Ok(message) => {
-                self.opened |= matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
-                self.opened.then_some(message)
+                let is_request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
+                self.opened |= opens(&message);
+                (self.opened || is_request).then_some(message)
             }
             // What a notification is about is its sender's business, and nobody waits for an answer.
             Err(_) if has_method && !has_id => None,
@@ -169,6 +170,23 @@ where
 
     async fn close(&mut self) -> io::Result<()> {
         self.output.lock().await.flush().await
+    }
+}
+
+/// Whether rmcp takes a session to begin with this message: a handshake, or a request of the newest generation, which
+/// brings along what a handshake would have settled. It answers others, and still waits for one of these.
+fn opens(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let RxJsonRpcMessage::<RoleServer>::Request(request) = message else { return false };
+    match &request.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let version = meta.protocol_version();
+            version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+                && meta.client_info().is_some()
+                && meta.client_capabilities().is_some()
+        }
     }
 }
 
@@ -253,9 +271,12 @@ mod tests {
     async fn a_notification_before_the_first_request_is_passed_over() {
         let early = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}
 "#;
-        let (messages, answers) = exchange(&[&early[..], PING, early].concat()).await;
+        let stray = b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n";
+        let begin = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+"#;
+        let (messages, answers) = exchange(&[&early[..], PING, early, stray, begin, early].concat()).await;
         let methods: Vec<_> = messages.iter().map(|message| message["method"].as_str().unwrap()).collect();
-        assert_eq!(methods, ["ping", "notifications/initialized"]);
+        assert_eq!(methods, ["ping", "initialize", "notifications/initialized"]);
         assert!(answers.is_empty());
     }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::local::Local;
 use super::{Command, Keep, Privilege, ReadRequest};
+use crate::visible::excerpt;
 
 /// What is known of a target. The names are those of the `distro-context` interface.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,37 +105,78 @@ impl Facts {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overrides {
-    family: Option<String>,
-    name: Option<String>,
-    version: Option<String>,
-    codename: Option<String>,
-    package_manager: Option<String>,
-    firewall_backend: Option<String>,
-    mac_system: Option<String>,
-    container_runtime: Option<String>,
-    log_system: Option<String>,
-    user_management: Option<String>,
+    family: Option<OneOf<0>>,
+    name: Option<Text>,
+    version: Option<Text>,
+    codename: Option<Text>,
+    package_manager: Option<OneOf<1>>,
+    firewall_backend: Option<OneOf<2>>,
+    mac_system: Option<OneOf<3>>,
+    container_runtime: Option<OneOf<4>>,
+    log_system: Option<OneOf<5>>,
+    user_management: Option<OneOf<6>>,
+}
+
+/// The values that a fact may be given, by its number in [`Overrides`].
+const WORDS: [&[&str]; 7] = [
+    &["debian", "rhel", "arch", "suse", "alpine"],
+    &["apt", "dnf", "pacman", "zypper", "apk", "none"],
+    &["ufw", "firewalld", "nftables", "none"],
+    &["apparmor", "selinux", "none"],
+    &["docker", "podman", "none"],
+    &["journald", "rsyslog", "both", "none"],
+    &["adduser", "useradd"],
+];
+
+/// A fact with fixed values: one that no module serves would take tools away without a word.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct OneOf<const FACT: usize>(String);
+
+impl<const FACT: usize> TryFrom<String> for OneOf<FACT> {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match WORDS[FACT].contains(&word.as_str()) {
+            true => Ok(Self(word)),
+            false => Err(format!("{:?} is not one of {}", excerpt(&word, 40), WORDS[FACT].join(", "))),
+        }
+    }
+}
+
+/// A fact that may be any short, visible text.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct Text(String);
+
+impl TryFrom<String> for Text {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match (1..=64).contains(&text.len()) && !text.chars().any(crate::characters::is_hidden) {
+            true => Ok(Self(text)),
+            false => Err(format!("{:?} is not a text of 1 to 64 visible characters", excerpt(&text, 40))),
+        }
+    }
 }
 
 impl Overrides {
     pub(super) fn apply(&self, mut facts: Facts) -> Facts {
-        let replace = |fact: &mut String, said: &Option<String>| {
+        let replace = |fact: &mut String, said: Option<&String>| {
             if let Some(said) = said {
                 fact.clone_from(said);
             }
         };
-        replace(&mut facts.family, &self.family);
-        replace(&mut facts.name, &self.name);
-        replace(&mut facts.version, &self.version);
-        replace(&mut facts.package_manager, &self.package_manager);
-        replace(&mut facts.firewall_backend, &self.firewall_backend);
-        replace(&mut facts.mac_system, &self.mac_system);
-        replace(&mut facts.container_runtime, &self.container_runtime);
-        replace(&mut facts.log_system, &self.log_system);
-        replace(&mut facts.user_management, &self.user_management);
-        if self.codename.is_some() {
-            facts.codename.clone_from(&self.codename);
-        }
+        replace(&mut facts.family, self.family.as_ref().map(|said| &said.0));
+        replace(&mut facts.name, self.name.as_ref().map(|said| &said.0));
+        replace(&mut facts.version, self.version.as_ref().map(|said| &said.0));
+        replace(&mut facts.package_manager, self.package_manager.as_ref().map(|said| &said.0));
+        replace(&mut facts.firewall_backend, self.firewall_backend.as_ref().map(|said| &said.0));
+        replace(&mut facts.mac_system, self.mac_system.as_ref().map(|said| &said.0));
+        replace(&mut facts.container_runtime, self.container_runtime.as_ref().map(|said| &said.0));
+        replace(&mut facts.log_system, self.log_system.as_ref().map(|said| &said.0));
+        replace(&mut facts.user_management, self.user_management.as_ref().map(|said| &said.0));
+        facts.codename = self.codename.as_ref().map(|said| said.0.clone()).or(facts.codename);
         facts
     }
 }
@@ -148,6 +190,11 @@ const FILES: &[&str] = &[
     "/sys/module/apparmor/parameters/enabled",
     "/sys/kernel/security/apparmor/profiles",
     "/sys/fs/selinux/enforce",
+    "/run/systemd/container",
+    "/run/.containerenv",
+    "/.dockerenv",
+    "/sys/class/dmi/id/sys_vendor",
+    "/sys/class/dmi/id/product_name",
     "/etc/timezone",
     "/etc/passwd",
 ];
@@ -238,6 +285,9 @@ fn derive(answers: &Answers) -> Facts {
     if let Some(zone) = time_zone(answers.localtime.as_deref(), file("/etc/timezone")) {
         extra.insert("timezone".to_owned(), zone);
     }
+    if let Some(kind) = virtualization(&answers.files) {
+        extra.insert("virtualization".to_owned(), kind);
+    }
     Facts {
         family: family(&id, &said("ID_LIKE").unwrap_or_default()).unwrap_or(&id).to_owned(),
         name: said("NAME").unwrap_or_else(|| "unknown".into()),
@@ -304,6 +354,36 @@ fn user_name(passwd: &str, uid: u32) -> Option<String> {
         let name = fields.next()?;
         (fields.nth(1)? == uid).then(|| name.to_owned())
     })
+}
+
+/// What the machine runs in, by systemd-detect-virt's names where they are known: a container, else a hypervisor.
+fn virtualization(files: &BTreeMap<&'static str, String>) -> Option<String> {
+    let file = |path: &str| files.get(path).map(|text| text.trim());
+    if let Some(manager) = file("/run/systemd/container").filter(|manager| !manager.is_empty()) {
+        return Some(manager.to_owned());
+    }
+    for (path, kind) in [("/run/.containerenv", "podman"), ("/.dockerenv", "docker")] {
+        if file(path).is_some() {
+            return Some(kind.to_owned());
+        }
+    }
+    let (vendor, product) = (file("/sys/class/dmi/id/sys_vendor")?, file("/sys/class/dmi/id/product_name")?);
+    let known = [
+        ("QEMU", "kvm"),
+        ("VMware", "vmware"),
+        ("innotek GmbH", "oracle"),
+        ("Xen", "xen"),
+        ("Amazon EC2", "amazon"),
+        ("Parallels", "parallels"),
+        ("Bochs", "bochs"),
+    ];
+    if vendor == "Microsoft Corporation" && product == "Virtual Machine" {
+        return Some("microsoft".to_owned());
+    }
+    if vendor == "Google" && product == "Google Compute Engine" {
+        return Some("google".to_owned());
+    }
+    known.iter().find(|(name, _)| vendor.starts_with(name)).map(|(_, kind)| (*kind).to_owned())
 }
 
 /// The link is what the system goes by; Debian's file is there where the link is a copy.
@@ -412,12 +492,47 @@ mod tests {
     }
 
     #[test]
+    fn a_container_is_told_before_the_machine_it_runs_on() {
+        let (vendor, product) = ("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name");
+        for (files, kind) in [
+            (
+                &[("/run/systemd/container", "systemd-nspawn\n"), (vendor, "QEMU"), (product, "x")][..],
+                Some("systemd-nspawn"),
+            ),
+            (&[("/.dockerenv", "")], Some("docker")),
+            (&[("/run/.containerenv", "engine=\"podman\"")], Some("podman")),
+            (&[(vendor, "QEMU\n"), (product, "Standard PC\n")], Some("kvm")),
+            (&[(vendor, "Microsoft Corporation"), (product, "Virtual Machine")], Some("microsoft")),
+            (&[(vendor, "Microsoft Corporation"), (product, "Surface")], None),
+            (&[(vendor, "LENOVO"), (product, "20XY")], None),
+            (&[], None),
+        ] {
+            let files = files.iter().map(|(path, text)| (*path, text.to_string())).collect();
+            assert_eq!(virtualization(&files).as_deref(), kind, "{files:?}");
+        }
+    }
+
+    #[test]
     fn an_override_replaces_its_field_and_no_other() {
         let overrides: Overrides = serde_yaml::from_str("package_manager: dnf\ncodename: noble").unwrap();
         let facts = overrides.apply(facts_of("ID=debian\nVERSION_ID=12", &["apt-get"]));
         assert_eq!(facts.package_manager, "dnf");
         assert_eq!(facts.codename.as_deref(), Some("noble"));
         assert_eq!((facts.family.as_str(), facts.version.as_str()), ("debian", "12"));
+    }
+
+    #[test]
+    fn an_override_that_no_module_could_serve_is_refused() {
+        for bad in [
+            "package_manager: atp",
+            "family: ''",
+            "log_system: \"\\e[2J\"",
+            "name: ''",
+            "codename: \"a\\u202eb\"",
+        ] {
+            let error = serde_yaml::from_str::<Overrides>(bad).unwrap_err().to_string();
+            assert!(error.contains("is not"), "{bad}: {error}");
+        }
     }
 
     #[test]

@@ -65,19 +65,23 @@ pub(super) fn stat(path: &str, check: &PathCheck) -> Result<Option<Metadata>, Pr
         Err(error) => return Err(Problem::io(path, &error)),
     };
     check(path, &text(&real))?;
-    match real.symlink_metadata() {
-        Ok(metadata) => Ok(Some(Metadata {
-            size: metadata.len(),
-            mode: metadata.mode() & 0o7777,
-            owner: name_of("/etc/passwd", metadata.uid()),
-            group: name_of("/etc/group", metadata.gid()),
-            modified_unix: metadata.mtime(),
-            is_dir: metadata.is_dir(),
-            is_symlink: metadata.is_symlink(),
-        })),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Problem::io(path, &error)),
-    }
+    // The very thing that was checked: a link that has been put in its place since is an error.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = match open_without_links(&real, flags) {
+        Ok(found) => found,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(Problem::io(path, &error.into())),
+    };
+    let metadata = found.metadata().map_err(|error| Problem::io(path, &error))?;
+    Ok(Some(Metadata {
+        size: metadata.len(),
+        mode: metadata.mode() & 0o7777,
+        owner: name_of("/etc/passwd", metadata.uid()),
+        group: name_of("/etc/group", metadata.gid()),
+        modified_unix: metadata.mtime(),
+        is_dir: metadata.is_dir(),
+        is_symlink: metadata.is_symlink(),
+    }))
 }
 
 /// The names in a directory, sorted.
@@ -102,6 +106,8 @@ pub(super) fn list(path: &str, check: &PathCheck) -> Result<Vec<String>, Problem
 
 fn open(path: &str, check: &PathCheck, flags: OFlags) -> Result<File, Problem> {
     check(path, path)?;
+    // Never waits for a pipe's other end.
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match open_without_links(Path::new(path), flags) {
         // There is a link on the way: see where it leads, ask again, and open that.
         Err(Errno::LOOP) => {
@@ -113,9 +119,8 @@ fn open(path: &str, check: &PathCheck, flags: OFlags) -> Result<File, Problem> {
     }
 }
 
-/// Never waits for a pipe's other end, never follows a link anywhere in the path.
+/// Never follows a link anywhere in the path.
 fn open_without_links(path: &Path, flags: OFlags) -> Result<File, Errno> {
-    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
         Ok(file) => Ok(File::from(file)),
         // A kernel before 5.6, or a seccomp filter that doesn't know the call: open, then see what was opened.

@@ -1,9 +1,10 @@
 //! A command's process group, ended as a whole.
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Kills the group when dropped, unless it has ended by itself: that is how a timeout, a cancellation and a lost
-/// client all end what they started.
+/// Kills the group when dropped: that is how a timeout, a cancellation and a lost client all end what they started,
+/// and what a command leaves behind ends with it.
 pub(super) struct Group(Option<Pid>);
 
 impl Group {
@@ -12,16 +13,16 @@ impl Group {
         Self(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
     }
 
-    /// Once nobody of the group is left: its number may soon be another's.
-    pub(super) fn has_ended(&mut self) {
-        self.0 = None;
-    }
-
     /// Ends every process of the group, now.
     pub(super) fn kill(&mut self) {
-        if let Some(leader) = self.0.take() {
-            // An error means that nobody is left, which is what was wanted.
-            let _ = kill_process_group(leader, Signal::KILL);
+        let Some(leader) = self.0.take() else { return };
+        match kill_process_group(leader, Signal::KILL) {
+            // Nobody is left.
+            Ok(()) | Err(Errno::SRCH) => {}
+            // A child of sudo's belongs to root, whom an ordinary account can't signal.
+            Err(error) => {
+                tracing::warn!(group = leader.as_raw_nonzero(), %error, "processes could not be ended")
+            }
         }
     }
 }

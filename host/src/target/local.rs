@@ -70,35 +70,33 @@ impl Local {
             let ending = async {
                 tokio::select! {
                     status = child.wait() => {
-                        let all_read = tokio::time::timeout(LEFTOVER, &mut reading).await.is_ok();
-                        (status, all_read)
+                        let _ = tokio::time::timeout(LEFTOVER, &mut reading).await;
+                        status
                     }
                     // Output may be closed long before the end.
-                    () = &mut reading => (child.wait().await, true),
+                    () = &mut reading => child.wait().await,
                 }
             };
             tokio::time::timeout(command.timeout, ending).await
         };
 
-        let Ok((status, all_read)) = status else {
+        let Ok(status) = status else {
             group.kill();
             // Reaped here, or in the background where it hangs in the kernel.
             let _ = tokio::time::timeout(LEFTOVER, child.wait()).await;
             return Err(timed_out(command));
         };
-        if all_read {
-            group.has_ended();
-        } else {
-            group.kill();
-        }
+        // Whatever the command left behind is ended with it. Its number can't be another group's yet: numbers are given
+        // out in a circle, and this one was in use a moment ago.
+        group.kill();
         let status = status.map_err(|error| Problem::io(&command.program, &error))?;
         Ok(Output {
             exit_code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
             truncated: out.truncated || err.truncated,
-            stdout: out.bytes,
-            stderr: err.bytes,
             stdout_bytes: out.total_bytes,
-            stdout_lines: out.total_lines,
+            stdout_lines: out.total_lines(),
+            stdout: out.into_bytes(),
+            stderr: err.into_bytes(),
             duration: started.elapsed(),
         })
     }
@@ -114,10 +112,25 @@ impl Local {
         if let Some(mut stderr) = child.stderr.take() {
             tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
         }
+        if let Some((mut pipe, contents)) = child.stdin.take().zip(command.stdin.clone()) {
+            // Closed when the command has all of it, or has ended.
+            tokio::spawn(async move { pipe.write_all(&contents).await });
+        }
         let stdout = child.stdout.take();
         let stdout =
             stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
-        Ok(OutputStream { stdout, _group: group, _child: child })
+        let deadline = tokio::time::Instant::now() + command.timeout;
+        Ok(OutputStream { stdout, deadline, program: command.program.clone(), group, _child: child })
+    }
+
+    /// Whose rights a command would really take, as it is shown: nothing, or how sudo is called. A problem where it
+    /// could not even be started.
+    pub(super) fn prefix(&self, command: &Command, root_available: bool) -> Result<String, Problem> {
+        self.programs.find(&command.program)?;
+        Ok(match self.sudo_arguments(&command.privilege, root_available)? {
+            None => String::new(),
+            Some(arguments) => format!("sudo {} ", arguments.join(" ")),
+        })
     }
 
     fn spawn(&self, command: &Command, root_available: bool) -> Result<Child, Problem> {

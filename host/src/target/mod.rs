@@ -139,6 +139,12 @@ impl Target {
         self.facts.get_or_init(gather).await.clone()
     }
 
+    /// What stands in front of the command where it runs with other rights than the caller's, as `sudo -n `. A problem
+    /// where it can't be started.
+    pub fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
+        self.local.prefix(command, facts.root_available())
+    }
+
     /// Runs commands side by side; answers in the order given. Dropping the future ends them, with what they started.
     pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
         let root_available = self.facts().await.root_available();

@@ -1,7 +1,9 @@
 //! Where a program is: found once per target, in root-owned directories only.
 
 use std::collections::HashMap;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -9,6 +11,9 @@ use crate::problem::{Category, Problem};
 
 /// Where programs are looked for, and what they get as PATH themselves.
 pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
 
 /// Absolute paths by name. What wasn't found is looked for again: it may have been installed since.
 #[derive(Default)]
@@ -37,22 +42,17 @@ fn locate(name: &str) -> Result<PathBuf, Problem> {
     };
     let mut refused = None;
     for candidate in candidates {
-        // The real file: /usr/bin/vi may lead through /etc/alternatives.
-        let Ok(real) = candidate.canonicalize() else { continue };
-        match only_root_can_replace(&real) {
+        match only_root_can_replace(&candidate) {
             Ok(true) => return Ok(candidate),
-            Ok(false) => refused = Some(real),
+            Ok(false) => refused = Some(candidate),
             Err(_) => {}
         }
     }
     Err(match refused {
-        Some(real) => Problem::new(
+        Some(path) => Problem::new(
             "UNTRUSTED_PROGRAM",
             Category::Denied,
-            format!(
-                "{} is not used: it, or a directory above it, can be changed by others than root",
-                real.display()
-            ),
+            format!("{} is not used: others than root can change what it is", path.display()),
         ),
         None => not_found(name),
     })
@@ -66,20 +66,36 @@ fn not_found(name: &str) -> Problem {
     )
 }
 
-/// An executable file of root's, in directories of root's, that nobody else may write to.
-fn only_root_can_replace(real: &Path) -> std::io::Result<bool> {
-    let file = real.metadata()?;
-    if !file.is_file() || file.permissions().mode() & 0o111 == 0 {
-        return Err(std::io::ErrorKind::NotFound.into());
-    }
-    for path in real.ancestors() {
-        let metadata = path.metadata()?;
-        let others_write = if metadata.gid() == 0 { 0o002 } else { 0o022 };
-        if metadata.uid() != 0 || metadata.mode() & others_write != 0 {
+/// Whether everything on the way to the executable file (each link, and every directory above each) is root's, and
+/// nobody else may write to it. An error where there is no executable file.
+fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
+    let mut path = candidate.to_owned();
+    for _ in 0..MOST_LINKS {
+        let directory = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let resolved = directory.canonicalize()?;
+        let above = directory.ancestors().chain(resolved.ancestors()).map(fs::metadata);
+        let metadata = fs::symlink_metadata(&path)?;
+        if metadata.uid() != 0
+            || !above.map(|found| found.map(|found| is_roots(&found))).all(|own| own.is_ok_and(|own| own))
+        {
             return Ok(false);
         }
+        if metadata.is_symlink() {
+            // As in /usr/bin/vi, which leads through /etc/alternatives.
+            path = resolved.join(fs::read_link(&path)?);
+            continue;
+        }
+        if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        return Ok(is_roots(&metadata));
     }
-    Ok(true)
+    Err(io::Error::other("too many symlinks"))
+}
+
+fn is_roots(metadata: &Metadata) -> bool {
+    let others_write = if metadata.gid() == 0 { 0o002 } else { 0o022 };
+    metadata.uid() == 0 && metadata.mode() & others_write == 0
 }
 
 #[cfg(test)]
@@ -94,7 +110,17 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_others_can_change_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("cat");
+        std::os::unix::fs::symlink("/bin/cat", &link).unwrap();
+        let problem = Programs::default().find(link.to_str().unwrap()).unwrap_err();
+        assert_eq!(problem.code, "UNTRUSTED_PROGRAM");
+    }
+
+    #[test]
     fn a_program_that_others_can_change_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("tool");
         std::fs::write(&program, "#!/bin/true\n").unwrap();

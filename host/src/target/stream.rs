@@ -4,61 +4,70 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdout};
+use tokio::time::Instant;
 
 use super::Keep;
 use super::group::Group;
-use crate::problem::Problem;
+use crate::problem::{Category, Problem};
 
 /// What is kept of each of a command's two streams.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
 
-/// One stream's kept part, and how much there was in all.
+/// One stream's kept part, and how much there was in all. Whole at any time: the reading may be stopped.
 #[derive(Default)]
 pub(super) struct Captured {
-    pub(super) bytes: Vec<u8>,
+    kept: VecDeque<u8>,
+    last: Option<u8>,
+    newlines: u64,
     pub(super) total_bytes: u64,
-    pub(super) total_lines: u64,
     pub(super) truncated: bool,
 }
 
-/// Collects into `captured`, so that what had come is there even where the reading is stopped.
-pub(super) async fn capture(mut source: impl AsyncRead + Unpin, keep: Keep, captured: &mut Captured) {
-    let mut kept = VecDeque::new();
-    let mut chunk = vec![0; 64 * 1024];
-    let mut last = b'\n';
-    // A read error is the end of what can be had of a pipe.
-    while let Ok(count @ 1..) = source.read(&mut chunk).await {
-        let piece = &chunk[..count];
-        captured.total_bytes += count as u64;
-        captured.total_lines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
-        last = piece[count - 1];
+impl Captured {
+    fn add(&mut self, piece: &[u8], keep: Keep) {
+        self.total_bytes += piece.len() as u64;
+        self.newlines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.last = piece.last().copied().or(self.last);
         match keep {
             Keep::Head => {
-                let room = KEPT_BYTES - captured.bytes.len();
-                captured.bytes.extend_from_slice(&piece[..count.min(room)]);
-                captured.truncated |= count > room;
+                let room = KEPT_BYTES - self.kept.len();
+                self.kept.extend(&piece[..piece.len().min(room)]);
             }
             Keep::Tail => {
-                kept.extend(piece);
-                if kept.len() > KEPT_BYTES {
-                    kept.drain(..kept.len() - KEPT_BYTES);
-                    captured.truncated = true;
-                }
+                self.kept.extend(piece);
+                self.kept.drain(..self.kept.len().saturating_sub(KEPT_BYTES));
             }
         }
+        self.truncated = self.total_bytes > KEPT_BYTES as u64;
     }
-    if last != b'\n' {
-        captured.total_lines += 1;
+
+    /// Of the whole stream; a last line needs no newline.
+    pub(super) fn total_lines(&self) -> u64 {
+        self.newlines + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
     }
-    if keep == Keep::Tail {
-        captured.bytes = kept.into();
+
+    /// What is kept.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.kept.into()
+    }
+}
+
+/// Collects into `captured` until the end of the stream.
+pub(super) async fn capture(mut source: impl AsyncRead + Unpin, keep: Keep, captured: &mut Captured) {
+    let mut chunk = vec![0; 64 * 1024];
+    // A read error is the end of what can be had of a pipe.
+    while let Ok(count @ 1..) = source.read(&mut chunk).await {
+        captured.add(&chunk[..count], keep);
     }
 }
 
 /// A running command whose stdout is read piece by piece. Dropping it ends the command.
 pub struct OutputStream {
     pub(super) stdout: ChildStdout,
-    pub(super) _group: Group,
+    /// When the command has had its time.
+    pub(super) deadline: Instant,
+    pub(super) program: String,
+    pub(super) group: Group,
     pub(super) _child: Child,
 }
 
@@ -66,8 +75,13 @@ impl OutputStream {
     /// At most `max_bytes`, and at most 1 MiB; empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let mut piece = vec![0; (max_bytes as usize).clamp(1, KEPT_BYTES)];
-        let count =
-            self.stdout.read(&mut piece).await.map_err(|error| Problem::io("reading the output", &error))?;
+        let reading = tokio::time::timeout_at(self.deadline, self.stdout.read(&mut piece));
+        let Ok(read) = reading.await else {
+            self.group.kill();
+            let message = format!("{} took longer than it may and was stopped", self.program);
+            return Err(Problem::new("COMMAND_TIMEOUT", Category::Timeout, message));
+        };
+        let count = read.map_err(|error| Problem::io("reading the output", &error))?;
         piece.truncate(count);
         Ok(piece)
     }
@@ -93,10 +107,12 @@ mod tests {
         {
             let captured = captured(&input, keep).await;
             assert!(captured.truncated);
-            assert_eq!(captured.bytes.len(), KEPT_BYTES);
+
             assert_eq!(captured.total_bytes, input.len() as u64);
-            assert_eq!(captured.total_lines, 3);
-            assert!(captured.bytes.starts_with(begins) && captured.bytes.ends_with(ends));
+            assert_eq!(captured.total_lines(), 3);
+            let bytes = captured.into_bytes();
+            assert_eq!(bytes.len(), KEPT_BYTES);
+            assert!(bytes.starts_with(begins) && bytes.ends_with(ends));
         }
     }
 
@@ -104,7 +120,7 @@ mod tests {
     async fn lines_are_counted_with_and_without_a_last_newline() {
         for (input, lines) in [(&b""[..], 0), (b"a", 1), (b"a\n", 1), (b"a\n\nb", 3)] {
             let captured = captured(input, Keep::Head).await;
-            assert_eq!(captured.total_lines, lines, "{input:?}");
+            assert_eq!(captured.total_lines(), lines, "{input:?}");
             assert!(!captured.truncated);
         }
     }

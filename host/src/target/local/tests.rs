@@ -97,6 +97,51 @@ async fn a_process_left_behind_does_not_hold_the_answer() {
 }
 
 #[tokio::test]
+async fn a_process_left_behind_ends_with_its_command() {
+    let mark = "86399.74";
+    let output = run(command("sh", &["-c", &format!("sleep {mark} >/dev/null 2>&1 &")])).await.unwrap();
+    assert_eq!(output.exit_code, 0);
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn the_end_of_an_output_is_kept_though_a_process_left_behind_holds_it() {
+    let mark = "86399.75";
+    let mut wanted = command("sh", &["-c", &format!("sleep {mark} & printf 'one\\ntwo'")]);
+    wanted.keep = Keep::Tail;
+    let output = run(wanted).await.unwrap();
+    assert_eq!((output.stdout.as_slice(), output.stdout_lines), (&b"one\ntwo"[..], 2));
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn an_output_is_read_piece_by_piece_with_stdin_given() {
+    let mut wanted = command("cat", &[]);
+    wanted.stdin = Some(b"0123456789".to_vec());
+    let mut stream = Local::new().open(&wanted, false).await.unwrap();
+    let mut pieces = Vec::new();
+    loop {
+        let piece = stream.read(4).await.unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        assert!(piece.len() <= 4);
+        pieces.extend(piece);
+    }
+    assert_eq!(pieces, b"0123456789");
+}
+
+#[tokio::test]
+async fn a_command_that_is_read_from_has_its_time_too() {
+    let mark = "86399.76";
+    let mut wanted = command("sleep", &[mark]);
+    wanted.timeout = Duration::from_millis(200);
+    let mut stream = Local::new().open(&wanted, false).await.unwrap();
+    assert_eq!(stream.read(1).await.unwrap_err().code, "COMMAND_TIMEOUT");
+    gone(mark).await;
+}
+
+#[tokio::test]
 async fn an_endless_output_is_cut_while_it_streams() {
     let mut wanted = command("yes", &[]);
     wanted.timeout = Duration::from_millis(200);
