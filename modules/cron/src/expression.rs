@@ -1,5 +1,7 @@
 //! A cron expression, read: five fields, or `@reboot`.
 
+use crate::problem::echo;
+
 /// One of the five fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
@@ -196,6 +198,18 @@ impl Field {
             [Element::Range { step, .. }] if self.star => format!("*/{step}"),
             _ if self.star => self.text.clone(),
             _ => compact(self.values, |value| value.to_string()),
+        }
+    }
+
+    /// The text, or what is left of it if it has ranges that match nothing.
+    pub(crate) fn read_as(&self) -> String {
+        let backwards = |element: &Element| matches!(element, Element::Range { low, high, .. } if low > high);
+        match () {
+            () if self.values.is_empty() => "nothing".to_owned(),
+            () if self.elements.iter().any(backwards) => {
+                format!("`{}`", compact(self.values, |value| value.to_string()))
+            }
+            () => format!("`{}`", echo(&self.text)),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Reads one of the five fields.
 
+use crate::debian::{self, Reading};
 use crate::expression::{DAYS, Element, Field, Unit};
+use crate::parse::Dialect;
 use crate::problem::{Problem, distance, echo};
 
 /// A field with more bad values than this has one cause for all of them.
@@ -19,12 +21,19 @@ pub(crate) fn column_of(text: &str, at: usize) -> usize {
 }
 
 /// Reads a field, or says everything that is wrong with it.
-pub(crate) fn field(unit: Unit, word: Word<'_>) -> Result<Field, Vec<Problem>> {
+pub(crate) fn field(unit: Unit, word: Word<'_>, dialect: Dialect) -> Result<Field, Vec<Problem>> {
     let mut elements = Vec::new();
     let mut problems = Vec::new();
     let mut column = word.column;
+    let mut not_random = if dialect == Dialect::Debian { debians_random(unit, word.text) } else { None };
     for text in word.text.split(',') {
-        match (Reader { unit, text, column }).element() {
+        let reader = Reader { unit, text, column };
+        // Of a field's random values the first speaks for all.
+        let read = match not_random.take_if(|_| text.contains('~')) {
+            Some(message) => Err(reader.problem(text, 0, message)),
+            None => reader.element(),
+        };
+        match read {
             Ok(element) => elements.push(element),
             Err(problem) if problems.len() < MAX_PROBLEMS => problems.push(*problem),
             Err(_) => {}
@@ -32,6 +41,19 @@ pub(crate) fn field(unit: Unit, word: Word<'_>) -> Result<Field, Vec<Problem>> {
         column += text.chars().count() + 1;
     }
     if problems.is_empty() { Ok(Field::new(unit, word.text, elements)) } else { Err(problems) }
+}
+
+/// Why Debian's cron doesn't draw the random values of a field that has some.
+fn debians_random(unit: Unit, text: &str) -> Option<String> {
+    if !text.contains('~') {
+        return None;
+    }
+    let what = match debian::read(unit, text) {
+        Reading::Takes(field) => format!("Debian's cron reads the field as {}", field.read_as()),
+        Reading::Refuses => format!("Debian's crontab refuses it ({})", debian::complaint(unit)),
+        Reading::Unknown => return None,
+    };
+    Some(format!("{what}; random ranges (`~`) are cronie's"))
 }
 
 type Read<T> = Result<T, Box<Problem>>;

