@@ -106,7 +106,7 @@ fn the_status_of_nginx_is_what_systemctl_shows() {
     assert_eq!(data["service"], "nginx");
     assert_eq!(data["active_state"], state["ActiveState"]);
     assert_eq!(data["sub_state"], state["SubState"]);
-    assert_eq!(data["enabled"], state["UnitFileState"] == "enabled");
+    assert_eq!(data["enabled"], state["UnitFileState"]);
     assert_eq!(data["pid"].to_string(), state["MainPID"]);
     assert_eq!(data["unit_file"], state["FragmentPath"]);
     assert_eq!(data["description"], state["Description"]);

@@ -6,7 +6,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::properties::Properties;
 use crate::systemctl::{self, UnitFile};
-use crate::{name, properties};
+use crate::{name, properties, status};
 
 /// One service.
 #[derive(Debug, Serialize, PartialEq, Eq)]
@@ -14,12 +14,21 @@ pub(crate) struct Service {
     service: String,
     active_state: String,
     sub_state: String,
-    /// As `systemctl is-enabled` says it.
+    /// The unit file's state, as `systemctl list-unit-files` gives it.
     #[serde(skip_serializing_if = "String::is_empty")]
     enabled: String,
     /// Only where it isn't `loaded` and `enabled` doesn't say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     load_state: Option<String>,
+    /// How the last run went, where not well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    /// Of a main process that ended so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u64>,
+    /// By the unit's own policy, since it was last started by other means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restarts: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
     /// Unknown for what is only installed.
@@ -28,10 +37,11 @@ pub(crate) struct Service {
 }
 
 pub(crate) fn svc_list(_: NoArgs, cx: &Context) -> Result<Listing<Service>> {
-    let [loaded, files] =
-        cx.run_each([systemctl::LOADED_SERVICES, systemctl::UNIT_FILES].map(CommandLine::command));
-    let (loaded, files) = (systemctl::answer(loaded)?, systemctl::answer(files)?);
-    Ok(services(&properties::parse_units(&loaded)?, &systemctl::unit_files(&files)?).into())
+    // One after the other: the manager answers nothing else while it looks through the unit files.
+    let loaded = systemctl::answer(cx.run(systemctl::LOADED_SERVICES.command()))?;
+    let (files, note) = systemctl::installed(cx.run(systemctl::UNIT_FILES.command()));
+    let items = services(&properties::parse_units(&loaded)?, &files);
+    Ok(Listing { items, total: None, notes: note.into_iter().collect() })
 }
 
 /// Failed ones first, then those on their way (a crash loop is one of them), running, otherwise active, inactive.
@@ -68,12 +78,16 @@ fn from_manager(
     }
     let enabled = unit.text("UnitFileState").or_else(|| states.get(id).copied()).unwrap_or_default();
     let aliases = names.iter().filter(|alias| *alias != id).map(|alias| name::short(alias).to_owned());
+    let result = unit.string("Result").filter(|result| result != "success");
     Some(Service {
         service: name::short(id).to_owned(),
         active_state: active_state.to_owned(),
         sub_state: unit.text("SubState").unwrap_or("unknown").to_owned(),
         enabled: enabled.to_owned(),
         load_state: (!matches!(load_state, "loaded" | "masked")).then(|| load_state.to_owned()),
+        exit_code: status::exit(unit).0.filter(|_| result.is_some()),
+        result,
+        restarts: unit.number("NRestarts").filter(|count| *count > 0),
         aliases: aliases.collect(),
         // Without one it is the unit's name.
         description: unit.string("Description").filter(|description| description != id),
@@ -88,6 +102,9 @@ fn only_installed(file: &UnitFile) -> Service {
         sub_state: "dead".to_owned(),
         enabled: file.state.clone(),
         load_state: None,
+        result: None,
+        exit_code: None,
+        restarts: None,
         aliases: Vec::new(),
         description: None,
     }
@@ -163,6 +180,35 @@ mod tests {
         let order: Vec<_> =
             services(&properties::parse(&text), &[]).into_iter().map(|item| item.service).collect();
         assert_eq!(order, ["e", "d", "f", "g", "c", "b", "a"]);
+    }
+
+    #[test]
+    fn how_the_last_run_ended_is_said_where_not_well() {
+        let table = [
+            (
+                "Result=success\nNRestarts=0\nExecMainCode=1\nExecMainStatus=1",
+                serde_json::json!([null, null, null]),
+            ),
+            (
+                "Result=exit-code\nNRestarts=2\nExecMainCode=1\nExecMainStatus=7",
+                serde_json::json!(["exit-code", 7, 2]),
+            ),
+            ("Result=signal\nExecMainCode=2\nExecMainStatus=11", serde_json::json!(["signal", null, null])),
+            (
+                "Result=exit-code\nExecMainCode=0\nExecMainStatus=0",
+                serde_json::json!(["exit-code", null, null]),
+            ),
+            ("", serde_json::json!([null, null, null])),
+        ];
+        for (text, expected) in table {
+            let text = format!("Id=a.service\n{text}\n");
+            let item = serde_json::to_value(&services(&properties::parse(&text), &[])[0]).unwrap();
+            assert_eq!(
+                serde_json::json!([item["result"], item["exit_code"], item["restarts"]]),
+                expected,
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::systemctl::UnitFile;
-
 /// systemd.unit(5).
 const TYPES: [&str; 11] = [
     ".service",
@@ -40,6 +38,11 @@ pub(crate) fn full(input: &str) -> Result<String> {
         return Err(Problem::validation("INVALID_UNIT_NAME", message)
             .remedy(format!("Name an instance, as in {}", shown(&format!("{template}@INSTANCE")))));
     }
+    if matches!(name.as_str(), "-.mount" | "-.slice") {
+        let message = format!("{name} is not accepted: names that begin with a dash aren't taken");
+        return Err(Problem::validation("INVALID_UNIT_NAME", message)
+            .remedy(format!("On the target itself: systemctl status -- {name}")));
+    }
     if stem.is_empty()
         || stem.starts_with(['-', '@', '.'])
         || !name.bytes().all(is_allowed)
@@ -62,20 +65,21 @@ pub(crate) fn short(name: &str) -> &str {
     if TYPES.iter().any(|suffix| stem.ends_with(suffix)) { name } else { stem }
 }
 
-/// Installed units of the same type that resemble an unknown name, the most similar first.
-pub(crate) fn similar(name: &str, files: &[UnitFile]) -> Vec<String> {
+/// Units of the same type whose names resemble an unknown name, the most similar first.
+pub(crate) fn similar(name: &str, units: &[String]) -> Vec<String> {
     let (wanted, suffix) = split(name);
     let wanted = wanted.to_ascii_lowercase();
     let farthest = wanted.len().div_ceil(3).clamp(1, 3);
-    let mut found = files
+    let mut found = units
         .iter()
-        .filter_map(|file| {
-            let candidate = file.name.strip_suffix(suffix)?.to_ascii_lowercase();
+        .filter(|unit| *unit != name)
+        .filter_map(|unit| {
+            let candidate = unit.strip_suffix(suffix)?.to_ascii_lowercase();
             let contained = wanted.len().min(candidate.len()) > 2
                 && (candidate.contains(&wanted) || wanted.contains(&candidate));
             let distance = distance_within(&wanted, &candidate, farthest);
             let rank = distance.or(contained.then(|| farthest + candidate.len().abs_diff(wanted.len())))?;
-            Some((rank, short(&file.name).to_owned()))
+            Some((rank, short(unit).to_owned()))
         })
         .collect::<Vec<_>>();
     found.sort();
@@ -184,6 +188,19 @@ mod tests {
     }
 
     #[test]
+    fn units_that_begin_with_a_dash_are_refused_as_such() {
+        for input in ["-.mount", "-.slice"] {
+            let problem = full(input).unwrap_err();
+            assert_eq!(problem.code, "INVALID_UNIT_NAME");
+            assert!(
+                problem.message.contains("names that begin with a dash aren't taken"),
+                "{}",
+                problem.message
+            );
+        }
+    }
+
+    #[test]
     fn a_template_is_refused_with_the_way_to_an_instance() {
         for input in ["getty@", "getty@.service"] {
             let problem = full(input).unwrap_err();
@@ -205,11 +222,9 @@ mod tests {
     fn suggestions_are_the_closest_of_the_same_type() {
         let names = "nginx.service nginx.socket postgresql.service postgresql@.service apache2.service ssh.service \
                      rsync.service cron.service chrony.service getty@.service a.service";
-        let files: Vec<_> = names
-            .split_whitespace()
-            .map(|name| UnitFile { name: name.to_owned(), state: "enabled".to_owned() })
-            .collect();
-        let table: [(&str, &[&str]); 7] = [
+        let units: Vec<_> = names.split_whitespace().map(str::to_owned).collect();
+        let table: [(&str, &[&str]); 8] = [
+            ("nginx.service", &[]),
             ("nginz.service", &["nginx"]),
             ("NGINX.service", &["nginx"]),
             ("ngin.socket", &["nginx.socket"]),
@@ -219,7 +234,7 @@ mod tests {
             ("zzzzzzzz.service", &[]),
         ];
         for (name, expected) in table {
-            assert_eq!(similar(name, &files), expected, "{name}");
+            assert_eq!(similar(name, &units), expected, "{name}");
         }
     }
 }

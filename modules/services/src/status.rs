@@ -19,16 +19,17 @@ pub(crate) struct Status {
     description: Option<String>,
     active_state: String,
     sub_state: String,
-    /// Whether it starts by itself; the unit file's state says how it comes to that.
+    /// The unit file's state, as `systemctl list-unit-files` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    enabled: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit_file_state: Option<String>,
+    enabled: Option<String>,
     load_state: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     load_error: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
+    /// Of a service: `simple`, `oneshot` and so on.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    service_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +42,9 @@ pub(crate) struct Status {
     uptime_hours: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped_at: Option<String>,
+    /// Of a unit on its way from one state to another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_since: Option<String>,
     /// How the last run went, where not well.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
@@ -107,11 +111,19 @@ pub(crate) fn svc_status(args: StatusArgs, cx: &Context) -> Result<Single<Status
     Ok(Single(status))
 }
 
-/// Asks what there is only now, when it helps.
+/// Asks what there is only now, when it helps, and only what is answered at once.
 fn unknown(unit: &str, cx: &Context) -> Problem {
-    let files = systemctl::answer(cx.run(systemctl::UNIT_FILES.command()));
-    let files = files.and_then(|text| systemctl::unit_files(&text)).unwrap_or_default();
-    let similar = name::similar(unit, &files);
+    let [file, loaded] = cx.run_each([systemctl::UNIT_FILE.with([unit]), systemctl::LOADED_UNITS.command()]);
+    let files = systemctl::answer(file).and_then(|text| systemctl::unit_files(&text)).unwrap_or_default();
+    if files.iter().any(|file| file.name == unit && file.state == "bad") {
+        let message = format!(
+            "systemd has no unit {unit}: its unit file is there but can't be read (state bad; a dangling symlink?)"
+        );
+        return Problem::not_found("UNIT_NOT_FOUND", message)
+            .remedy(format!("Repair or remove {unit} in the unit path, such as /etc/systemd/system"));
+    }
+    let loaded = systemctl::answer(loaded).unwrap_or_default();
+    let similar = name::similar(unit, &systemctl::loaded_units(&loaded));
     let mut problem = Problem::not_found("UNIT_NOT_FOUND", format!("there is no unit {unit}"));
     if !similar.is_empty() {
         problem = problem.remedy(format!("Similar units: {}", similar.join(", ")));
@@ -127,7 +139,8 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
     let at = |key: &str| unit.text(key).and_then(time::timestamp);
     let started = at("ActiveEnterTimestamp").filter(|_| is_active);
     let stopped = at("InactiveEnterTimestamp").filter(|_| !is_active);
-    let unit_file_state = unit.string("UnitFileState");
+    let changed =
+        at("StateChangeTimestamp").filter(|_| !matches!(active_state, "active" | "inactive" | "failed"));
     // A verdict without a time is that of a unit that nobody has tried to start.
     let verdict =
         |result: &str, time: &str| (!is_active && at(time).is_some() && !unit.yes(result)).then_some(false);
@@ -137,10 +150,7 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
         description: unit.string("Description").filter(|description| description != id),
         active_state: active_state.to_owned(),
         sub_state: unit.string("SubState").unwrap_or_default(),
-        enabled: unit_file_state
-            .as_ref()
-            .map(|state| matches!(state.as_str(), "enabled" | "enabled-runtime")),
-        unit_file_state,
+        enabled: unit.string("UnitFileState"),
         load_state: unit.text("LoadState").unwrap_or("loaded").to_owned(),
         load_error: unit.text("LoadError").and_then(load_error),
         aliases: unit
@@ -149,12 +159,15 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
             .filter(|alias| *alias != id)
             .map(|alias| name::short(alias).into())
             .collect(),
+        // That of a mount is its file system's.
+        service_type: unit.string("Type").filter(|_| id.ends_with(".service")),
         pid: unit.number("MainPID").filter(|pid| *pid > 0),
         user: unit.string("User"),
         status_text: unit.string("StatusText").filter(|_| is_active),
         started_at: started.map(rfc3339),
         uptime_hours: started.zip(now).map(|(started, now)| time::hours((now - started).max(0))),
         stopped_at: stopped.map(rfc3339),
+        state_since: changed.map(rfc3339),
         result: unit.string("Result").filter(|result| result != "success"),
         exit_code,
         exit_signal,
@@ -180,7 +193,7 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
 }
 
 /// Of a main process that ended badly. The codes are waitid(2)'s `si_code`: 1 exited, 2 killed, 3 dumped.
-fn exit(unit: &Properties<'_>) -> (Option<u64>, Option<String>) {
+pub(crate) fn exit(unit: &Properties<'_>) -> (Option<u64>, Option<String>) {
     const SIGNALS: [(u64, &str); 11] = [
         (1, "SIGHUP"),
         (2, "SIGINT"),
@@ -229,12 +242,12 @@ mod tests {
     #[test]
     fn a_running_service_has_the_seeds_members() {
         let text = "Id=nginx.service\nActiveState=active\nSubState=running\nLoadState=loaded\nUnitFileState=enabled\n\
-            MainPID=12034\nMemoryCurrent=50541363\nMemoryPeak=60000000\nMemoryMax=infinity\nTasksCurrent=3\n\
+            Type=notify\nStateChangeTimestamp=Sat 2025-02-15 08:30:00 UTC\nMainPID=12034\nMemoryCurrent=50541363\nMemoryPeak=60000000\nMemoryMax=infinity\nTasksCurrent=3\n\
             CPUUsageNSec=18145000\nActiveEnterTimestamp=Sat 2025-02-15 08:30:00 UTC\n\
             InactiveEnterTimestamp=Sat 2025-02-15 08:29:59 UTC\nResult=success\nExecMainCode=0\nExecMainStatus=0\n";
         let expected = serde_json::json!({
             "service": "nginx", "active_state": "active", "sub_state": "running", "load_state": "loaded",
-            "enabled": true, "unit_file_state": "enabled", "pid": 12034, "memory_mb": 48.2, "memory_peak_mb": 57.2,
+            "enabled": "enabled", "type": "notify", "pid": 12034, "memory_mb": 48.2, "memory_peak_mb": 57.2,
             "tasks": 3, "cpu_seconds": 0.018, "started_at": "2025-02-15T08:30:00Z", "uptime_hours": 30.1,
         });
         assert_eq!(status_of(text, 1_739_608_200 + 108_360), expected);
@@ -244,6 +257,25 @@ mod tests {
     fn a_clock_that_was_set_back_gives_no_negative_time() {
         let text = "Id=a.service\nActiveState=active\nActiveEnterTimestamp=Sat 2025-02-15 08:30:00 UTC";
         assert_eq!(status_of(text, 0)["uptime_hours"], 0.0);
+    }
+
+    #[test]
+    fn a_unit_on_its_way_says_since_when() {
+        let table = [
+            ("activating", true),
+            ("deactivating", true),
+            ("reloading", true),
+            ("active", false),
+            ("failed", false),
+        ];
+        for (state, is_said) in table {
+            let text = format!(
+                "Id=a.mount\nType=ext4\nActiveState={state}\nStateChangeTimestamp=Sat 2025-02-15 08:30:00 UTC"
+            );
+            let status = status_of(&text, 0);
+            assert_eq!(status["state_since"].as_str(), is_said.then_some("2025-02-15T08:30:00Z"), "{state}");
+            assert!(status["type"].is_null(), "that of a mount is another");
+        }
     }
 
     #[test]

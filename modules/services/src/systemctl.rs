@@ -7,22 +7,33 @@
 use linux_sysadmin_sdk::{Category, Output, prelude::*};
 
 /// Of every service in the manager's memory; `--all` because a glob leaves inactive units out.
-pub(crate) const LOADED_SERVICES: CommandLine = CommandLine::new(
-    "systemctl show --all --property=Id,Names,Description,LoadState,ActiveState,SubState,UnitFileState -- '*.service'",
-);
+pub(crate) const LOADED_SERVICES: CommandLine = CommandLine::new(concat!(
+    "systemctl show --all --property=Id,Names,Description,LoadState,ActiveState,SubState,UnitFileState,Result,",
+    "NRestarts,ExecMainCode,ExecMainStatus -- '*.service'"
+));
 
 /// Of every unit that is installed, loaded or not. Where `--output` doesn't know JSON yet it is accepted all the same,
 /// and `--plain --no-legend` makes lines of words.
 pub(crate) const UNIT_FILES: CommandLine =
     CommandLine::new("systemctl list-unit-files --full --plain --no-legend --no-pager --output=json");
 
+/// The unit file of one unit: no other is looked into, so it doesn't take the longer the more there are. Finding none
+/// is exit code 1.
+pub(crate) const UNIT_FILE: CommandLine = CommandLine::new(
+    "systemctl list-unit-files --full --plain --no-legend --no-pager --output=json -- <unit>",
+);
+
+/// The names in the manager's memory, which is fast even where [`UNIT_FILES`] is not.
+pub(crate) const LOADED_UNITS: CommandLine =
+    CommandLine::new("systemctl list-units --all --plain --no-legend --full --no-pager --output=json");
+
 /// Of one unit, of any type.
 pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
     "TZ=UTC systemctl show --property=Id,Names,Description,LoadState,LoadError,ActiveState,SubState,UnitFileState,",
-    "FragmentPath,SourcePath,DropInPaths,NeedDaemonReload,MainPID,User,Restart,NRestarts,Result,ExecMainCode,",
+    "FragmentPath,SourcePath,DropInPaths,NeedDaemonReload,Type,MainPID,User,Restart,NRestarts,Result,ExecMainCode,",
     "ExecMainStatus,StatusText,MemoryCurrent,MemoryPeak,MemoryMax,TasksCurrent,CPUUsageNSec,ActiveEnterTimestamp,",
-    "InactiveEnterTimestamp,ConditionResult,ConditionTimestamp,AssertResult,AssertTimestamp,Triggers,TriggeredBy,",
-    "Listen,Where,What -- <unit>"
+    "InactiveEnterTimestamp,StateChangeTimestamp,ConditionResult,ConditionTimestamp,AssertResult,AssertTimestamp,",
+    "Triggers,TriggeredBy,Listen,Where,What -- <unit>"
 ));
 
 macro_rules! show_timers {
@@ -43,6 +54,10 @@ pub(crate) const LOADED_TIMERS: CommandLine = show_timers!("--all ", "'*.timer'"
 
 /// Of timers by name.
 pub(crate) const TIMERS: CommandLine = show_timers!("", "<unit>...");
+
+/// Of what the timers activate.
+pub(crate) const ACTIVATED: CommandLine =
+    CommandLine::new("systemctl show --property=Id,LoadState,Result -- <unit>...");
 
 /// Only `list-timers` turns what elapses by the monotonic clock into a time of day, exactly. Not in JSON on old versions.
 pub(crate) const ELAPSES: CommandLine =
@@ -79,7 +94,7 @@ pub(crate) fn clock(output: Result<Output>) -> Option<i64> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnitFile {
     pub(crate) name: String,
-    /// As `systemctl is-enabled` says it.
+    /// Such as `enabled`, `static`, `generated` or `masked`.
     pub(crate) state: String,
 }
 
@@ -90,7 +105,18 @@ impl UnitFile {
     }
 }
 
-/// What [`UNIT_FILES`] prints, in either form.
+/// What is installed. Where that can't be had (with very many unit files it takes long), none, and a note that says so.
+pub(crate) fn installed(output: Result<Output>) -> (Vec<UnitFile>, Option<String>) {
+    match answer(output).and_then(|text| unit_files(&text)) {
+        Ok(files) => (files, None),
+        Err(problem) => {
+            let why = problem.message.replace('\n', "; ");
+            (Vec::new(), Some(format!("units that are installed but not loaded are missing: {why}")))
+        }
+    }
+}
+
+/// What [`UNIT_FILES`] and [`UNIT_FILE`] print, in either form.
 pub(crate) fn unit_files(text: &str) -> Result<Vec<UnitFile>> {
     #[derive(Deserialize)]
     struct Row {
@@ -116,6 +142,27 @@ pub(crate) fn unit_files(text: &str) -> Result<Vec<UnitFile>> {
         }
     });
     words.collect()
+}
+
+/// The names that [`LOADED_UNITS`] prints, in either form, without those that nothing defines.
+pub(crate) fn loaded_units(text: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Row {
+        unit: String,
+        load: Option<String>,
+    }
+    if text.starts_with('[') {
+        let rows: Vec<Row> = serde_json::from_str(text).unwrap_or_default();
+        let defined = rows.into_iter().filter(|row| row.load.as_deref() != Some("not-found"));
+        return defined.map(|row| row.unit).collect();
+    }
+    let names = text.lines().filter_map(|line| {
+        // A mark may stand in front of the name.
+        let mut words = line.split_whitespace().skip_while(|word| !word.contains('.'));
+        let (name, load) = (words.next()?, words.next()?);
+        (load != "not-found").then(|| name.to_owned())
+    });
+    names.collect()
 }
 
 #[cfg(test)]
@@ -176,6 +223,19 @@ mod tests {
         assert_eq!(unit_files("").unwrap(), []);
         for malformed in ["[{\"unit_file\":", "[1]", "no unit here\n", "cron.service\n"] {
             assert_eq!(unit_files(malformed).unwrap_err().code, "UNEXPECTED_OUTPUT", "{malformed:?}");
+        }
+    }
+
+    #[test]
+    fn loaded_units_are_read_from_json_and_from_words() {
+        let json = r#"[{"unit":"-.mount","load":"loaded","active":"active","sub":"mounted","description":"Root"},
+            {"unit":"auditd.service","load":"not-found"},{"unit":"off.service","load":"masked"},{"unit":"a.timer"}]"#;
+        assert_eq!(loaded_units(json), ["-.mount", "off.service", "a.timer"]);
+        let words = "-.mount        loaded    active   mounted Root Mount\n● auditd.service not-found inactive dead auditd\n\
+                     * off.service masked inactive dead off.service\n\n";
+        assert_eq!(loaded_units(words), ["-.mount", "off.service"]);
+        for none in ["", "[]", "[{\"unit\":", "[1]", "no unit here\n"] {
+            assert!(loaded_units(none).is_empty(), "{none:?}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `timer_list`: what runs when, whether the manager has the timer in memory or it is only installed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::{Output, prelude::*, time::rfc3339};
 
 use crate::properties::{self, Properties};
-use crate::{systemctl, time};
+use crate::{name, systemctl, time};
 
 /// One timer.
 #[derive(Debug, Serialize)]
@@ -13,6 +13,12 @@ pub(crate) struct Timer {
     timer: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     activates: Option<String>,
+    /// Nothing defines the unit that it activates.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    activates_missing: bool,
+    /// How the last run of that unit went, where not well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_result: Option<String>,
     /// As in the unit file, normalized: `OnCalendar=*-*-* 06:00:00`, `OnBootSec=15min`.
     schedule: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,7 +29,10 @@ pub(crate) struct Timer {
     last: Option<String>,
     active_state: String,
     sub_state: String,
-    /// As `systemctl is-enabled` says it.
+    /// Only where it isn't `loaded` and `enabled` doesn't say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load_state: Option<String>,
+    /// The unit file's state, as `systemctl list-unit-files` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<String>,
     /// A run that was missed while the machine was off is made up for.
@@ -32,19 +41,21 @@ pub(crate) struct Timer {
     /// `next` has it added already.
     #[serde(skip_serializing_if = "Option::is_none")]
     random_delay: Option<String>,
-    /// Where it isn't `success`.
+    /// The timer's own, where it isn't `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
 }
 
 pub(crate) fn timer_list(_: NoArgs, cx: &Context) -> Result<Listing<Timer>> {
-    let lines = [systemctl::LOADED_TIMERS, systemctl::UNIT_FILES, systemctl::ELAPSES, systemctl::CLOCK];
-    let [loaded, files, elapses_next, now] = cx.run_each(lines.map(CommandLine::command));
-    let (loaded, files) = (systemctl::answer(loaded)?, systemctl::answer(files)?);
+    let lines = [systemctl::LOADED_TIMERS, systemctl::ELAPSES, systemctl::CLOCK];
+    let [loaded, elapses_next, now] = cx.run_each(lines.map(CommandLine::command));
+    let loaded = systemctl::answer(loaded)?;
+    // Behind the others: the manager answers nothing else while it looks through the unit files.
+    let (installed, note) = systemctl::installed(cx.run(systemctl::UNIT_FILES.command()));
+    let mut notes: Vec<String> = note.into_iter().collect();
     let (elapses, now) = (elapses(elapses_next), systemctl::clock(now));
 
     let mut units = properties::parse_units(&loaded)?;
-    let installed = systemctl::unit_files(&files)?;
     let is_new =
         |name: &str| name.ends_with(".timer") && !units.iter().any(|unit| unit.text("Id") == Some(name));
     let others: Vec<&str> = installed
@@ -58,7 +69,36 @@ pub(crate) fn timer_list(_: NoArgs, cx: &Context) -> Result<Listing<Timer>> {
         read = systemctl::answer(cx.run(systemctl::TIMERS.with(others)))?;
         units.extend(properties::parse_units(&read)?);
     }
-    Ok(timers(&units, elapses.as_ref(), now).into())
+    let mut items = timers(&units, elapses.as_ref(), now);
+    if let Err(problem) = add_last_results(&mut items, cx) {
+        let why = problem.message.replace('\n', "; ");
+        notes.push(format!("how the last runs went is missing: {why}"));
+    }
+    Ok(Listing { items, total: None, notes })
+}
+
+/// What the activated units say, which the timers themselves don't.
+fn add_last_results(timers: &mut [Timer], cx: &Context) -> Result<()> {
+    let names = timers.iter().filter_map(|timer| timer.activates.as_deref());
+    // One that is none would be an error for all.
+    let names: BTreeSet<String> =
+        names.filter(|name| name::full(name).is_ok_and(|full| full == *name)).map(str::to_owned).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let text = systemctl::answer(cx.run(systemctl::ACTIVATED.with(&names)))?;
+    let units = properties::parse_units(&text)?;
+    if units.len() != names.len() {
+        return Err(Problem::unexpected("systemctl show", &text));
+    }
+    // In the order asked for: an alias is answered with the unit's own name.
+    let units: BTreeMap<&str, &Properties<'_>> = names.iter().map(String::as_str).zip(&units).collect();
+    for timer in timers {
+        let Some(unit) = timer.activates.as_deref().and_then(|name| units.get(name)) else { continue };
+        timer.activates_missing = unit.text("LoadState") == Some("not-found");
+        timer.last_result = unit.string("Result").filter(|result| result != "success");
+    }
+    Ok(())
 }
 
 /// Seconds since the epoch at which each timer elapses next. None where this systemctl prints no JSON.
@@ -108,6 +148,8 @@ fn timer(id: &str, unit: &Properties<'_>, next: Option<i64>, now: Option<i64>) -
     Timer {
         timer: id.to_owned(),
         activates: unit.string("Unit"),
+        activates_missing: false,
+        last_result: None,
         schedule: (unit.all("TimersCalendar").chain(unit.all("TimersMonotonic")).map(specification))
             .chain(changes.map(|key| format!("{key}=yes")))
             .collect(),
@@ -116,6 +158,7 @@ fn timer(id: &str, unit: &Properties<'_>, next: Option<i64>, now: Option<i64>) -
         last: unit.text("LastTriggerUSec").and_then(time::timestamp).map(rfc3339),
         active_state: unit.text("ActiveState").unwrap_or("unknown").to_owned(),
         sub_state: unit.text("SubState").unwrap_or("unknown").to_owned(),
+        load_state: unit.string("LoadState").filter(|state| !matches!(state.as_str(), "loaded" | "masked")),
         enabled: unit.string("UnitFileState"),
         persistent: unit.yes("Persistent"),
         random_delay: unit.string("RandomizedDelayUSec").filter(|delay| delay != "0"),

@@ -1,7 +1,9 @@
-//! The tools against recordings of a booted Debian 12 with systemd 252, in the time zone Europe/Berlin.
+//! The tools against recordings of booted Debian 12 machines with systemd 252: one with some of everything, in the
+//! time zone Europe/Berlin, and one where much fails.
 //!
 //! Each file in `fixtures` is `$ COMMAND` and what it printed. Those named `systemctl-…` are what systemctl tells
-//! people: the tools have to agree with it. That machine counts no memory, so nothing here has any.
+//! people: the tools have to agree with it. The first machine counts no memory, and what it recorded lacks some of
+//! the properties that the tools ask for, as an older systemd does.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,28 +14,69 @@ use linux_sysadmin_sdk::{Problem, testkit::FakeTarget};
 use module_services::module;
 use serde_json::{Value, json};
 
+const SOME_OF_EVERYTHING: &str = "debian12-systemd252";
+const FAILING: &str = "debian12-systemd252-failing";
+
+/// Without variables and quotes.
+fn argv(line: &str) -> Vec<String> {
+    let words = line.split(' ').filter(|word| *word != "TZ=UTC");
+    words.map(|word| word.trim_matches('\'').to_owned()).collect()
+}
+
+/// The granted command that asks for the recorded properties, and maybe for more.
+fn as_granted(mut recorded: Vec<String>, grants: &[Vec<String>]) -> Vec<String> {
+    let properties = |word: &str| -> Option<BTreeSet<String>> {
+        Some(word.strip_prefix("--property=")?.split(',').map(str::to_owned).collect())
+    };
+    let is_meant = |granted: &String, word: &String| match (properties(granted), properties(word)) {
+        (Some(granted), Some(recorded)) => recorded.is_subset(&granted),
+        _ => granted == word || granted.starts_with("<unit>"),
+    };
+    let matching = grants.iter().filter(|grant| {
+        grant.len() <= recorded.len()
+            && grant.iter().zip(&recorded).all(|(granted, word)| is_meant(granted, word))
+    });
+    let grant = matching.min_by_key(|grant| grant.concat().len());
+    for (word, granted) in recorded.iter_mut().zip(grant.into_iter().flatten()) {
+        if granted.starts_with("--property=") {
+            word.clone_from(granted);
+        }
+    }
+    recorded
+}
+
 /// File name, argv without variables, stdout.
-fn recordings() -> Vec<(String, Vec<String>, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/debian12-systemd252");
+fn recordings(folder: &str) -> Vec<(String, Vec<String>, String)> {
+    let grants: Vec<_> =
+        module().description().capabilities.commands.iter().map(|grant| argv(&grant.pattern)).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder);
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     files
         .map(|path| {
             let text = fs::read_to_string(&path).unwrap();
             let (command, stdout) = text.strip_prefix("$ ").unwrap().split_once('\n').unwrap();
-            let words = command.split(' ').filter(|word| *word != "TZ=UTC");
-            let argv = words.map(|word| word.trim_matches('\'').to_owned()).collect();
-            (path.file_stem().unwrap().to_string_lossy().into_owned(), argv, stdout.to_owned())
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, as_granted(argv(command), &grants), stdout.to_owned())
         })
         .collect()
 }
 
 fn recorded(name: &str) -> String {
-    recordings().into_iter().find(|(file, ..)| file == name).unwrap().2
+    recordings(SOME_OF_EVERYTHING).into_iter().find(|(file, ..)| file == name).unwrap().2
 }
 
-/// The recorded machine, with other answers for some commands.
+/// The first machine, with other answers for some commands.
 fn target(other: &[(&str, i32, &str, &str)]) -> FakeTarget {
-    recordings().iter().fold(FakeTarget::new(), |target, (file, argv, stdout)| {
+    machine(SOME_OF_EVERYTHING, other)
+}
+
+/// The second one.
+fn failing(other: &[(&str, i32, &str, &str)]) -> FakeTarget {
+    machine(FAILING, other)
+}
+
+fn machine(folder: &str, other: &[(&str, i32, &str, &str)]) -> FakeTarget {
+    recordings(folder).iter().fold(FakeTarget::new(), |target, (file, argv, stdout)| {
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
         let instead = other.iter().find(|(name, ..)| name == file);
         let (_, code, stdout, stderr) = *instead.unwrap_or(&("", 0, stdout, ""));
@@ -119,7 +162,7 @@ fn a_running_service_agrees_with_systemctl_status() {
     let nginx = status("nginx").unwrap();
     let expected = json!({
         "service": "nginx", "description": "A high performance web server and a reverse proxy server",
-        "active_state": "active", "sub_state": "running", "enabled": true, "unit_file_state": "enabled",
+        "active_state": "active", "sub_state": "running", "enabled": "enabled",
         "load_state": "loaded", "pid": 44, "started_at": "2026-11-20T16:20:16Z", "uptime_hours": 0.37,
         "cpu_seconds": 0.018, "unit_file": "/lib/systemd/system/nginx.service", "needs_daemon_reload": true,
     });
@@ -148,7 +191,7 @@ fn what_went_wrong_is_in_the_status() {
             "app-bad",
             json!({"load_state": "bad-setting", "load_error": "Unit app-bad.service has a bad unit file setting."}),
         ),
-        ("app-masked", json!({"load_state": "masked", "enabled": false, "unit_file_state": "masked"})),
+        ("app-masked", json!({"load_state": "masked", "enabled": "masked"})),
         (
             "getty@tty1",
             json!({"active_state": "inactive", "condition_met": false, "aliases": ["autovt@tty1"]}),
@@ -184,7 +227,7 @@ fn an_alias_an_instance_and_other_types_are_units_too() {
                 "listens": ["/run/app.sock (Stream)", "127.0.0.1:7777 (Stream)"]}),
         ),
         ("app-mono.timer", json!({"service": "app-mono.timer", "triggers": ["app-mono.service"]})),
-        ("dbus", json!({"triggered_by": ["dbus.socket"], "enabled": false, "unit_file_state": "static"})),
+        ("dbus", json!({"triggered_by": ["dbus.socket"], "enabled": "static"})),
     ];
     for (unit, expected) in table {
         let status = status(unit).unwrap();
@@ -196,17 +239,116 @@ fn an_alias_an_instance_and_other_types_are_units_too() {
 
 #[test]
 fn an_unknown_unit_is_not_found_and_close_names_are_suggested() {
-    let problem = status("ngnix").unwrap_err();
-    assert_eq!(
-        (problem.code.as_str(), problem.message.as_str()),
-        ("UNIT_NOT_FOUND", "there is no unit ngnix.service")
-    );
-    assert_eq!(problem.remediation[0], "Similar units: nginx");
+    let unknown =
+        |other: &[_]| call(failing(other), "svc_status", json!({"service": "chronny"})).unwrap_err();
+    let expected = ("UNIT_NOT_FOUND", "there is no unit chronny.service");
+    let problem = unknown(&[]);
+    assert_eq!((problem.code.as_str(), problem.message.as_str()), expected);
+    assert_eq!(problem.remediation[0], "Similar units: chrony, cron");
+    let words = "  chrony.service loaded active running chrony, an NTP client/server\n";
+    let nothing_found = ("unit-file-chronny.service", 1, "", "");
+    let old = unknown(&[("loaded-units", 0, words, ""), nothing_found]);
+    assert_eq!(old.remediation[0], "Similar units: chrony");
+    let problem = unknown(&[("loaded-units", 1, "", "Failed to list units"), nothing_found]);
+    assert_eq!((problem.code.as_str(), problem.message.as_str()), expected);
+    assert_eq!(problem.remediation.len(), 1, "a failed suggestion is no failure");
     let problem = status("nosuch").unwrap_err();
     assert_eq!((problem.code.as_str(), problem.remediation.len()), ("UNIT_NOT_FOUND", 1));
-    let quiet = target(&[("unit-files", 1, "", "Failed to list unit files")]);
-    let problem = call(quiet, "svc_status", json!({"service": "ngnix"})).unwrap_err();
-    assert_eq!(problem.code, "UNIT_NOT_FOUND", "a failed suggestion is no failure");
+}
+
+#[test]
+fn a_unit_file_that_can_not_be_read_is_said_to_be_there() {
+    let problem = call(failing(&[]), "svc_status", json!({"service": "app-dangling"})).unwrap_err();
+    let expected = "systemd has no unit app-dangling.service: its unit file is there but can't be read (state bad; a \
+                    dangling symlink?)";
+    assert_eq!((problem.code.as_str(), problem.message.as_str()), ("UNIT_NOT_FOUND", expected));
+    assert!(!problem.remediation.concat().contains("Similar"), "{:?}", problem.remediation);
+    let listed = call(failing(&[]), "svc_list", json!({})).unwrap();
+    let found = listed.as_array().unwrap().iter().find(|item| item["service"] == "app-dangling").unwrap();
+    assert_eq!(found["enabled"], "bad");
+}
+
+#[test]
+fn a_list_says_how_the_last_runs_went_where_not_well() {
+    let listed = call(failing(&[]), "svc_list", json!({})).unwrap();
+    let of = |service: &str| {
+        let found = listed.as_array().unwrap().iter().find(|item| item["service"] == service).unwrap();
+        let members = ["active_state", "enabled", "result", "exit_code", "restarts"];
+        Value::from(members.map(|member| found[member].clone()).to_vec())
+    };
+    assert_eq!(of("app-fails"), json!(["failed", "static", "exit-code", 3, null]));
+    assert_eq!(of("app-loops"), json!(["activating", "enabled", "exit-code", 7, 19]));
+    assert_eq!(of("app-restarted"), json!(["active", "static", null, null, 1]));
+    assert_eq!(of("app-sysv"), json!(["active", "generated", null, null, null]));
+}
+
+#[test]
+fn a_status_has_the_same_enabled_as_the_list_the_type_and_since_when_it_is_on_its_way() {
+    let of = |service: &str| call(failing(&[]), "svc_status", json!({"service": service})).unwrap();
+    let sysv = of("app-sysv");
+    assert_eq!(
+        (&sysv["enabled"], &sysv["type"], &sysv["generated_from"]),
+        (&json!("generated"), &json!("forking"), &json!("/etc/init.d/app-sysv"))
+    );
+    let slow = of("app-slow");
+    assert_eq!((&slow["type"], &slow["active_state"]), (&json!("oneshot"), &json!("activating")));
+    assert_eq!(slow["state_since"], "2026-11-20T18:04:37Z");
+    assert!(of("app-loops")["state_since"].is_string());
+    for settled in ["dbus", "app-fails"] {
+        assert!(of(settled)["state_since"].is_null(), "{settled}");
+    }
+    let listed = call(failing(&[]), "svc_list", json!({})).unwrap();
+    for item in listed.as_array().unwrap() {
+        if ["app-fails", "app-loops", "app-slow", "app-sysv", "dbus"].contains(&text(item, "service")) {
+            assert_eq!(of(text(item, "service"))["enabled"], item["enabled"], "{item}");
+        }
+    }
+}
+
+#[test]
+fn a_timer_says_what_is_wrong_with_what_it_activates() {
+    let (timers, reply) = failing(&[]).call(&module(), "timer_list", json!({})).unwrap();
+    assert!(reply.notes.is_empty(), "{:?}", reply.notes);
+    let of = |timer: &str| {
+        let found = timers.as_array().unwrap().iter().find(|item| item["timer"] == timer).unwrap();
+        let members = ["load_state", "activates", "activates_missing", "last_result"];
+        Value::from(members.map(|member| found[member].clone()).to_vec())
+    };
+    assert_eq!(of("app-orphan.timer"), json!([null, "app-orphan.service", true, null]));
+    assert_eq!(of("app-fails.timer"), json!([null, "app-fails.service", null, "exit-code"]));
+    assert_eq!(of("app-bad.timer"), json!(["bad-setting", "app-fails.service", null, "exit-code"]));
+    assert_eq!(of("logrotate.timer"), json!([null, "logrotate.service", null, null]));
+    assert_eq!(of("apt-daily.timer")[0], Value::Null, "enabled says that it is masked");
+    for answer in
+        [("activated", 1, "", "Failed to get properties:\nTimed out"), ("activated", 0, "Id=a.service\n", "")]
+    {
+        let (listed, reply) = failing(&[answer]).call(&module(), "timer_list", json!({})).unwrap();
+        assert_eq!(listed.as_array().unwrap().len(), timers.as_array().unwrap().len());
+        assert_eq!(reply.notes.len(), 1);
+        assert!(reply.notes[0].starts_with("how the last runs went is missing: "), "{:?}", reply.notes);
+        assert!(!reply.notes[0].contains('\n'), "{:?}", reply.notes);
+    }
+}
+
+#[test]
+fn without_the_unit_files_what_is_loaded_is_listed_and_the_rest_said_to_be_missing() {
+    for answer in [
+        ("unit-files", 1, "", "Failed to list unit files: Connection timed out"),
+        ("unit-files", 0, "[{", ""),
+    ] {
+        for (tool, only_installed) in [("svc_list", "debug-shell"), ("timer_list", "app-bad.timer")] {
+            let (all, reply) = failing(&[]).call(&module(), tool, json!({})).unwrap();
+            assert!(reply.notes.is_empty() && all.to_string().contains(only_installed), "{:?}", reply.notes);
+            let (loaded, reply) = failing(&[answer]).call(&module(), tool, json!({})).unwrap();
+            assert!(
+                loaded.to_string().len() > 1000 && !loaded.to_string().contains(only_installed),
+                "{tool}"
+            );
+            let note = "units that are installed but not loaded are missing: ";
+            assert!(reply.notes[0].starts_with(note), "{:?}", reply.notes);
+            assert!(reply.notes[0].contains("timed out") || answer.1 == 0, "{:?}", reply.notes);
+        }
+    }
 }
 
 #[test]
@@ -322,11 +464,9 @@ fn what_is_not_systemctls_output_is_a_problem_and_never_an_answer() {
     let table = [
         ("svc_list", "loaded-services", "<html>busy</html>\n"),
         ("svc_list", "loaded-services", "Version=252\n"),
-        ("svc_list", "unit-files", "[{\"unit_file\":\"a.service\""),
         ("svc_status", "status-nginx.service", ""),
         ("svc_status", "status-nginx.service", "ActiveState=active\n"),
         ("timer_list", "loaded-timers", "no timers\n"),
-        ("timer_list", "unit-files", "[{}]"),
     ];
     for (tool, file, stdout) in table {
         let arguments = if tool == "svc_status" { json!({"service": "nginx"}) } else { json!({}) };
@@ -363,19 +503,23 @@ fn nothing_at_all_is_an_empty_list() {
 
 #[test]
 fn ten_thousand_units_are_listed_and_suggested_from() {
-    let (mut loaded, mut files) = (String::new(), Vec::new());
+    let (mut loaded, mut files, mut units) = (String::new(), Vec::new(), Vec::new());
     for number in 0..10_000 {
         let state = if number == 9_999 { "failed" } else { "active" };
         loaded +=
             &format!("Id=u{number}.service\nActiveState={state}\nSubState=running\nLoadState=loaded\n\n");
         files.push(json!({"unit_file": format!("u{number}.service"), "state": "static"}));
+        units.push(json!({"unit": format!("chrony{number}.service"), "load": "loaded"}));
     }
     let files = Value::from(files).to_string();
     let huge = [("loaded-services", 0, loaded.as_str(), ""), ("unit-files", 0, files.as_str(), "")];
     let services = call(target(&huge), "svc_list", json!({})).unwrap();
     assert_eq!((services.as_array().unwrap().len(), &services[0]["service"]), (10_000, &json!("u9999")));
-    let problem = call(target(&huge), "svc_status", json!({"service": "ngnix"})).unwrap_err();
+    let units = Value::from(units).to_string();
+    let huge = failing(&[("loaded-units", 0, &units, "")]);
+    let problem = call(huge, "svc_status", json!({"service": "chronny"})).unwrap_err();
     assert_eq!(problem.code, "UNIT_NOT_FOUND");
+    assert_eq!(problem.remediation[0], "Similar units: chrony0, chrony1, chrony2, chrony3, chrony4");
 }
 
 #[test]
@@ -384,11 +528,17 @@ fn the_grants_are_these_and_no_more() {
     assert!(capabilities.paths.is_empty() && capabilities.tools.is_empty());
     let holes: Vec<&str> =
         capabilities.commands.iter().flat_map(|grant| grant.pattern.matches("<unit>")).collect();
-    assert_eq!((capabilities.commands.len(), holes.len()), (7, 2));
+    assert_eq!((capabilities.commands.len(), holes.len()), (10, 4));
     for grant in &capabilities.commands {
         let verb =
             grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");
-        let looks = ["systemctl show", "systemctl list-unit-files", "systemctl list-timers", "date +%s"];
+        let looks = [
+            "systemctl show",
+            "systemctl list-unit-files",
+            "systemctl list-units",
+            "systemctl list-timers",
+            "date +%s",
+        ];
         assert!(looks.contains(&verb.as_str()), "{}", grant.pattern);
         let operand = grant.pattern.find(" <unit>").or_else(|| grant.pattern.find(" '*."));
         assert!(operand.is_none_or(|at| grant.pattern[..at].ends_with(" --")), "{}", grant.pattern);
