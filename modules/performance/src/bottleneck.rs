@@ -44,6 +44,9 @@ pub(crate) fn severity(findings: &[Finding]) -> Severity {
     findings.first().map_or(Severity::Info, |finding| finding.severity)
 }
 
+/// A process that takes less of a core isn't named.
+const LEAST_BLAMED_PCT: f64 = 1.0;
+
 /// How many of the processes that wait for a disk are named.
 const BLOCKED_SHOWN: usize = 5;
 
@@ -63,7 +66,7 @@ pub(crate) struct Report {
     /// Over 1, 5 and 15 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     load_average: Option<[f64; 3]>,
-    /// By CPU; by memory, where that is short.
+    /// By CPU, from 1% on and not since boot; by memory, where that is short.
     #[serde(skip_serializing_if = "Option::is_none")]
     top_process: Option<Top>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +100,9 @@ pub(crate) fn bottleneck(args: SampleArgs, cx: &Context) -> Result<Analysis<Repo
     let top_process = machine.top(cx, sort, 1).pop();
     let summary = summary(&machine, &findings, top_process.as_ref());
     let severity = severity(&findings);
+    // Who did nothing isn't to blame, and who did much in its life isn't for the time since boot.
+    let top_process = top_process
+        .filter(|top| sort == Sort::Memory || (!machine.since_boot && top.cpu_pct >= LEAST_BLAMED_PCT));
     let mut waiting_for_disk = process::blocked(&machine.processes);
     waiting_for_disk.truncate(BLOCKED_SHOWN);
     let data = Report {

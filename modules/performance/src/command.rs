@@ -1,28 +1,25 @@
 //! A command line as it is shown: short, and without the passwords that people put there.
+//!
+//! What is secret is told by its place: the value of an option or a variable with such a name, what follows `Bearer`,
+//! the password in a URL. Nothing is guessed from how a value looks, so that hashes and UUIDs stay; where it isn't
+//! clear where a secret ends, too much is hidden rather than too little.
 
 /// Enough to tell two of the same program apart.
 const LONGEST: usize = 160;
 
+const HIDDEN: &str = "***";
+
+const QUOTES: [char; 2] = ['\'', '"'];
+
 /// From `/proc/PID/cmdline`: arguments with a NUL after each. None for kernel threads and zombies, which have none.
 pub(crate) fn shown(cmdline: &str) -> Option<String> {
     let mut shown = String::new();
-    let mut hide_next = false;
+    let mut masker = Masker::default();
     for argument in cmdline.trim_end_matches(['\0', '\n']).split('\0') {
-        let argument = argument.replace(char::is_control, " ");
         if !shown.is_empty() {
             shown.push(' ');
         }
-        if std::mem::take(&mut hide_next) && !argument.starts_with('-') {
-            shown.push_str("***");
-            continue;
-        }
-        match argument.split_once('=') {
-            Some((name, _)) if is_secret(name) => shown.push_str(&format!("{name}=***")),
-            _ => {
-                hide_next = argument.starts_with('-') && is_secret(&argument);
-                shown.push_str(&argument);
-            }
-        }
+        masker.argument(&argument.replace(char::is_control, " "), &mut shown);
     }
     let shown = shown.trim();
     if shown.is_empty() {
@@ -34,30 +31,400 @@ pub(crate) fn shown(cmdline: &str) -> Option<String> {
     }
 }
 
-/// By the name of an option or a variable: `--password`, `DB_PASSWORD`, `--api-key`.
+/// What the next word is.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Next {
+    #[default]
+    Any,
+    /// A secret, unless it is an option.
+    Secret,
+    /// A secret, whatever it looks like.
+    HeaderValue,
+    /// A secret, or the scheme in front of it.
+    Authorization,
+    /// `user:password`.
+    Credentials,
+}
+
+/// Goes through a command line word by word; arguments may be lines of a shell, and hold several.
+#[derive(Default)]
+struct Masker {
+    next: Next,
+    /// A secret that began with this quote goes on until the next one.
+    until: Option<char>,
+    /// The last program named that takes a password in a way of its own.
+    program: Option<Program>,
+    /// `-u 0:0` is a user and a group, and `-p80:80` are ports.
+    containers: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Program {
+    /// `-pPASSWORD`; what follows `-p` is a database.
+    Mysql,
+    /// `-u user:password` behind other letters: `-su`.
+    Curl,
+    /// This letter and a password, `-a PASSWORD`.
+    Option(char),
+}
+
+impl Program {
+    fn of(word: &str) -> Option<Self> {
+        let word = word.trim_matches(QUOTES);
+        match word.rsplit('/').next().unwrap_or(word) {
+            name if name.starts_with("mysql") || name.starts_with("mariadb") => Some(Self::Mysql),
+            "curl" => Some(Self::Curl),
+            "redis-cli" => Some(Self::Option('a')),
+            "sshpass" => Some(Self::Option('p')),
+            "ldapsearch" | "ldapmodify" | "ldapadd" | "ldapdelete" | "ldapwhoami" => Some(Self::Option('w')),
+            _ => None,
+        }
+    }
+}
+
+impl Masker {
+    fn argument(&mut self, argument: &str, shown: &mut String) {
+        self.until = None;
+        if self.next == Next::Secret && !argument.starts_with('-') {
+            self.next = Next::Any;
+            shown.push_str(HIDDEN);
+            return;
+        }
+        if self.next == Next::Credentials && !argument.starts_with('-') {
+            self.next = Next::Any;
+            return self.credentials(argument, "", shown);
+        }
+        if let Some(name) = variable(argument) {
+            self.next = Next::Any;
+            shown.push_str(&format!("{name}={HIDDEN}"));
+            return;
+        }
+        let argument = connection_string(argument);
+        for word in argument.split_inclusive(' ') {
+            let (word, space) = word.strip_suffix(' ').map_or((word, ""), |word| (word, " "));
+            let hidden = self.until.is_some();
+            if !word.is_empty() {
+                self.word(word, shown);
+            }
+            if !hidden {
+                shown.push_str(space);
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str, shown: &mut String) {
+        if let Some(quote) = self.until {
+            self.until = (!word.contains(quote)).then_some(quote);
+            return;
+        }
+        let bare = word.trim_matches(QUOTES);
+        match std::mem::take(&mut self.next) {
+            Next::Secret if !word.starts_with('-') => return self.hide(word, shown),
+            Next::HeaderValue => return self.hide(word, shown),
+            Next::Authorization if is_scheme(bare) => {
+                self.next = Next::HeaderValue;
+                return shown.push_str(word);
+            }
+            Next::Authorization => return self.hide(word, shown),
+            Next::Credentials if !word.starts_with('-') => return self.credentials(word, "", shown),
+            Next::Any | Next::Secret | Next::Credentials => {}
+        }
+        match Program::of(word) {
+            Some(program) => self.program = Some(program),
+            None => self.containers |= matches!(bare, "docker" | "podman" | "nerdctl"),
+        }
+        if self.option(bare, shown) {
+            return;
+        }
+        let last = bare.rsplit([':', '\'', '"']).next().unwrap_or(bare);
+        if last.eq_ignore_ascii_case("bearer") || last.eq_ignore_ascii_case("basic") {
+            self.next = Next::Secret;
+            return shown.push_str(word);
+        }
+        let word = url(word);
+        self.named(&word, shown);
+    }
+
+    /// Whether it was one that takes a secret, and with it in the same word.
+    fn option(&mut self, word: &str, shown: &mut String) -> bool {
+        let Some(letters) = word.strip_prefix('-') else { return false };
+        match self.program {
+            Some(Program::Mysql) => {
+                let value = letters.strip_prefix('p').filter(|value| !value.is_empty());
+                if value.is_some_and(|value| !(self.containers && is_numeric(value))) {
+                    shown.push_str("-p***");
+                    return true;
+                }
+            }
+            Some(Program::Option(letter)) => {
+                if let Some(value) = letters.strip_prefix(letter) {
+                    if value.is_empty() {
+                        self.next = Next::Secret;
+                        return false;
+                    }
+                    shown.push_str(&format!("-{letter}{HIDDEN}"));
+                    return true;
+                }
+            }
+            Some(Program::Curl) => {
+                let alone = letters.chars().all(|letter| letter.is_ascii_alphabetic());
+                if alone && letters.ends_with(['u', 'U']) {
+                    self.next = Next::Credentials;
+                    return false;
+                }
+            }
+            None => {}
+        }
+        for option in ["--user=", "--proxy-user=", "-u"] {
+            match word.strip_prefix(option) {
+                Some("") => break,
+                Some(value) if value.contains(':') => {
+                    self.credentials(value, option, shown);
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        if matches!(word, "-u" | "--user" | "--proxy-user") {
+            self.next = Next::Credentials;
+        } else if is_plain(word) && is_secret(word) {
+            self.next = Next::Secret;
+        }
+        false
+    }
+
+    fn credentials(&mut self, value: &str, option: &str, shown: &mut String) {
+        shown.push_str(option);
+        match value.split_once(':') {
+            Some((user, secret)) if !(secret.starts_with("//") || self.containers && is_numeric(value)) => {
+                shown.push_str(user);
+                shown.push(':');
+                let quote = value.chars().next().filter(|first| QUOTES.contains(first));
+                self.until = quote.filter(|quote| !secret.contains(*quote));
+                shown.push_str(HIDDEN);
+            }
+            _ => self.named(&url(value), shown),
+        }
+    }
+
+    /// With what is left of it, where it began with a quote.
+    fn hide(&mut self, word: &str, shown: &mut String) {
+        let quote = word.chars().next().filter(|first| QUOTES.contains(first));
+        self.until = quote.filter(|quote| !word[1..].contains(*quote));
+        shown.push_str(HIDDEN);
+    }
+
+    /// `name=value` and `name:value` anywhere in a word.
+    fn named(&mut self, word: &str, shown: &mut String) {
+        let mut done = 0;
+        for (at, separator) in word.match_indices(['=', ':']) {
+            if at < done {
+                continue;
+            }
+            let name = word[done..at].trim_end_matches(['\'', '"', '\\']);
+            let start = name.rfind(|c: char| !is_name(c) || (c == '.' && separator == ":"));
+            let name = start.map_or(name, |start| &name[start..]).trim_start_matches(|c| !is_name(c));
+            let value = &word[at + 1..];
+            let authorization = separator == ":" && name.to_ascii_lowercase().ends_with("authorization");
+            if authorization && is_scheme(value) {
+                self.next = Next::HeaderValue;
+                break;
+            }
+            if !(authorization || is_secret(name)) || (separator == ":" && value.starts_with([':', '/'])) {
+                continue;
+            }
+            let done_already =
+                value.strip_prefix(HIDDEN).is_some_and(|rest| rest.is_empty() || rest.starts_with(';'));
+            if separator == "=" && (done_already || is_directory(name, value)) {
+                continue;
+            }
+            if value.is_empty() {
+                if separator == ":" {
+                    self.next = if authorization { Next::Authorization } else { Next::HeaderValue };
+                }
+                continue;
+            }
+            shown.push_str(&word[done..=at]);
+            shown.push_str(HIDDEN);
+            let inner = value.trim_start_matches('\\');
+            let quote = inner.chars().next().filter(|first| QUOTES.contains(first));
+            let length = match quote {
+                Some(quote) => match inner[1..].find(quote) {
+                    Some(length) => value.len() - inner.len() + length + 2,
+                    None => {
+                        self.until = Some(quote);
+                        value.len()
+                    }
+                },
+                None => {
+                    let outer = word.chars().next().filter(|first| QUOTES.contains(first));
+                    let length = value_length(value);
+                    if length == value.len() {
+                        self.until = outer.filter(|quote| !value.contains(*quote));
+                    }
+                    length
+                }
+            };
+            done = at + 1 + length;
+        }
+        shown.push_str(&word[done..]);
+    }
+}
+
+/// Up to a separator that another name follows, or nothing: a secret may hold separators itself.
+fn value_length(value: &str) -> usize {
+    let ends = |rest: &str| {
+        let name = rest.trim_start_matches(['\'', '"', '\\']);
+        let after = name.trim_start_matches(is_name).trim_start_matches(['\'', '"', '\\']);
+        rest.is_empty() || (after.len() < name.len() && after.starts_with(['=', ':']))
+    };
+    let mut separators = value.match_indices([',', ';', '&']);
+    separators.find(|(at, _)| ends(&value[at + 1..])).map_or(value.len(), |(at, _)| at)
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_name)
+}
+
+fn is_numeric(value: &str) -> bool {
+    value.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.'))
+}
+
+/// Of the header `Authorization`.
+fn is_scheme(word: &str) -> bool {
+    let schemes = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "key"];
+    schemes.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
+/// The working directory, as shells have it.
+fn is_directory(name: &str, value: &str) -> bool {
+    matches!(name, "PWD" | "OLDPWD") && value.starts_with('/')
+}
+
+/// The name, where all that follows is secret: `PASSWORD=a b`, `--env=PASSWORD=a b`.
+fn variable(argument: &str) -> Option<&str> {
+    let mut from = 0;
+    for (at, _) in argument.match_indices('=') {
+        let name = &argument[from..at];
+        if !is_plain(name) {
+            return None;
+        }
+        if is_secret(name) && !is_directory(name, &argument[at + 1..]) {
+            return Some(&argument[..at]);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// `Server=x;Password=a b;Database=y`: all up to the next name, which may have a space in it.
+fn connection_string(argument: &str) -> String {
+    let mut shown = String::new();
+    let mut hiding = false;
+    for (n, part) in argument.split(';').enumerate() {
+        let name = part
+            .split_once('=')
+            .map(|(name, _)| name)
+            .filter(|name| !name.trim().is_empty() && name.chars().all(|c| is_name(c) || c.is_whitespace()));
+        if n > 0 {
+            hiding &= name.is_none() && !part.is_empty();
+            if !hiding {
+                shown.push(';');
+            }
+        }
+        match name.filter(|name| n > 0 && is_plain(name.trim()) && is_secret(name.trim())) {
+            Some(name) => {
+                hiding = true;
+                shown.push_str(&format!("{name}={HIDDEN}"));
+            }
+            None if hiding => {}
+            None => shown.push_str(part),
+        }
+    }
+    shown
+}
+
+/// `scheme://user:password@host`, with a password that may hold what it shouldn't.
+fn url(word: &str) -> String {
+    const SCHEME_END: &str = "://";
+    let mut shown = String::new();
+    let mut rest = word;
+    let last_at = word.rfind('@').map(|at| word.len() - at);
+    while let Some(at) = rest.find(SCHEME_END) {
+        let (scheme, after) = rest.split_at(at + SCHEME_END.len());
+        shown.push_str(scheme);
+        rest = after;
+        let authority = &after[..after.find(['/', '?', '#']).unwrap_or(after.len())];
+        let userinfo = authority.rfind('@').or_else(|| {
+            let (_, port) = authority.split_once(':')?;
+            let odd =
+                !port.is_empty() && !authority.contains('[') && !is_numeric(port) && !port.contains(',');
+            odd.then_some(after.len().checked_sub(last_at?)?)
+        });
+        let Some(end) = userinfo else { continue };
+        // Some services take a token as the name.
+        let user = |name: &str| {
+            let token = name.len() >= 20 && name.contains(|c: char| c.is_ascii_digit());
+            if token { HIDDEN.to_owned() } else { name.to_owned() }
+        };
+        match after[..end].split_once(':') {
+            Some((name, _)) => shown.push_str(&format!("{}:{HIDDEN}", user(name))),
+            None => shown.push_str(&user(&after[..end])),
+        }
+        rest = &after[end..];
+    }
+    shown + rest
+}
+
+/// By the name of an option or a variable: `--password`, `DB_PASSWORD`, `--api-key`. Not where it is that of a file
+/// with the secret in it, or of something else that is called so.
 fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["password", "passwd", "passphrase", "secret", "token", "credential", "api-key", "apikey", "api_key"]
-        .iter()
-        .any(|word| name.contains(word))
+    let name = name.trim_start_matches('-').to_ascii_lowercase();
+    if name.starts_with("no-") || ["file", "path", "dir", "stdin"].iter().any(|end| name.ends_with(end)) {
+        return false;
+    }
+    let named = name.replace("tokeniz", "").replace("max-tokens", "").replace("max_tokens", "");
+    let words = [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "credential",
+        "api-key",
+        "apikey",
+        "api_key",
+        "accountkey",
+        "accesskey",
+        "access-key",
+        "access_key",
+        "requirepass",
+        "masterauth",
+    ];
+    named.ends_with("pwd")
+        || named.split(['-', '_', '.']).any(|part| part == "pass")
+        || words.iter().any(|word| named.contains(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Arguments are separated by `|`.
+    fn masked(arguments: &str) -> String {
+        shown(&(arguments.replace('|', "\0") + "\0")).unwrap()
+    }
+
     #[test]
-    fn arguments_are_joined_and_secrets_hidden() {
+    fn arguments_are_joined() {
         let table = [
             ("sleep\x0010\0", "sleep 10"),
             ("nginx: master process /usr/sbin/nginx\0\0\0\0", "nginx: master process /usr/sbin/nginx"),
             ("sh\0-c\0a\nb\0", "sh -c a b"),
-            ("mysqld\0--datadir=/srv/x\0", "mysqld --datadir=/srv/x"),
-            ("mysql\0--password=abc\0-u\0root\0", "mysql --password=*** -u root"),
-            ("x\0--api-key\0abc\0y\0", "x --api-key *** y"),
-            ("x\0--token\0--verbose\0", "x --token --verbose"),
-            ("env\0PGPASSWORD=abc\0psql\0", "env PGPASSWORD=*** psql"),
-            ("mkdir\0secret\0tokens\0", "mkdir secret tokens"),
             ("x\0\0y\0", "x  y"),
         ];
         for (cmdline, expected) in table {
@@ -65,6 +432,130 @@ mod tests {
         }
         for none in ["", "\0", "\0\0\n"] {
             assert_eq!(shown(none), None);
+        }
+    }
+
+    #[test]
+    fn secrets_are_hidden() {
+        let table = [
+            // Options and variables.
+            ("mysql|--password=abc|-u|root", "mysql --password=*** -u root"),
+            ("x|--api-key|abc|y", "x --api-key *** y"),
+            ("x|--pass|abc|y", "x --pass *** y"),
+            ("x|--pass=abc", "x --pass=***"),
+            ("x|--pwd=abc", "x --pwd=***"),
+            ("x|--password|a b|y", "x --password *** y"),
+            ("redis-server|--requirepass|abc|--port|1", "redis-server --requirepass *** --port 1"),
+            ("env|PGPASSWORD=abc|psql", "env PGPASSWORD=*** psql"),
+            ("env|DB_PASS=a b|x", "env DB_PASS=*** x"),
+            ("docker|run|--env=DB_PASSWORD=a b|x", "docker run --env=DB_PASSWORD=*** x"),
+            ("java|-Ddb.password=abc|-jar|x", "java -Ddb.password=*** -jar x"),
+            ("sh|-c|PWD=abc ./x", "sh -c PWD=***"),
+            ("sh|-c|x --password abc --y; z", "sh -c x --password *** --y; z"),
+            ("sh|-c|x --password 'a b c' z", "sh -c x --password *** z"),
+            ("sh|-c|x --password='a b' z", "sh -c x --password=*** z"),
+            ("x: worker --token=abc --port=1", "x: worker --token=*** --port=1"),
+            // URLs.
+            ("x|postgres://bob:abc@db:5432/y", "x postgres://bob:***@db:5432/y"),
+            ("x|--url=redis://:abc@db/0", "x --url=redis://:***@db/0"),
+            ("x|amqp://u:p@a,amqp://u:q@b/", "x amqp://u:***@a,amqp://u:***@b/"),
+            ("x|http://u:a@b@h/p@q", "x http://u:***@h/p@q"),
+            ("x|http://u:a/b#c@h/", "x http://u:***@h/"),
+            ("git|https://ghp_0123456789abcdefghij@x.org/", "git https://***@x.org/"),
+            ("x|https://h/?a=1&token=abc&b=2", "x https://h/?a=1&token=***&b=2"),
+            // Headers.
+            ("curl|-H|Authorization: Bearer abc|u", "curl -H Authorization: Bearer *** u"),
+            ("curl|-H|Authorization:|Basic|YWJj|u", "curl -H Authorization: Basic *** u"),
+            ("x|Bearer|abc|u", "x Bearer *** u"),
+            ("x|bearer abc", "x bearer ***"),
+            ("sh|-c|curl -H 'Authorization: Bearer abc' u", "sh -c curl -H 'Authorization: Bearer *** u"),
+            ("curl|-H|Authorization:Bearer abc", "curl -H Authorization:Bearer ***"),
+            ("curl|-H|Authorization: abc", "curl -H Authorization: ***"),
+            ("curl|-H|X-Api-Key: -abc|u", "curl -H X-Api-Key: *** u"),
+            ("curl|-H|X-Auth-Token:abc|u", "curl -H X-Auth-Token:*** u"),
+            // Within an argument.
+            ("x|Server=a;Password=abc;Database=b", "x Server=a;Password=***;Database=b"),
+            ("x|Server=a;Password=a b;c;User ID=b", "x Server=a;Password=***;User ID=b"),
+            ("x|Password=abc;Server=a", "x Password=***"),
+            ("x|UID=sa;PWD=abc;", "x UID=sa;PWD=***;"),
+            ("psql|host=a password=abc dbname=b", "psql host=a password=*** dbname=b"),
+            ("psql|host=a password='a b' dbname=b", "psql host=a password=*** dbname=b"),
+            ("mount|-o|user=a,passwd=a,b,vers=3", "mount -o user=a,passwd=***,vers=3"),
+            ("curl|-d|{\"password\":\"a b\",\"x\":1}", "curl -d {\"password\":***"),
+            ("curl|-d|{\"password\":\"ab\",\"x\":1}", "curl -d {\"password\":***,\"x\":1}"),
+            ("openssl|-passin|pass:abc", "openssl -passin pass:***"),
+            ("x|user:bob,secret:abc", "x user:bob,secret:***"),
+            // Of some programs.
+            ("curl|-u|bob:abc|u", "curl -u bob:*** u"),
+            ("curl|-ubob:abc|u", "curl -ubob:*** u"),
+            ("curl|-sSu|bob:a b|u", "curl -sSu bob:*** u"),
+            ("curl|--user|bob:abc:d|u", "curl --user bob:*** u"),
+            ("wget|--user=bob:abc|u", "wget --user=bob:*** u"),
+            ("mysql|-uroot|-pabc|db", "mysql -uroot -p*** db"),
+            ("/usr/bin/mysqldump|-pabc", "/usr/bin/mysqldump -p***"),
+            ("sh|-c|mariadb-admin -pabc ping", "sh -c mariadb-admin -p*** ping"),
+            ("sudo|mysqladmin|-pabc|ping", "sudo mysqladmin -p*** ping"),
+            ("sshpass|-p|abc|ssh|h", "sshpass -p *** ssh h"),
+            ("redis-cli|-a|abc|ping", "redis-cli -a *** ping"),
+        ];
+        let wrong = table.iter().map(|(line, wanted)| (masked(line), *wanted)).filter(|(a, b)| a != b);
+        assert_eq!(wrong.collect::<Vec<_>>(), []);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_secret_stays() {
+        let table = [
+            "mysqld|--datadir=/srv/x",
+            "x|--token|--verbose",
+            "mkdir|secret|tokens",
+            "x|--passive|y",
+            "x|--bypass|y",
+            "find|/|-path|/x|-name|y",
+            "x|--pid=1|--pid|7",
+            "x|123e4567-e89b-12d3-a456-426614174000",
+            "x|--id=123e4567-e89b-12d3-a456-426614174000",
+            "x|sha256:e3b0c44298fc1c149afbf4c8996fb924",
+            "git|show|da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            "chown|-R|user:group|/x",
+            "docker|run|-p|80:80|-u|0:0|nginx:1.27",
+            "docker|run|--name|mysql|-p80:80|x",
+            "nc|example.org:443",
+            "x|--listen=127.0.0.1:8080|[::1]:80",
+            "x|api-token.example.org:443",
+            "x|http://[::1]:80/a@b|http://h:80/@x|ssh://git@h/x",
+            "ssh|-p|22|me@host",
+            "mysql|-u|root|-p|db",
+            "mkdir|-p|/x",
+            "cp|-pr|a|b",
+            "x|--password-file=/x|--token-file|/y",
+            "docker|login|--password-stdin|registry",
+            "psql|--no-password|db",
+            "x|--max-tokens|4096|--tokenizer|y",
+            "env|PWD=/srv|x",
+            "sshd: bob@pts/0",
+            "rsync|-a|h:/x|/y",
+            "ps|-u|root",
+            "sudo|-u|postgres|psql",
+            "x|std::token::Kind|a=b;c=d",
+        ];
+        let wrong = table.iter().map(|line| (masked(line), line.replace('|', " "))).filter(|(a, b)| a != b);
+        assert_eq!(wrong.collect::<Vec<_>>(), []);
+    }
+
+    #[test]
+    fn whatever_is_there_it_is_no_panic() {
+        let parts = [
+            "'", "\"", "=", ":", "://", "@", ";", "-p", "-u", "ä", " ", "\0", "password", "Bearer", "mysql",
+            "\\",
+        ];
+        for a in parts {
+            for b in parts {
+                for c in parts {
+                    for d in parts {
+                        shown(&[a, b, c, d, a].concat());
+                    }
+                }
+            }
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Machine {
     pub(crate) processes: Vec<Process>,
     /// How long the sample was, in seconds; since boot, if asked for.
     pub(crate) over_s: f64,
+    /// Rates are averages since boot, not to be mixed with what is now.
+    pub(crate) since_boot: bool,
     pub(crate) missing: Vec<String>,
 }
 
@@ -91,8 +93,20 @@ impl Machine {
             interfaces,
             processes: process::processes(&interval),
             over_s: hundredth(interval.seconds),
+            since_boot: interval.before.is_none(),
             missing,
         })
+    }
+
+    /// The period of the rates, where it has to be said.
+    pub(crate) fn period(&self) -> &'static str {
+        if self.since_boot { " on average since boot" } else { "" }
+    }
+
+    /// CPU time of programs and the kernel on their behalf, 100 is one core: without interrupts and steal, which are
+    /// no process's.
+    pub(crate) fn used_by_programs(&self) -> f64 {
+        (self.cpu.user_pct + self.cpu.nice_pct + self.cpu.system_pct) * self.cpu.cores as f64
     }
 
     /// The first few by CPU or memory.

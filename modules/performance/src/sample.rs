@@ -1,7 +1,7 @@
 //! Two readings of the same files, and the time between them.
 //!
 //! The kernel counts since boot. A rate is the difference of two readings over the time between them; with
-//! `sample_ms` 0 it is the count itself over the time since boot, which needs no waiting.
+//! `sample_ms` 0 it is the count itself over the time since boot, which needs no waiting. From 1 to 99, it is 100.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +10,9 @@ use linux_sysadmin_sdk::prelude::*;
 
 /// Long enough for 50 clock ticks per core (2% of one), short enough to wait for.
 const DEFAULT_MS: u32 = 500;
+
+/// Clock ticks are 10 ms; over less than ten of them, shares are noise. A shorter sample is made this long.
+const SHORTEST_MS: u32 = 100;
 
 /// As in the schema: a third of what a quick tool may take.
 const LONGEST_MS: u32 = 10_000;
@@ -22,7 +25,7 @@ const UPTIME: &str = "/proc/uptime";
 /// The arguments of a tool that samples.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct SampleArgs {
-    /// Milliseconds
+    /// Milliseconds: 0, or at least 100
     #[schemars(range(max = 10000))]
     pub(crate) sample_ms: Option<u32>,
 }
@@ -90,7 +93,7 @@ impl Interval {
             return Ok(Self { before: None, after, seconds });
         }
         let before = Reading::take(cx, paths()?);
-        cx.sleep(Duration::from_millis(wanted.into()));
+        cx.sleep(Duration::from_millis(wanted.max(SHORTEST_MS).into()));
         let after = Reading::take(cx, paths()?);
         let seconds = elapsed(&before, &after);
         Ok(Self { before: Some(before), after, seconds })
@@ -165,6 +168,14 @@ mod tests {
         assert_eq!(seconds("31359.04 2076.12\n", "", 0).unwrap(), 31359.04);
         for text in ["", "x", "-1 2", "nan 1", "inf 1"] {
             assert_eq!(seconds(text, "", 0).unwrap_err().code, "UNEXPECTED_OUTPUT", "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_at_least_ten_ticks() {
+        for (sample_ms, expected) in [(1, 0.1), (99, 0.1), (100, 0.1), (101, 0.101)] {
+            let seconds = seconds("x", "x", sample_ms).unwrap();
+            assert!((seconds - expected).abs() < 1e-9, "{sample_ms}: {seconds}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::sample::Interval;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TopArgs {
     sort: Option<Sort>,
-    /// Milliseconds
+    /// Milliseconds: 0, or at least 100
     #[schemars(range(max = 10000))]
     sample_ms: Option<u32>,
 }

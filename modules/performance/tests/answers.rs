@@ -164,6 +164,51 @@ fn one_full_core_is_told_and_is_no_bottleneck_of_the_machine() {
 }
 
 #[test]
+fn what_is_now_is_no_evidence_beside_averages_since_boot() {
+    let stat = "7 (x) R 0 1 1 0 -1 0 0 0 0 0 62000 0 0 0 20 0 1 0 5 4096 25 0\n";
+    let machine = Machine::idle()
+        .cpu([120, 0, 0, 80, 0, 0, 0, 0])
+        .file("/proc/pressure/cpu", "some avg10=90.00 avg60=0.00 avg300=0.00 total=0\n")
+        .file("/proc/7/stat", stat);
+    // A target without a sample is as at its first reading.
+    let target = |machine: &Machine| {
+        let text = "==> /proc/stat <==\ncpu 170 0 0 30 0 0 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\n";
+        let rest = machine.files.iter().map(|(path, text, _)| format!("\n==> {path} <==\n{text}"));
+        FakeTarget::new().recording(&(text.to_owned() + &rest.collect::<String>()))
+    };
+    let (data, severity, summary) = call(target(&machine), "perf_bottleneck", 0).unwrap();
+    assert_eq!(severity, "warning", "{data}");
+    assert!(data.get("top_process").is_none(), "{data}");
+    assert!(summary.starts_with("CPU is the likely bottleneck at 85% of 2 cores on average since boot. "));
+    assert!(summary.contains("At present, something waited for CPU 90% of the last 10 s."), "{summary}");
+    let (_, _, summary) = call(machine.target(), "perf_bottleneck", 1000).unwrap();
+    assert!(
+        summary.contains("at 60% of 2 cores (something waited for CPU 90% of the last 10 s)"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn usage_of_nobody_who_is_visible_is_told() {
+    let full = Machine::idle().cpu([200, 0, 0, 0, 0, 0, 0, 0]);
+    let busy = |ticks: u32| format!("7 (x) R 0 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 5 4096 25 0\n");
+    let (data, _, summary) = call(full.target(), "perf_bottleneck", 1000).unwrap();
+    assert!(summary.contains("Visible processes account for only 0% of the CPU time used"), "{summary}");
+    assert!(data.get("top_process").is_none(), "{data}");
+    let with = |ticks| {
+        let machine = Machine::idle().cpu([200, 0, 0, 0, 0, 0, 0, 0]);
+        let machine = machine.changed("/proc/7/stat", &busy(0), &busy(ticks));
+        call(machine.target(), "perf_bottleneck", 1000).unwrap()
+    };
+    let (data, _, summary) = with(60);
+    assert!(summary.contains("only 30% of the CPU time used"), "{summary}");
+    assert_eq!(data["top_process"]["cpu_pct"], 60.0);
+    assert!(!with(120).2.contains("Visible"));
+    let interrupts = Machine::idle().cpu([0, 0, 0, 0, 0, 100, 100, 0]);
+    assert!(!call(interrupts.target(), "perf_bottleneck", 1000).unwrap().2.contains("Visible"));
+}
+
+#[test]
 fn without_cpu_or_memory_there_is_no_analysis_and_without_the_rest_there_is() {
     for tool in ["perf_overview", "perf_bottleneck"] {
         for needed in ["/proc/meminfo", "/proc/stat"] {

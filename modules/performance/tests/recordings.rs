@@ -127,7 +127,7 @@ fn the_judgement_on_each_machine_is_as_a_person_would_make_it() {
             0,
             "none",
             "info",
-            "No bottleneck: CPU usage is 44.4%, 96% of memory is available, the busiest disk is at 2.3%.",
+            "No bottleneck: CPU usage is 44.4% on average since boot, 96% of memory is available, the busiest disk is at 2.3% on average since boot.",
             "Load average 1.60 is 0.80 per core and rising over the last 15 minutes.",
         ),
         (
@@ -135,7 +135,7 @@ fn the_judgement_on_each_machine_is_as_a_person_would_make_it() {
             0,
             "cpu",
             "high",
-            "CPU is the primary bottleneck at 97% of 2 cores. Memory, disk I/O and network are healthy.",
+            "CPU is the primary bottleneck at 97% of 2 cores on average since boot. Memory, disk I/O and network are healthy.",
             "Load average 7.48 is 3.74 per core and steady.",
         ),
         (
@@ -143,7 +143,7 @@ fn the_judgement_on_each_machine_is_as_a_person_would_make_it() {
             0,
             "none",
             "info",
-            "No bottleneck: CPU usage is 0.7%, 91% of memory is available.",
+            "No bottleneck: CPU usage is 0.7% on average since boot, 91% of memory is available.",
             "Load average 0.33 is 0.01 per core and steady.",
         ),
         (

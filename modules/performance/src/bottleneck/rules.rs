@@ -1,5 +1,6 @@
 //! The thresholds. Any one sign will do, and a resource is as short as its worst one says. Pressure stall information
-//! is the best of them where there is some: it measures what was lost, not what was used.
+//! is the best of them where there is some: it measures what was lost, not what was used. Where the other figures are
+//! averages since boot, what is now (pressure, load, who waits for a disk) is no evidence beside them.
 //!
 //! | resource | sign | warning | high | critical |
 //! |---|---|---|---|---|
@@ -26,6 +27,7 @@ use linux_sysadmin_sdk::Severity;
 use super::{Finding, Resource};
 use crate::machine::Machine;
 use crate::number::{mib, percent};
+use crate::pressure::Pressures;
 
 /// A threshold that nothing reaches.
 const NEVER: f64 = f64::INFINITY;
@@ -77,10 +79,16 @@ pub(crate) fn findings(machine: &Machine) -> Vec<Finding> {
     found
 }
 
+/// Pressure is of the last 10 s, whatever the sample is.
+fn evident(machine: &Machine) -> Option<Pressures> {
+    machine.pressure.filter(|_| !machine.since_boot)
+}
+
 fn steal(machine: &Machine) -> Signs {
     let steal = machine.cpu.steal_pct;
-    Signs::of(Resource::Steal)
-        .sign(grade(steal, [10.0, 25.0, 50.0]), || format!("{steal}% of CPU time was given to others"))
+    Signs::of(Resource::Steal).sign(grade(steal, [10.0, 25.0, 50.0]), || {
+        format!("{steal}% of CPU time was given to others{}", machine.period())
+    })
 }
 
 fn memory(machine: &Machine) -> Signs {
@@ -94,12 +102,13 @@ fn memory(machine: &Machine) -> Signs {
     };
     let (pages_in, pages_out) = (machine.swapping.pages_in_s, machine.swapping.pages_out_s);
     let kills = machine.swapping.oom_kills;
-    let pressure = machine.pressure.and_then(|pressure| pressure.memory);
+    let period = machine.period();
+    let pressure = evident(machine).and_then(|pressure| pressure.memory);
     let (some, full) = pressure.map_or((0.0, 0.0), |pressure| (pressure.some_now(), pressure.full_now()));
     Signs::of(Resource::Memory)
         .sign(low, || format!("{available_pct:.1}% ({available_mb:.0} MiB) of memory is available"))
         .sign(grade(pages_in, [100.0, 1000.0, NEVER]), || {
-            format!("{pages_in:.0} pages/s are read back from swap, {pages_out:.0} written")
+            format!("{pages_in:.0} pages/s are read back from swap, {pages_out:.0} written{period}")
         })
         .sign(grade(full, [5.0, 15.0, 40.0]), || {
             format!("everything waited for memory {full}% of the last 10 s")
@@ -114,10 +123,13 @@ fn memory(machine: &Machine) -> Signs {
 
 fn disk_io(machine: &Machine) -> Signs {
     let iowait = machine.cpu.iowait_pct;
-    let pressure = machine.pressure.and_then(|pressure| pressure.io);
+    let period = machine.period();
+    let pressure = evident(machine).and_then(|pressure| pressure.io);
     let (some, full) = pressure.map_or((0.0, 0.0), |pressure| (pressure.some_now(), pressure.full_now()));
     let mut signs = Signs::of(Resource::DiskIo)
-        .sign(grade(iowait, [10.0, 25.0, 50.0]), || format!("CPUs were idle for I/O {iowait}% of the time"))
+        .sign(grade(iowait, [10.0, 25.0, 50.0]), || {
+            format!("CPUs were idle for I/O {iowait}% of the time{period}")
+        })
         .sign(grade(full, [10.0, 30.0, 70.0]), || {
             format!("everything waited for I/O {full}% of the last 10 s")
         })
@@ -131,11 +143,12 @@ fn disk_io(machine: &Machine) -> Signs {
             _ if util >= 90.0 && wait >= 20.0 => Some(Severity::Warning),
             _ => None,
         };
-        signs =
-            signs.sign(slow, || format!("{} was busy {util}% of the time, {wait} ms a request", disk.device));
+        signs = signs.sign(slow, || {
+            format!("{} was busy {util}% of the time, {wait} ms a request{period}", disk.device)
+        });
     }
     let blocked = machine.blocked;
-    if signs.severity.is_some() && blocked > 0 {
+    if signs.severity.is_some() && blocked > 0 && !machine.since_boot {
         signs.evidence.push(format!("processes waiting for a disk: {blocked}"));
     }
     signs
@@ -144,10 +157,11 @@ fn disk_io(machine: &Machine) -> Signs {
 fn cpu(machine: &Machine) -> Signs {
     let usage = machine.cpu.usage_pct;
     let load = machine.load.as_ref().map_or(0.0, |load| load.averages[0]) / machine.cpu.cores as f64;
-    let queue = (usage >= 90.0).then(|| grade(load, [NEVER, NEVER, 4.0])).flatten();
-    let some = machine.pressure.and_then(|pressure| pressure.cpu).map_or(0.0, |pressure| pressure.some_now());
+    let period = machine.period();
+    let queue = (usage >= 90.0 && !machine.since_boot).then(|| grade(load, [NEVER, NEVER, 4.0])).flatten();
+    let some = evident(machine).and_then(|pressure| pressure.cpu).map_or(0.0, |pressure| pressure.some_now());
     Signs::of(Resource::Cpu)
-        .sign(grade(usage, [80.0, 90.0, NEVER]), || format!("CPU usage is {usage}%"))
+        .sign(grade(usage, [80.0, 90.0, NEVER]), || format!("CPU usage is {usage}%{period}"))
         .sign(queue, || format!("the load is {load:.1} per core"))
         .sign(grade(some, [40.0, 80.0, NEVER]), || {
             format!("something waited for CPU {some}% of the last 10 s")
@@ -155,13 +169,15 @@ fn cpu(machine: &Machine) -> Signs {
 }
 
 fn network(machine: &Machine) -> Signs {
+    let period = machine.period();
+    let since = if machine.since_boot { " since boot" } else { "" };
     machine.interfaces.iter().fold(Signs::of(Resource::Network), |signs, found| {
         let (name, util) = (&found.interface, found.util_pct.unwrap_or(0.0));
         let losses = found.new_losses;
         let lost = percent(losses as f64, found.packets.saturating_add(losses) as f64);
         let lossy = (losses >= 10).then(|| grade(lost, [1.0, 5.0, NEVER])).flatten();
         signs
-            .sign(grade(util, [70.0, 90.0, NEVER]), || format!("{name} is at {util}% of its speed"))
-            .sign(lossy, || format!("{name} lost {lost:.1}% of its packets ({losses})"))
+            .sign(grade(util, [70.0, 90.0, NEVER]), || format!("{name} is at {util}% of its speed{period}"))
+            .sign(lossy, || format!("{name} lost {lost:.1}% of its packets ({losses}){since}"))
     })
 }

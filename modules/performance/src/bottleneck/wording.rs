@@ -4,6 +4,7 @@ use linux_sysadmin_sdk::Severity;
 
 use super::{Finding, Resource};
 use crate::machine::{Machine, Top};
+use crate::number::percent;
 
 /// A core as busy as this is full.
 const FULL_CORE_PCT: f64 = 95.0;
@@ -11,15 +12,16 @@ const FULL_CORE_PCT: f64 = 95.0;
 /// A few sentences. `top` is the process to blame.
 pub(crate) fn summary(machine: &Machine, findings: &[Finding], top: Option<&Top>) -> String {
     let mut sentences = Vec::new();
+    let period = machine.period();
     match findings.split_first() {
         None => sentences.push(format!(
-            "No bottleneck: CPU usage is {}%, {:.0}% of memory is available{}.",
+            "No bottleneck: CPU usage is {}%{period}, {:.0}% of memory is available{}.",
             machine.cpu.usage_pct,
             machine.memory.available_pct(),
             machine
                 .disks
                 .first()
-                .map_or(String::new(), |disk| format!(", the busiest disk is at {}%", disk.util_pct)),
+                .map_or(String::new(), |disk| format!(", the busiest disk is at {}%{period}", disk.util_pct)),
         )),
         Some((worst, others)) => {
             sentences.push(blame(machine, worst, top));
@@ -38,10 +40,12 @@ pub(crate) fn summary(machine: &Machine, findings: &[Finding], top: Option<&Top>
         (machine.cpu.busiest_core.filter(|core| core.usage_pct >= FULL_CORE_PCT), cpu_is_short)
     {
         sentences.push(format!(
-            "Core {} alone is full ({}%): one thread may be at its limit.",
+            "Core {} alone is full ({}%{period}): one thread may be at its limit.",
             core.core, core.usage_pct
         ));
     }
+    sentences.extend(unseen(machine));
+    sentences.extend(at_present(machine));
     if let Some(load) = &machine.load {
         let [one, ..] = load.averages;
         let per_core = one / machine.cpu.cores as f64;
@@ -57,7 +61,8 @@ fn blame(machine: &Machine, worst: &Finding, top: Option<&Top>) -> String {
     match worst.resource {
         Resource::Cpu => {
             let cores = machine.cpu.cores;
-            let culprit = top.and_then(|top| {
+            // What a process used in its life says nothing of the time since boot.
+            let culprit = top.filter(|_| !machine.since_boot).and_then(|top| {
                 let used = machine.cpu.usage_pct * cores as f64;
                 let how = match top.cpu_pct / used {
                     part if part >= 0.8 => "driven almost entirely by",
@@ -69,9 +74,12 @@ fn blame(machine: &Machine, worst: &Finding, top: Option<&Top>) -> String {
                 Some(format!(", {how} {} (PID {}, {}% of one core)", top.name, top.pid, top.cpu_pct))
             });
             format!(
-                "CPU is the {degree} bottleneck at {}% of {cores} core{}{}.",
+                "CPU is the {degree} bottleneck at {}% of {cores} core{}{}{}{}.",
                 machine.cpu.usage_pct,
                 if cores == 1 { "" } else { "s" },
+                machine.period(),
+                // Not by its usage, but by who waited.
+                if machine.cpu.usage_pct < 80.0 { format!(" ({evidence})") } else { String::new() },
                 culprit.unwrap_or_default()
             )
         }
@@ -88,6 +96,32 @@ fn blame(machine: &Machine, worst: &Finding, top: Option<&Top>) -> String {
         Resource::DiskIo => format!("Disk I/O is the {degree} bottleneck: {evidence}."),
         Resource::Network => format!("The network is the {degree} bottleneck: {evidence}."),
     }
+}
+
+/// Usage that no process that was seen accounts for; from half a core on, as less may be chance.
+fn unseen(machine: &Machine) -> Option<String> {
+    let used = machine.used_by_programs();
+    let seen = machine.processes.iter().map(|process| process.cpu_pct).sum::<f64>();
+    (!machine.since_boot && used >= 50.0 && seen < used / 2.0).then(|| {
+        format!(
+            "Visible processes account for only {:.0}% of the CPU time used; the rest is of short-lived ones or of ones outside this container.",
+            percent(seen, used)
+        )
+    })
+}
+
+/// Pressure where all else is since boot: of now, and so for itself.
+fn at_present(machine: &Machine) -> Option<String> {
+    let pressures = machine.pressure.filter(|_| machine.since_boot)?;
+    let all = [("CPU", pressures.cpu), ("memory", pressures.memory), ("I/O", pressures.io)];
+    let waits = all
+        .into_iter()
+        .filter_map(|(of, pressure)| Some((of, pressure?.some_now())))
+        .filter(|(_, some)| *some >= 10.0)
+        .map(|(of, some)| format!("for {of} {some}%"))
+        .collect::<Vec<_>>();
+    (!waits.is_empty())
+        .then(|| format!("At present, something waited {} of the last 10 s.", waits.join(", ")))
 }
 
 fn name(resource: Resource) -> &'static str {
