@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{FilterExt, FilterFn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -110,7 +110,9 @@ fn start_logging() -> WorkerGuard {
     let quiet_protocol = FilterFn::new(|metadata| {
         !metadata.target().starts_with("rmcp") || *metadata.level() <= tracing::Level::WARN
     });
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    // Room for all lines is taken at once, so not for the 128,000 that are usual.
+    let (writer, guard) =
+        NonBlockingBuilder::default().buffered_lines_limit(1024).lossy(true).finish(std::io::stderr());
     let layer = fmt::layer().with_writer(writer).with_ansi(false).with_filter(wanted.and(quiet_protocol));
     tracing_subscriber::registry().with(layer).init();
     guard
