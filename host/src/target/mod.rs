@@ -4,11 +4,13 @@ mod facts;
 mod files;
 mod group;
 mod local;
+mod overrides;
 mod program;
 mod stream;
 
-pub use facts::{Facts, Overrides};
+pub use facts::Facts;
 pub use local::Local;
+pub use overrides::Overrides;
 pub use stream::OutputStream;
 
 use std::sync::Arc;
