@@ -14,6 +14,7 @@ pub struct Module {
     domain: &'static str,
     summary: &'static str,
     homepage: Option<&'static str>,
+    license: Option<&'static str>,
     serves: Vec<describe::Condition>,
     commands: Vec<CommandGrant>,
     paths: Vec<PathGrant>,
@@ -34,6 +35,7 @@ impl Module {
             domain,
             summary,
             homepage: None,
+            license: None,
             serves: Vec::new(),
             commands: Vec::new(),
             paths: Vec::new(),
@@ -44,6 +46,12 @@ impl Module {
     /// Address of the module's own site.
     pub fn homepage(mut self, address: &'static str) -> Self {
         self.homepage = Some(address);
+        self
+    }
+
+    /// SPDX expression, usually `env!("CARGO_PKG_LICENSE")`.
+    pub fn license(mut self, expression: &'static str) -> Self {
+        self.license = Some(expression);
         self
     }
 
@@ -79,7 +87,7 @@ impl Module {
             version: self.version.to_owned(),
             summary: self.summary.to_owned(),
             homepage: self.homepage.map(str::to_owned),
-            license: Some("Apache-2.0".to_owned()),
+            license: self.license.map(str::to_owned),
             domain: self.domain.to_owned(),
             serves: self.serves.clone(),
             tools: self.tools.iter().map(Tool::description).collect(),

@@ -303,6 +303,7 @@ fn remark(schedule: &Schedule, change: &Change) -> String {
 /// The module.
 pub fn module() -> Module {
     Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions")
+        .license(env!("CARGO_PKG_LICENSE"))
         .tool(Tool::new("cron_validate", "Check and explain a cron expression", validate).instant())
         .tool(Tool::new("cron_next_runs", "Next run times of a cron expression", next_runs).instant())
 }

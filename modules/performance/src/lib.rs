@@ -27,6 +27,7 @@ use linux_sysadmin_sdk::prelude::*;
 /// The module: seven tools, the files they read, and no command.
 pub fn module() -> Module {
     Module::new("performance", env!("CARGO_PKG_VERSION"), "performance", "CPU, memory, disk and network load")
+        .license(env!("CARGO_PKG_LICENSE"))
         .path(PathGrant::read("/proc/stat", "CPU time"))
         .path(PathGrant::read("/proc/loadavg", "load averages"))
         .path(PathGrant::read("/proc/uptime", "time since boot, and between two readings"))

@@ -14,6 +14,7 @@ use linux_sysadmin_sdk::prelude::*;
 /// The module.
 pub fn module() -> Module {
     Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
+        .license(env!("CARGO_PKG_LICENSE"))
         .serves("init_system", &["systemd"])
         .command(systemctl::LOADED_SERVICES.read("states of the loaded services"))
         .command(systemctl::UNIT_FILES.read("what is installed, and what of it starts at boot"))

@@ -22,6 +22,7 @@ pub fn module() -> Module {
         "session",
         "What the server knows of itself and its target",
     )
+    .license(env!("CARGO_PKG_LICENSE"))
     .tool(
         Tool::new(
             "sysadmin_session_info",
