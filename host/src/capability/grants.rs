@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::{Match, Pattern};
+use super::request::{CommandRequest, Effect, PathRequest, Place};
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Privilege};
 use crate::visible::excerpt;
@@ -12,33 +13,31 @@ use crate::visible::excerpt;
 /// What a line of the log, and a message, holds of what was refused.
 const LOGGED: usize = 300;
 
-/// What a command may be used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Looking.
-    Read,
-    /// A program's own simulation of a change.
-    DryRun,
-    /// A step of a plan.
-    Change,
-}
-
 /// A command line that the module may use.
 #[derive(Clone, Debug)]
-pub struct CommandGrant {
-    /// The line, with typed holes.
-    pub pattern: Pattern,
+struct CommandGrant {
+    pattern: Pattern,
+    effect: Effect,
     /// At most whose rights.
-    pub privilege: Privilege,
+    privilege: Privilege,
 }
 
 /// Files that the module may read.
 #[derive(Clone, Debug)]
-pub struct PathGrant {
-    /// Which.
-    pub glob: Glob,
+struct PathGrant {
+    glob: Glob,
     /// At most whose rights.
-    pub privilege: Privilege,
+    privilege: Privilege,
+}
+
+/// A command that a module may look by.
+#[derive(Clone, Debug)]
+pub struct Looking {
+    /// As it may be shown: without its secrets.
+    pub shown: Command,
+    /// What it put into holes for paths. They were checked as text, and are to be asked again with
+    /// [`HoleType::accepts`] for where they lead on the target.
+    pub paths: Vec<(HoleType, String)>,
 }
 
 /// A grant that can't be understood. The module that asks for it is refused.
@@ -47,8 +46,8 @@ pub enum GrantError {
     /// In a command grant.
     #[error("command grant `{0}`: {1}")]
     Pattern(String, super::pattern::PatternError),
-    /// In a command grant, understood but not to be had.
-    #[error("command grant `{0}`: {1}, which this version of the host can't grant")]
+    /// Understood, but not to be had.
+    #[error("grant `{0}`: {1}, which this version of the host can't grant")]
     Ungrantable(String, &'static str),
     /// Of a user that is none.
     #[error("{0:?} is no user's name")]
@@ -73,44 +72,57 @@ impl Grants {
     }
 
     /// Adds a command line.
-    pub fn command(&mut self, pattern: &str, effect: Effect, privilege: Privilege) -> Result<(), GrantError> {
-        let parsed =
-            Pattern::parse(pattern).map_err(|error| GrantError::Pattern(pattern.to_owned(), error))?;
-        let ungrantable = |what| Err(GrantError::Ungrantable(pattern.to_owned(), what));
-        if effect == Effect::Change {
-            return ungrantable("it changes something");
+    pub fn command(&mut self, request: &CommandRequest) -> Result<(), GrantError> {
+        let text = &request.pattern;
+        let pattern = Pattern::parse(text).map_err(|error| GrantError::Pattern(text.clone(), error))?;
+        if request.place != Place::Target {
+            return Err(GrantError::Ungrantable(text.clone(), "it is to run on the controller"));
         }
-        if parsed.has_path() {
-            // Where a path's symlinks lead is not looked at yet.
-            return ungrantable("it takes a path");
-        }
-        known_user(&privilege)?;
-        self.commands.push(CommandGrant { pattern: parsed, privilege });
+        known_user(&request.privilege)?;
+        let (effect, privilege) = (request.effect, request.privilege.clone());
+        self.commands.push(CommandGrant { pattern, effect, privilege });
         Ok(())
     }
 
     /// Adds files.
-    pub fn path(&mut self, glob: &str, privilege: Privilege) -> Result<(), GrantError> {
-        let parsed = Glob::parse(glob).map_err(|error| GrantError::Glob(glob.to_owned(), error))?;
-        known_user(&privilege)?;
-        self.paths.push(PathGrant { glob: parsed, privilege });
+    pub fn path(&mut self, request: &PathRequest) -> Result<(), GrantError> {
+        let text = &request.glob;
+        let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.clone(), error))?;
+        if request.write {
+            return Err(GrantError::Ungrantable(text.clone(), "it is to be written to"));
+        }
+        if request.place != Place::Target {
+            return Err(GrantError::Ungrantable(text.clone(), "it is on the controller"));
+        }
+        known_user(&request.privilege)?;
+        self.paths.push(PathGrant { glob, privilege: request.privilege.clone() });
         Ok(())
     }
 
-    /// Whether the module may look by this command; gives it as it may be shown, without its secrets.
-    pub fn may_look(&self, command: &Command) -> Result<Command, Problem> {
+    /// Whether the module may look by this command.
+    pub fn may_look(&self, command: &Command) -> Result<Looking, Problem> {
         let stdin = command.stdin.is_some();
-        let granted = self.commands.iter().filter(|grant| covers(&grant.privilege, &command.privilege));
-        let mut bound = granted
-            .filter_map(|grant| grant.pattern.allows(&command.program, &command.args, &command.env, stdin));
-        if let Some(bound) = bound.next() {
-            return Ok(without_secrets(command, &bound));
+        let mut only_for_changes = false;
+        for grant in self.commands.iter().filter(|grant| covers(&grant.privilege, &command.privilege)) {
+            let bound = grant.pattern.allows(&command.program, &command.args, &command.env, stdin);
+            match bound {
+                Some(bound) if grant.effect != Effect::Change => {
+                    let paths = bound.paths().cloned().collect();
+                    return Ok(Looking { shown: without_secrets(command, &bound), paths });
+                }
+                Some(_) => only_for_changes = true,
+                None => {}
+            }
         }
         let line = excerpt(&command_line("", command), LOGGED);
         let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == command.program);
         let granted: Vec<&str> = of_program.map(|grant| grant.pattern.text()).collect();
         tracing::warn!(module = self.module, command = line, ?granted, "refused: no grant matches");
-        Err(denied(format!("module {} may not run `{line}`: none of its grants matches", self.module)))
+        let why = match only_for_changes {
+            true => "it changes something, so it runs only as a step of a plan",
+            false => "none of its grants matches",
+        };
+        Err(denied(format!("module {} may not run `{line}`: {why}", self.module)))
     }
 
     /// Whether the module may read the path, as it was asked for and as it is after symlinks.
@@ -209,6 +221,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::capability::Risk;
     use crate::target::Keep;
 
     fn command(line: &str) -> Command {
@@ -224,21 +237,31 @@ mod tests {
         }
     }
 
+    fn request(pattern: &str, effect: Effect, privilege: Privilege) -> CommandRequest {
+        let (pattern, place, risk) = (pattern.to_owned(), Place::Target, Risk::ReadOnly);
+        CommandRequest { pattern, effect, privilege, place, risk, reason: String::new() }
+    }
+
+    fn files(glob: &str, privilege: Privilege) -> PathRequest {
+        let (glob, place) = (glob.to_owned(), Place::Target);
+        PathRequest { glob, write: false, privilege, place, reason: String::new() }
+    }
+
     fn grants() -> Grants {
         let mut grants = Grants::new("test");
-        grants.command("systemctl show -- <unit>...", Effect::Read, Privilege::Caller).unwrap();
-        grants
-            .command(
-                "A=b apt-get --simulate install -- <package>",
-                Effect::DryRun,
-                Privilege::RootIfAvailable,
-            )
-            .unwrap();
-        grants.command("login --password=<secret> -- <user>", Effect::Read, Privilege::Caller).unwrap();
-        grants.command("sort < stdin", Effect::Read, Privilege::Caller).unwrap();
-        grants.path("/proc/*/stat", Privilege::Caller).unwrap();
-        grants.path("/sys/block/**", Privilege::Caller).unwrap();
-        grants.path("/etc/**", Privilege::Caller).unwrap();
+        for (pattern, effect, privilege) in [
+            ("systemctl show -- <unit>...", Effect::Read, Privilege::Caller),
+            ("A=b apt-get --simulate install -- <package>", Effect::DryRun, Privilege::RootIfAvailable),
+            ("login --password=<secret> -- <user>", Effect::Read, Privilege::Caller),
+            ("sort < stdin", Effect::Read, Privilege::Caller),
+            ("tail --lines=<int> -- <path:/var/log/*>...", Effect::Read, Privilege::Caller),
+            ("systemctl restart -- <unit>", Effect::Change, Privilege::Root),
+        ] {
+            grants.command(&request(pattern, effect, privilege)).unwrap();
+        }
+        for glob in ["/proc/*/stat", "/sys/block/**", "/etc/**"] {
+            grants.path(&files(glob, Privilege::Caller)).unwrap();
+        }
         grants
     }
 
@@ -276,21 +299,39 @@ mod tests {
     #[test]
     fn what_the_host_cannot_keep_an_eye_on_is_not_granted() {
         let mut grants = Grants::new("test");
-        let change = grants.command("systemctl restart -- <unit>", Effect::Change, Privilege::Root);
-        assert!(change.unwrap_err().to_string().contains("changes"));
-        for pattern in ["cat -- <path>", "cat -- <path:/etc/*>", "cat [--all] (-n|-b <path>)"] {
-            let path = grants.command(pattern, Effect::Read, Privilege::Caller);
-            assert!(path.unwrap_err().to_string().contains("path"), "{pattern}");
-        }
+        let mut away = request("id", Effect::Read, Privilege::Caller);
+        away.place = Place::Controller;
+        assert!(grants.command(&away).unwrap_err().to_string().contains("controller"));
+        let mut written = files("/etc/motd", Privilege::Root);
+        written.write = true;
+        assert!(grants.path(&written).unwrap_err().to_string().contains("written"));
         for user in ["#0", "", "-x", "a b"] {
-            assert!(grants.command("id", Effect::Read, Privilege::User(user.into())).is_err(), "{user}");
-            assert!(grants.path("/etc/passwd", Privilege::User(user.into())).is_err(), "{user}");
+            let user = || Privilege::User(user.into());
+            assert!(grants.command(&request("id", Effect::Read, user())).is_err(), "{:?}", user());
+            assert!(grants.path(&files("/etc/passwd", user())).is_err(), "{:?}", user());
         }
     }
 
     #[test]
+    fn a_command_that_is_granted_for_changes_is_none_to_look_by() {
+        let mut restart = command("systemctl restart -- nginx");
+        restart.privilege = Privilege::Root;
+        let refused = grants().may_look(&restart).unwrap_err();
+        assert_eq!(refused.code, "CAPABILITY_DENIED");
+        assert!(refused.message.contains("step of a plan"), "{}", refused.message);
+    }
+
+    #[test]
+    fn paths_are_given_to_be_asked_again_for_where_they_lead() {
+        let looking = grants().may_look(&command("tail --lines=5 -- /var/log/a /var/log/b")).unwrap();
+        let values: Vec<_> = looking.paths.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["/var/log/a", "/var/log/b"]);
+        assert!(looking.paths.iter().all(|(hole, _)| !hole.accepts("/etc/shadow")));
+    }
+
+    #[test]
     fn a_secret_is_not_shown() {
-        let shown = grants().may_look(&command("login --password=hunter2 -- ada")).unwrap();
+        let shown = grants().may_look(&command("login --password=hunter2 -- ada")).unwrap().shown;
         assert_eq!(command_line("", &shown), "login '--password=<secret>' -- ada");
     }
 
@@ -368,7 +409,7 @@ mod tests {
         let shadow =
             |grants: &Grants| grants.may_read("/etc/shadow", "/etc/shadow", &Privilege::Caller).is_ok();
         assert!(!shadow(&grants));
-        grants.path("/etc/shadow", Privilege::Caller).unwrap();
+        grants.path(&files("/etc/shadow", Privilege::Caller)).unwrap();
         assert!(shadow(&grants));
     }
 

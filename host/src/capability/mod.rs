@@ -4,5 +4,9 @@ mod grants;
 mod hole;
 mod path;
 mod pattern;
+mod request;
 
-pub use grants::{Effect, GrantError, Grants, command_line};
+pub use grants::{GrantError, Grants, Looking, command_line};
+pub use hole::HoleType;
+pub use path::Glob;
+pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};

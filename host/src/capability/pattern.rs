@@ -58,8 +58,6 @@ mod token;
 use std::fmt;
 
 use super::hole::{HoleError, HoleType};
-#[cfg(test)]
-use super::path::Glob;
 use machine::Machine;
 pub use token::{Part, Token};
 
@@ -129,36 +127,18 @@ impl Pattern {
     }
 
     /// The variables in front of the program, each with the one value it must have.
-    #[cfg(test)]
     pub fn variables(&self) -> &[(String, String)] {
         &self.variables
     }
 
     /// Whether standard input is allowed.
-    #[cfg(test)]
     pub fn stdin(&self) -> bool {
         self.stdin
     }
 
     /// What follows the program.
-    #[cfg(test)]
     pub fn items(&self) -> &[Item] {
         &self.items
-    }
-
-    /// Whether any hole takes a path.
-    pub fn has_path(&self) -> bool {
-        fn any(items: &[Item]) -> bool {
-            items.iter().any(|item| match item {
-                Item::Token(token) => {
-                    token.parts().iter().any(|part| matches!(part, Part::Hole(HoleType::Path(_))))
-                }
-                Item::Optional(items) => any(items),
-                Item::Alternatives(ways) => ways.iter().any(|items| any(items)),
-                Item::Repeat(item) => any(std::slice::from_ref(item)),
-            })
-        }
-        any(&self.items)
     }
 
     /// Matches the arguments after the program. The program, the environment and standard input are the
@@ -196,14 +176,10 @@ pub struct Match {
 }
 
 impl Match {
-    /// The path values, each with the glob it was held against. They were checked as text; after symlinks
-    /// are resolved on the target, what they lead to is to be checked again by [`HoleType::accepts`].
-    #[cfg(test)]
-    pub fn paths(&self) -> impl Iterator<Item = (Option<&Glob>, &str)> {
-        self.holes.iter().filter_map(|(hole, value)| match hole {
-            HoleType::Path(glob) => Some((glob.as_ref(), value.as_str())),
-            _ => None,
-        })
+    /// The values of path holes. They were checked as text; after symlinks are resolved on the target, what
+    /// they lead to is to be checked again by [`HoleType::accepts`].
+    pub fn paths(&self) -> impl Iterator<Item = &(HoleType, String)> {
+        self.holes.iter().filter(|(hole, _)| matches!(hole, HoleType::Path(_)))
     }
 }
 

@@ -6,5 +6,7 @@ wasmtime::component::bindgen!({
     path: "../wit",
     imports: { default: async | trappable },
     exports: { default: async },
+    // The description is hashed word for word, see `Description::sha256`.
+    additional_derives: [serde::Serialize],
     with: { "sysadmin:module/exec-command.output-stream": crate::target::OutputStream },
 });

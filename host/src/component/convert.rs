@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::{distro_context, target_files, types};
+use crate::capability::{CommandRequest, Effect, PathRequest, Place, Risk};
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Facts, Keep, Metadata, Output, Privilege, ReadRequest};
+use crate::visible::visible;
 
 /// How long a command of this category may take.
 pub(super) fn command_time(category: types::DurationCategory) -> Duration {
@@ -34,6 +37,48 @@ pub(super) fn privilege(privilege: types::Privilege) -> Privilege {
         types::Privilege::Root => Privilege::Root,
         types::Privilege::RootIfAvailable => Privilege::RootIfAvailable,
         types::Privilege::User(name) => Privilege::User(name),
+    }
+}
+
+pub(super) fn risk(risk: types::Risk) -> Risk {
+    match risk {
+        types::Risk::ReadOnly => Risk::ReadOnly,
+        types::Risk::Low => Risk::Low,
+        types::Risk::Moderate => Risk::Moderate,
+        types::Risk::High => Risk::High,
+        types::Risk::Critical => Risk::Critical,
+    }
+}
+
+fn place(place: types::Place) -> Place {
+    match place {
+        types::Place::Target => Place::Target,
+        types::Place::Controller => Place::Controller,
+    }
+}
+
+pub(super) fn command_request(grant: describe::CommandGrant) -> CommandRequest {
+    CommandRequest {
+        pattern: grant.pattern,
+        effect: match grant.effect {
+            describe::Effect::Read => Effect::Read,
+            describe::Effect::DryRun => Effect::DryRun,
+            describe::Effect::Change => Effect::Change,
+        },
+        privilege: privilege(grant.privilege),
+        place: place(grant.place),
+        risk: risk(grant.risk),
+        reason: visible(&grant.reason).into_owned(),
+    }
+}
+
+pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
+    PathRequest {
+        glob: grant.glob,
+        write: grant.write,
+        privilege: privilege(grant.privilege),
+        place: place(grant.place),
+        reason: visible(&grant.reason).into_owned(),
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
 use super::convert;
-use crate::capability::{Effect, Grants};
-use crate::target::{Facts, Privilege};
+use crate::capability::{Grants, Requests, Risk};
+use crate::target::Facts;
 use crate::visible::{make_visible, visible};
 
 /// Bytes of a tool's summary: all of it is in every client's context.
@@ -18,22 +19,6 @@ const MOST_SUMMARY: usize = 1000;
 const MOST_SCHEMA: usize = 32 << 10;
 /// Tools of one module.
 const MOST_TOOLS: usize = 200;
-
-/// How much harm a call can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Risk {
-    /// Changes nothing.
-    ReadOnly,
-    /// Trivially put back.
-    Low,
-    /// An ordinary change.
-    Moderate,
-    /// Loses data or a service where it goes wrong.
-    High,
-    /// Can cost the machine or the way into it.
-    Critical,
-}
 
 /// What a tool's answer looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,34 +101,6 @@ pub struct Condition {
     pub any_of: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-enum StoredEffect {
-    Read,
-    DryRun,
-    Change,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum StoredPrivilege {
-    Caller,
-    Root,
-    RootIfAvailable,
-    User(String),
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct StoredCommand {
-    pattern: String,
-    effect: StoredEffect,
-    privilege: StoredPrivilege,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct StoredPath {
-    glob: String,
-    privilege: StoredPrivilege,
-}
-
 /// A module's description, as it is kept beside its compiled form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
@@ -153,6 +110,10 @@ pub struct Description {
     pub version: String,
     /// One sentence.
     pub summary: String,
+    /// Address of the module's own site.
+    pub homepage: Option<String>,
+    /// SPDX expression.
+    pub license: Option<String>,
     /// What its tools belong to.
     pub domain: String,
     /// All must hold.
@@ -161,8 +122,10 @@ pub struct Description {
     pub tools: Vec<Tool>,
     /// The interfaces that it imports, as read from its bytes.
     pub imports: Vec<String>,
-    commands: Vec<StoredCommand>,
-    paths: Vec<StoredPath>,
+    /// What it asks for.
+    pub requests: Requests,
+    /// SHA-256 of everything that it said, word for word.
+    pub sha256: String,
 }
 
 /// Why a description isn't believed. The module is refused.
@@ -203,41 +166,29 @@ pub enum DescriptionError {
 impl Description {
     /// From what the component said, checked in full.
     pub(super) fn new(said: describe::Description, imports: Vec<String>) -> Result<Self, DescriptionError> {
-        let place = types::Place::Target;
+        let said_json = serde_json::to_vec(&said).unwrap_or_default();
+        let sha256 = hex::encode(Sha256::digest(said_json));
         let capabilities = said.capabilities;
-        if capabilities.commands.iter().any(|grant| grant.place != place)
-            || capabilities.paths.iter().any(|grant| grant.place != place)
-        {
-            return Err(DescriptionError::Ungrantable("it asks for commands or files of the controller"));
-        }
-        if capabilities.paths.iter().any(|grant| grant.write) {
-            return Err(DescriptionError::Ungrantable("it asks to write files"));
-        }
         if !capabilities.tools.is_empty() {
             return Err(DescriptionError::Ungrantable("it asks for other modules' tools"));
         }
-        let command = |grant: describe::CommandGrant| StoredCommand {
-            pattern: grant.pattern,
-            effect: match grant.effect {
-                describe::Effect::Read => StoredEffect::Read,
-                describe::Effect::DryRun => StoredEffect::DryRun,
-                describe::Effect::Change => StoredEffect::Change,
-            },
-            privilege: stored(grant.privilege),
-        };
-        let path =
-            |grant: describe::PathGrant| StoredPath { glob: grant.glob, privilege: stored(grant.privilege) };
+        let shown = |text: String| visible(&text).into_owned();
         let condition = |said: describe::Condition| Condition { fact: said.fact, any_of: said.any_of };
         let description = Self {
             name: said.name,
             version: said.version,
-            summary: visible(&said.summary).into_owned(),
+            summary: shown(said.summary),
+            homepage: said.homepage.map(shown),
+            license: said.license.map(shown),
             domain: said.domain,
             serves: said.serves.into_iter().map(condition).collect(),
             tools: said.tools.into_iter().map(tool).collect::<Result<_, _>>()?,
             imports,
-            commands: capabilities.commands.into_iter().map(command).collect(),
-            paths: capabilities.paths.into_iter().map(path).collect(),
+            requests: Requests {
+                commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
+                paths: capabilities.paths.into_iter().map(convert::path_request).collect(),
+            },
+            sha256,
         };
         description.check()?;
         Ok(description)
@@ -271,16 +222,11 @@ impl Description {
     /// What the module may do: everything that it asks for, as it ships with this host.
     pub(super) fn grants(&self) -> Result<Grants, DescriptionError> {
         let mut grants = Grants::new(&self.name);
-        for command in &self.commands {
-            let effect = match command.effect {
-                StoredEffect::Read => Effect::Read,
-                StoredEffect::DryRun => Effect::DryRun,
-                StoredEffect::Change => Effect::Change,
-            };
-            grants.command(&command.pattern, effect, command.privilege.clone().into())?;
+        for command in &self.requests.commands {
+            grants.command(command)?;
         }
-        for path in &self.paths {
-            grants.path(&path.glob, path.privilege.clone().into())?;
+        for path in &self.requests.paths {
+            grants.path(path)?;
         }
         Ok(grants)
     }
@@ -327,13 +273,7 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     Ok(Tool {
         summary: visible(&said.summary).into_owned(),
         input_schema,
-        risk: match said.risk {
-            types::Risk::ReadOnly => Risk::ReadOnly,
-            types::Risk::Low => Risk::Low,
-            types::Risk::Moderate => Risk::Moderate,
-            types::Risk::High => Risk::High,
-            types::Risk::Critical => Risk::Critical,
-        },
+        risk: convert::risk(said.risk),
         shape: match said.shape {
             describe::Shape::Single => Shape::Single,
             describe::Shape::Listing => Shape::Listing,
@@ -348,26 +288,6 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
         },
         name: said.name,
     })
-}
-
-fn stored(privilege: types::Privilege) -> StoredPrivilege {
-    match convert::privilege(privilege) {
-        Privilege::Caller => StoredPrivilege::Caller,
-        Privilege::Root => StoredPrivilege::Root,
-        Privilege::RootIfAvailable => StoredPrivilege::RootIfAvailable,
-        Privilege::User(name) => StoredPrivilege::User(name),
-    }
-}
-
-impl From<StoredPrivilege> for Privilege {
-    fn from(stored: StoredPrivilege) -> Self {
-        match stored {
-            StoredPrivilege::Caller => Self::Caller,
-            StoredPrivilege::Root => Self::Root,
-            StoredPrivilege::RootIfAvailable => Self::RootIfAvailable,
-            StoredPrivilege::User(name) => Self::User(name),
-        }
-    }
 }
 
 fn named(

@@ -30,9 +30,9 @@ impl CallContext {
     fn allowed(&self, command: Command) -> Result<crate::target::Command, problem::Problem> {
         on_target(command.place)?;
         let command = convert::command(command, self.ceiling);
-        let shown = self.grants.may_look(&command)?;
+        let looking = self.grants.may_look(&command)?;
         let prefix = self.target.prefix(&command, &self.facts)?;
-        self.executed.push(&prefix, &shown);
+        self.executed.push(&prefix, &looking.shown);
         Ok(command)
     }
 

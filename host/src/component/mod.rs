@@ -10,7 +10,7 @@ mod module;
 mod registry;
 mod store;
 
-pub use description::{Risk, Shape, Tool};
+pub use description::{Shape, Tool};
 pub use module::{Module, Reply};
 pub use registry::{Registry, Route};
 pub use store::{CallContext, Executed, Progress};

@@ -15,7 +15,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments;
-use crate::component::{self, Progress, Risk};
+use crate::capability::Risk;
+use crate::component::{self, Progress};
 use crate::envelope::Envelope;
 use crate::pipeline::{Pipeline, Request};
 

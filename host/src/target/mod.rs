@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
 use crate::problem::Problem;
@@ -24,8 +25,9 @@ use crate::problem::Problem;
 /// Commands that run at the same time; the rest wait.
 const AT_ONCE: usize = 8;
 
-/// Whose rights a command or a file access takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Whose rights a command or a file access takes. Written as `caller`, `root`, `root-if-available`, `user:NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Privilege {
     /// The account that the target is reached as.
     Caller,
@@ -35,6 +37,31 @@ pub enum Privilege {
     RootIfAvailable,
     /// Another account.
     User(String),
+}
+
+impl From<Privilege> for String {
+    fn from(privilege: Privilege) -> Self {
+        match privilege {
+            Privilege::Caller => "caller".into(),
+            Privilege::Root => "root".into(),
+            Privilege::RootIfAvailable => "root-if-available".into(),
+            Privilege::User(name) => format!("user:{name}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Privilege {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match (text.as_str(), text.strip_prefix("user:")) {
+            ("caller", _) => Ok(Self::Caller),
+            ("root", _) => Ok(Self::Root),
+            ("root-if-available", _) => Ok(Self::RootIfAvailable),
+            (_, Some(name)) => Ok(Self::User(name.to_owned())),
+            _ => Err(format!("expected caller, root, root-if-available or user:NAME, found {text}")),
+        }
+    }
 }
 
 /// Which end of an output above the limit is kept.
