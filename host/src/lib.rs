@@ -18,3 +18,4 @@ mod server;
 mod signals;
 mod target;
 mod visible;
+mod watch;

@@ -1,17 +1,19 @@
 //! One tool call, from request to envelope.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
 use crate::component::{
-    CONTRACT, CallContext, Executed, Module, Progress, Registry, Reply, Route, Shape, Tool,
+    Absent, CONTRACT, CallContext, Cold, Executed, Module, Places, Progress, Registry, Reply, Route, Shape,
+    Tool,
 };
-use crate::config::Loaded;
+use crate::config::{self, Loaded};
 use crate::envelope::Envelope;
 use crate::listing;
 use crate::problem::{Category, Problem};
@@ -20,14 +22,27 @@ use crate::visible::excerpt;
 
 /// Everything that a call needs and that outlives it.
 pub struct Pipeline {
-    registry: Registry,
+    live: RwLock<Arc<Live>>,
+    /// Counts the changes of the tools' list.
+    changes: watch::Sender<u64>,
+    /// Held while the modules are looked at anew, so that the latest look wins.
+    reloading: tokio::sync::Mutex<()>,
+    places: Places,
     target: Arc<Target>,
     loaded: Loaded,
-    validators: Validators,
     turns: Semaphore,
     waiting: Semaphore,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
+}
+
+/// What may change while a server runs: calls keep what they began with.
+pub struct Live {
+    /// The modules and their tools.
+    pub registry: Registry,
+    validators: Validators,
+    /// Why the configuration's file is not followed.
+    config_error: Option<String>,
 }
 
 /// Of an analysis.
@@ -51,24 +66,60 @@ pub struct Request {
 }
 
 impl Pipeline {
-    /// With the modules that are there, for the target of the configuration.
-    pub fn new(registry: Registry, loaded: Loaded) -> Self {
+    /// With the modules of these places, for the target of the configuration.
+    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Self {
+        let cache = config::directory("XDG_CACHE_HOME", ".cache");
+        let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
+        let live = Live { registry, validators: Validators::default(), config_error: None };
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
         Self {
-            registry,
+            live: RwLock::new(Arc::new(live)),
+            changes: watch::Sender::new(0),
+            reloading: tokio::sync::Mutex::default(),
+            places,
             target,
             loaded,
-            validators: Validators::default(),
             turns: Semaphore::new(AT_ONCE),
             waiting: Semaphore::new(WAITING),
             first_run,
         }
     }
 
-    /// The modules and their tools.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
+    /// The modules and their tools as they are now.
+    pub fn live(&self) -> Arc<Live> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells when the tools' list has changed.
+    pub fn tools_changed(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Tells those who want to know that the tools' list has changed.
+    fn announce(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Looks at the modules and at their part of the configuration anew.
+    pub async fn reload(&self) {
+        let _held = self.reloading.lock().await;
+        let before = self.live();
+        let (modules, config_error) = match config::read_again(&self.loaded) {
+            Ok(config) => (config.modules, None),
+            Err(error) => {
+                tracing::error!(%error, "the configuration is not followed; what it said before holds");
+                (before.registry.config().clone(), Some(error.to_string()))
+            }
+        };
+        let registry = before.registry.reload(&self.places, &modules).await;
+        let same = registry.tools().eq(before.registry.tools());
+        tracing::info!(modules = registry.modules().len(), same_tools = same, "looked at the modules anew");
+        let live = Live { registry, validators: Validators::default(), config_error };
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(live);
+        if !same {
+            self.announce();
+        }
     }
 
     /// Answers a call. Whatever happens, there is an envelope.
@@ -113,17 +164,18 @@ impl Pipeline {
         executed: &Arc<Executed>,
         progress: Progress,
     ) -> Result<(Answer, Reply), Problem> {
-        let known = self.registry.tool(name).ok_or_else(|| self.unknown_tool(name))?;
-        let arguments = arguments::check(&self.validators, known, given)?;
+        let live = self.live();
+        let known = live.registry.tool(name).ok_or_else(|| live.unknown_tool(name))?;
+        let arguments = arguments::check(&live.validators, known, given)?;
         let facts = self.target.facts().await;
-        let (module, tool) = self.route(name, &facts)?;
+        let (module, tool) = live.route(name, &facts)?;
 
         let Arguments { own, limit, filter } = arguments;
         let call = CallContext {
             target: self.target.clone(),
             grants: module.grants(),
             ceiling: self.loaded.config.errors.ceiling(),
-            session: module.imports("session").then(|| self.snapshot(&facts)),
+            session: module.imports("session").then(|| self.snapshot(&live, &facts)),
             executed: executed.clone(),
             progress,
             facts,
@@ -139,6 +191,59 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
+    /// What the session interface tells: a JSON object, documented in `wit/session.wit`.
+    fn snapshot(&self, live: &Live, facts: &Facts) -> String {
+        let module = |module: &Arc<Module>| {
+            let description = &module.description;
+            let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let refuses = description.refuses(facts);
+            let mut shown = json!({
+                "name": description.name,
+                "version": description.version,
+                "origin": module.origin,
+                "sha256": module.sha256,
+                "tools": tools,
+                "serves": refuses.is_none(),
+            });
+            if let Some(reason) = refuses {
+                shown["reason"] = reason.into();
+            }
+            shown
+        };
+        let absent = |absent: &Absent| {
+            let why = if absent.disabled { "disabled" } else { "error" };
+            json!({"name": absent.name, "origin": absent.origin, why: absent.reason})
+        };
+        let registry = &live.registry;
+        let modules: Vec<Value> =
+            registry.modules().iter().map(module).chain(registry.absent().iter().map(absent)).collect();
+        let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut snapshot = json!({
+            "target_host": self.target.name(),
+            "distro": facts,
+            "privilege": {
+                "user": facts.user,
+                "uid": facts.uid,
+                "root": facts.uid == 0,
+                "sudo": facts.sudo_available,
+            },
+            "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
+            "modules": modules,
+            "integration_mode": self.loaded.config.integration_mode,
+            "config_path": self.loaded.path,
+            "first_run": first_run,
+        });
+        if let Some(error) = &live.config_error {
+            snapshot["config_error"] = json!(error);
+        }
+        if first_run {
+            snapshot["config_generated"] = json!(self.loaded.path);
+        }
+        snapshot.to_string()
+    }
+}
+
+impl Live {
     fn route(&self, name: &str, facts: &Facts) -> Result<(Arc<Module>, Tool), Problem> {
         match self.registry.route(name, facts) {
             Route::Module(module, tool) => Ok((module, tool)),
@@ -168,52 +273,6 @@ impl Pipeline {
                 problem.remedy(format!("Did you mean {}?", names.join(", ")))
             }
         }
-    }
-
-    /// What the session interface tells: a JSON object, documented in `wit/session.wit`.
-    fn snapshot(&self, facts: &Facts) -> String {
-        let module = |module: &Arc<Module>| {
-            let description = &module.description;
-            let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let refuses = description.refuses(facts);
-            let mut shown = json!({
-                "name": description.name,
-                "version": description.version,
-                "sha256": module.sha256,
-                "tools": tools,
-                "serves": refuses.is_none(),
-            });
-            if let Some(reason) = refuses {
-                shown["reason"] = reason.into();
-            }
-            shown
-        };
-        let refused = self
-            .registry
-            .refused()
-            .iter()
-            .map(|refused| json!({"name": refused.name, "error": refused.reason}));
-        let modules: Vec<Value> = self.registry.modules().iter().map(module).chain(refused).collect();
-        let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut snapshot = json!({
-            "target_host": self.target.name(),
-            "distro": facts,
-            "privilege": {
-                "user": facts.user,
-                "uid": facts.uid,
-                "root": facts.uid == 0,
-                "sudo": facts.sudo_available,
-            },
-            "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
-            "modules": modules,
-            "integration_mode": self.loaded.config.integration_mode,
-            "config_path": self.loaded.path,
-            "first_run": first_run,
-        });
-        if first_run {
-            snapshot["config_generated"] = json!(self.loaded.path);
-        }
-        snapshot.to_string()
     }
 }
 

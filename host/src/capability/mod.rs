@@ -1,11 +1,14 @@
 //! What a module may do: nothing, but for what its grants spell out.
 
+mod concern;
 mod grants;
 mod hole;
 mod path;
 mod pattern;
 mod request;
+mod reviewed;
 
+pub use concern::{Concern, Request, by_concern};
 pub use grants::{GrantError, Grants, Looking, command_line};
 pub use hole::HoleType;
 pub use path::Glob;

@@ -151,6 +151,12 @@ impl Glob {
         self.matches(path) && (self.names_its_end() || !is_secret(path))
     }
 
+    /// Why what this glob names is secret, where it names a secret.
+    pub fn names_secret(&self) -> Option<&'static str> {
+        // Any name will do for a wildcard before the end: the secrets' own table has wildcards there.
+        self.names_its_end().then(|| secret_reason(&self.text.replace('*', "x"))).flatten()
+    }
+
     fn names_its_end(&self) -> bool {
         !self.text.contains("**") && self.components.last().is_some_and(|last| !last.contains('*'))
     }

@@ -141,6 +141,26 @@ impl Pattern {
         &self.items
     }
 
+    /// Every hole, wherever it stands.
+    pub fn holes(&self) -> impl Iterator<Item = &HoleType> {
+        fn collect<'a>(items: &'a [Item], holes: &mut Vec<&'a HoleType>) {
+            for item in items {
+                match item {
+                    Item::Token(token) => holes.extend(token.parts().iter().filter_map(|part| match part {
+                        Part::Hole(hole) => Some(hole),
+                        Part::Literal(_) => None,
+                    })),
+                    Item::Optional(items) => collect(items, holes),
+                    Item::Alternatives(ways) => ways.iter().for_each(|items| collect(items, holes)),
+                    Item::Repeat(item) => collect(std::slice::from_ref(item), holes),
+                }
+            }
+        }
+        let mut holes = Vec::new();
+        collect(&self.items, &mut holes);
+        holes.into_iter()
+    }
+
     /// Matches the arguments after the program. The program, the environment and standard input are the
     /// caller's to compare; [`Pattern::allows`] does it all.
     pub fn matches(&self, args: &[String]) -> Option<Match> {

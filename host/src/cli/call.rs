@@ -26,7 +26,7 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) async fn run(self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
-        let schema = pipeline.registry().tool(&self.tool).map(arguments::schema).unwrap_or_default();
+        let schema = pipeline.live().registry.tool(&self.tool).map(arguments::schema).unwrap_or_default();
         let arguments = match &self.json {
             Some(text) => object(text)?,
             None => {

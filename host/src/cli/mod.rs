@@ -1,12 +1,13 @@
 //! The command line. Exit codes: 0 success, 1 the tool answered an error, 2 usage or configuration.
 
 mod call;
+mod modules;
 mod serve;
+mod sudoers;
 mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -15,7 +16,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
-use crate::component::Registry;
+use crate::component::{self, Cold, Places};
 use crate::config;
 use crate::pipeline::Pipeline;
 
@@ -52,6 +53,11 @@ enum Command {
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
     Call(call::Call),
+    /// See, add, pin, disable and check modules
+    Modules(modules::Modules),
+    /// Compile the component on stdin within limits
+    #[command(name = component::COMPILE, hide = true)]
+    CompileComponent { memory_mib: u64, seconds: u64 },
 }
 
 /// Runs the command line of this process.
@@ -74,15 +80,17 @@ pub fn run() -> ExitCode {
 
 impl Cli {
     async fn execute(self) -> anyhow::Result<ExitCode> {
+        if let Command::CompileComponent { memory_mib, seconds } = self.command {
+            return component::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
+        }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
-        let directory = modules_directory(self.modules)?;
-        let cache = config::directory("XDG_CACHE_HOME", ".cache");
-        let registry = Registry::load(directory.as_deref(), cache).await?;
-        let pipeline = Arc::new(Pipeline::new(registry, loaded));
+        let places = Places::new(modules_directory(self.modules)?);
         match self.command {
-            Command::Serve => serve::run(pipeline).await,
-            Command::Tools(command) => command.run(&pipeline),
-            Command::Call(command) => command.run(&pipeline).await,
+            Command::Serve => serve::run(places, loaded).await,
+            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
+            Command::Call(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await).await,
+            Command::Modules(command) => command.run(places, loaded).await,
+            Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }
     }
 }

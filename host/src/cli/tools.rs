@@ -18,15 +18,16 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
         let mut output = io::stdout().lock();
+        let live = pipeline.live();
         if self.json {
-            let tools: Vec<_> = pipeline.registry().tools().map(server::describe_tool).collect();
+            let tools: Vec<_> = live.registry.tools().map(server::describe_tool).collect();
             let shown =
                 if tools.is_empty() { "[]".to_owned() } else { serde_json::to_string_pretty(&tools)? };
             writeln!(output, "{shown}")?;
             return Ok(ExitCode::SUCCESS);
         }
-        let width = pipeline.registry().tools().map(|tool| tool.name.len()).max().unwrap_or(0);
-        for tool in pipeline.registry().tools() {
+        let width = live.registry.tools().map(|tool| tool.name.len()).max().unwrap_or(0);
+        for tool in live.registry.tools() {
             writeln!(output, "{:width$}  {}", tool.name, tool.summary)?;
         }
         Ok(ExitCode::SUCCESS)

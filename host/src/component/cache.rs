@@ -22,6 +22,7 @@ use super::description::Description;
 const DIGEST_BYTES: usize = 32;
 
 /// Where entries are; nowhere, where no safe place for them could be had.
+#[derive(Default)]
 pub(super) struct Cache(Option<PathBuf>);
 
 impl Cache {
@@ -39,10 +40,9 @@ impl Cache {
     /// The compiled form of the component with this SHA-256, if it was kept by such an engine.
     pub(super) fn code(&self, engine: &Engine, sha256: &str, compatibility: &str) -> Option<Component> {
         let entry = self.read(&code_name(sha256, compatibility))?;
-        // SAFETY: the bytes are those that `keep_code` wrote, because their digest is right and nobody but this
-        // user (who could as well change this program) can write to the directory. That they fit this version of
-        // wasmtime, its settings and this processor is in the entry's name, and is checked by wasmtime again.
-        match unsafe { Component::deserialize(engine, &entry[DIGEST_BYTES..]) } {
+        // Bytes that `keep_code` wrote: their digest is right, and nobody but this user (who could as well change
+        // this program) can write to the directory.
+        match compiled(engine, &entry[DIGEST_BYTES..]) {
             Ok(component) => Some(component),
             Err(error) => {
                 tracing::warn!(sha256, %error, "a compiled component is made anew");
@@ -52,11 +52,8 @@ impl Cache {
     }
 
     /// Keeps the compiled form. Failing to is no error: the next start is slower, and that is all.
-    pub(super) fn keep_code(&self, component: &Component, sha256: &str, compatibility: &str) {
-        match component.serialize() {
-            Ok(code) => self.write(&code_name(sha256, compatibility), &code),
-            Err(error) => tracing::warn!(sha256, %error, "a compiled component could not be kept"),
-        }
+    pub(super) fn keep_code(&self, code: &[u8], sha256: &str, compatibility: &str) {
+        self.write(&code_name(sha256, compatibility), code);
     }
 
     /// What the component with this SHA-256 said of itself.
@@ -71,6 +68,18 @@ impl Cache {
             Ok(text) => self.write(&description_name(sha256), &text),
             Err(error) => tracing::warn!(sha256, %error, "a description could not be kept"),
         }
+    }
+
+    /// Removes everything that was kept of the component with this SHA-256.
+    pub(super) fn forget(&self, sha256: &str) {
+        let Some(directory) = &self.0 else { return };
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let of_it = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(sha256));
+        of_it.for_each(|entry| {
+            if let Err(error) = fs::remove_file(entry.path()) {
+                tracing::warn!(path = %entry.path().display(), %error, "a cache entry could not be removed");
+            }
+        });
     }
 
     /// The whole entry, digest first, where the digest is right.
@@ -110,6 +119,14 @@ impl Cache {
             tracing::warn!(directory = %directory.display(), %error, "a cache entry could not be written");
         }
     }
+}
+
+/// Loads what this very program compiled: [`Cache::code`] read it from the cache, or a child process has just written
+/// it to a pipe.
+pub(super) fn compiled(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: both callers pass what a wasmtime of this program made, see above, and nobody else could have changed
+    // it since. That it fits this version of wasmtime, its settings and this processor is checked by wasmtime.
+    unsafe { Component::deserialize(engine, code) }
 }
 
 fn code_name(sha256: &str, compatibility: &str) -> String {

@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
 use super::convert;
-use crate::capability::{Grants, Requests, Risk};
+use crate::capability::{CommandRequest, Grants, PathRequest, Requests, Risk};
+use crate::config::is_module_name;
 use crate::target::Facts;
 use crate::visible::{make_visible, visible};
 
@@ -104,7 +105,7 @@ pub struct Condition {
 /// A module's description, as it is kept beside its compiled form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// [a-z0-9-], at most 64.
+    /// [a-z0-9-], at most 63.
     pub name: String,
     /// Semantic version.
     pub version: String,
@@ -195,7 +196,10 @@ impl Description {
     }
 
     fn check(&self) -> Result<(), DescriptionError> {
-        named("module", &self.name, "[a-z0-9-], 1 to 64 characters", |byte| byte == b'-')?;
+        if !is_module_name(&self.name) {
+            let (what, form) = ("module", "[a-z0-9-], 1 to 63 characters, a letter or digit first");
+            return Err(DescriptionError::Name { what, name: self.name.chars().take(64).collect(), form });
+        }
         named("domain", &self.domain, "[a-z0-9-], 1 to 64 characters", |byte| byte == b'-')?;
         let form = "[0-9A-Za-z.+-], 1 to 64 characters";
         if self.version.is_empty() || self.version.len() > 64 || !self.version.bytes().all(is_version) {
@@ -216,16 +220,19 @@ impl Description {
                 return Err(DescriptionError::Fact(condition.fact.clone()));
             }
         }
-        self.grants().map(|_| ())
+        self.grants(None).map(|_| ())
     }
 
-    /// What the module may do: everything that it asks for, as it ships with this host.
-    pub(super) fn grants(&self) -> Result<Grants, DescriptionError> {
+    /// What the module may do: what it asks for and, of a third party's, the operator has accepted.
+    pub(super) fn grants(&self, accepted: Option<&Requests>) -> Result<Grants, DescriptionError> {
         let mut grants = Grants::new(&self.name);
-        for command in &self.requests.commands {
+        let is_accepted =
+            |request: &CommandRequest| accepted.is_none_or(|all| all.commands.contains(request));
+        for command in self.requests.commands.iter().filter(|request| is_accepted(request)) {
             grants.command(command)?;
         }
-        for path in &self.requests.paths {
+        let is_accepted = |request: &PathRequest| accepted.is_none_or(|all| all.paths.contains(request));
+        for path in self.requests.paths.iter().filter(|request| is_accepted(request)) {
             grants.path(path)?;
         }
         Ok(grants)

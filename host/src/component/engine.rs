@@ -1,4 +1,5 @@
-//! One engine for the process, for compiling and for running alike, or the cache would be rejected at run time.
+//! One engine for the process, with one set of settings for compiling and for running, or the compiled form would be
+//! rejected.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -43,9 +44,7 @@ pub(super) struct Shared {
 
 impl Shared {
     fn new() -> wasmtime::Result<Self> {
-        let mut config = Config::new();
-        config.epoch_interruption(true);
-        let engine = Engine::new(&config)?;
+        let engine = new_engine()?;
         let mut linker = Linker::new(&engine);
         link_wasi(&mut linker)?;
         SystemModule::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)?;
@@ -65,6 +64,13 @@ impl Shared {
         self.ticker.guest_starts();
         Running(self.ticker.clone())
     }
+}
+
+/// The one set of settings.
+pub(super) fn new_engine() -> wasmtime::Result<Engine> {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    Engine::new(&config)
 }
 
 /// WASI without sockets and http: neither is in the linker, so no component that asks for them can start.

@@ -2,17 +2,26 @@
 
 mod bindings;
 mod cache;
+mod compile;
 mod convert;
 mod description;
 mod engine;
 mod imports;
+mod install;
+mod lock;
 mod module;
 mod registry;
+mod source;
 mod store;
+mod surface;
 
-pub use description::{Shape, Tool};
+pub use compile::{SUBCOMMAND as COMPILE, child as compile};
+pub use description::{Description, Shape, Tool};
+pub use install::{Examined, InstallError, Verified, Workshop};
+pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
-pub use registry::{Registry, Route};
+pub use registry::{Cold, Conflict, Registry, Route};
+pub use source::{Absent, Origin, Places, SUMS};
 pub use store::{CallContext, Executed, Progress};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.

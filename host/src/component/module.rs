@@ -11,16 +11,21 @@ use rustix::fs::OFlags;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::InstancePre;
 
 use super::bindings::exports::sysadmin::module::tools;
 use super::bindings::{SystemModule, SystemModulePre};
-use super::cache::Cache;
+use super::cache::{Cache, compiled};
+use super::compile::{self, CompileError};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{Lazy, Shared};
+use super::lock::Entry;
+use super::source::{Candidate, Origin};
 use super::store::{self, CallContext, State, Stopped};
+use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
-use crate::capability::Grants;
+use crate::capability::{Grants, Requests};
+use crate::config::Limits;
 use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
 
@@ -51,11 +56,22 @@ pub struct Module {
     pub description: Description,
     /// Of its bytes.
     pub sha256: String,
-    pub(super) path: PathBuf,
+    /// Who answers for it.
+    pub origin: Origin,
+    path: PathBuf,
+    /// Of a third party's.
+    entry: Option<Entry>,
     grants: Arc<Grants>,
-    engine: Arc<Lazy>,
-    cache: Arc<Cache>,
+    loader: Arc<Loader>,
     ready: OnceCell<SystemModulePre<State>>,
+}
+
+/// What loads components.
+#[derive(Default)]
+pub(super) struct Loader {
+    pub(super) engine: Lazy,
+    pub(super) cache: Cache,
+    pub(super) limits: Limits,
 }
 
 /// Why a file isn't a module.
@@ -67,60 +83,185 @@ pub(super) enum LoadError {
     Unreadable(#[from] io::Error),
     #[error("it is larger than {LARGEST} bytes")]
     TooLarge,
+    #[error(
+        "the SHA-256 of its bytes is {found}, and it should be {expected}: somebody has changed the file, so it is \
+         not loaded"
+    )]
+    Pin { expected: String, found: String },
+    #[error(transparent)]
+    Surface(#[from] SurfaceError),
     #[error("it is not a component that this host can compile: {0:#}")]
     NotAComponent(wasmtime::Error),
-    #[error("it speaks {theirs}, and this host speaks {CONTRACT}")]
-    Contract { theirs: String },
-    #[error("it imports {0}, which no module may have")]
-    Import(String),
-    #[error("it doesn't export what a module must: {0:#}")]
-    Exports(wasmtime::Error),
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error("it doesn't fit the contract {CONTRACT}: {0:#}")]
+    Contract(wasmtime::Error),
     #[error("it failed while it described itself: {0:#}")]
     Describe(wasmtime::Error),
     #[error("it took longer than {} s to describe itself", DESCRIBE.as_secs())]
     DescribeTime,
+    #[error("it describes itself differently when it is asked again, so nothing that it says can be pinned")]
+    Fickle,
+    #[error("it describes itself differently from when it was added")]
+    Described,
+    #[error("it says that its name is {0:?}, and it was added under another")]
+    Name(String),
     #[error(transparent)]
     Description(#[from] DescriptionError),
 }
 
-impl Module {
-    /// From a file with this SHA-256. Nothing is compiled where its description was kept.
-    pub(super) async fn load(
-        engine: &Arc<Lazy>,
-        cache: &Arc<Cache>,
-        path: &Path,
-        sha256: Result<String, LoadError>,
-    ) -> Result<Self, LoadError> {
-        let sha256 = sha256?;
-        let ready = OnceCell::new();
-        let description = match cache.description(&sha256) {
-            Some(description) => description,
+impl Loader {
+    /// Whether loading it means to compile a third party's component.
+    pub(super) fn must_compile(&self, candidate: &Candidate) -> bool {
+        candidate.origin != Origin::Host && self.cache.description(&candidate.sha256).is_none()
+    }
+
+    /// A component's description; nothing is compiled where it was kept. Bytes are given where they were at hand.
+    async fn describe(
+        &self,
+        source: &Source<'_>,
+    ) -> Result<(Description, Option<SystemModulePre<State>>), LoadError> {
+        if let Some(description) = self.cache.description(source.sha256) {
+            return Ok((description, None));
+        }
+        let shared = self.engine.get().map_err(LoadError::Engine)?;
+        let bytes = source.read()?;
+        let surface = Surface::read(&bytes)?;
+        surface.check(source.origin.world())?;
+        let pre = self.prepare(source, Some(bytes)).await?;
+        let description = describe(shared, &pre, surface.imports).await?;
+        self.cache.keep_description(&description, source.sha256);
+        Ok((description, Some(pre)))
+    }
+
+    /// The code, ready to be called: from the cache, or compiled from the very bytes that have the SHA-256.
+    async fn prepare(
+        &self,
+        source: &Source<'_>,
+        bytes: Option<Vec<u8>>,
+    ) -> Result<SystemModulePre<State>, LoadError> {
+        let shared = self.engine.get().map_err(LoadError::Engine)?;
+        let (sha256, compatibility) = (source.sha256, shared.compatibility());
+        let kept = || self.cache.code(&shared.engine, sha256, &compatibility);
+        let component = match tokio::task::block_in_place(kept) {
+            Some(component) => component,
             None => {
-                let bytes = read(path, &sha256)?;
-                let shared = engine.get().map_err(LoadError::Engine)?;
-                let component = compile(shared, cache, &sha256, &bytes)?;
-                let pre = link(shared, &component)?;
-                let description = describe(shared, &component, &pre).await?;
-                cache.keep_description(&description, &sha256);
-                let _ = ready.set(pre);
-                description
+                let bytes = bytes.map_or_else(|| source.read(), Ok)?;
+                let code = match source.origin {
+                    Origin::Host => {
+                        tokio::task::block_in_place(|| shared.engine.precompile_component(&bytes))
+                            .map_err(LoadError::NotAComponent)?
+                    }
+                    Origin::System | Origin::User => compile::in_child(&bytes, &self.limits).await?,
+                };
+                self.cache.keep_code(&code, sha256, &compatibility);
+                compiled(&shared.engine, &code).map_err(LoadError::NotAComponent)?
             }
         };
-        let grants = Arc::new(description.grants()?);
-        Ok(Self {
-            description,
-            sha256,
-            path: path.to_owned(),
-            grants,
-            engine: engine.clone(),
-            cache: cache.clone(),
-            ready,
-        })
+        let pre: InstancePre<State> =
+            shared.linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
+        SystemModulePre::new(pre).map_err(LoadError::Contract)
+    }
+}
+
+/// A component's file, and what its bytes must be.
+struct Source<'a> {
+    path: &'a Path,
+    sha256: &'a str,
+    origin: Origin,
+}
+
+impl Source<'_> {
+    /// The pinned bytes, and no others.
+    fn read(&self) -> Result<Vec<u8>, LoadError> {
+        let mut bytes = Vec::new();
+        open(self.path)?.read_to_end(&mut bytes)?;
+        self.check(hex::encode(Sha256::digest(&bytes)))?;
+        Ok(bytes)
+    }
+
+    fn check(&self, found: String) -> Result<(), LoadError> {
+        match found == self.sha256 {
+            true => Ok(()),
+            false => Err(LoadError::Pin { expected: self.sha256.to_owned(), found }),
+        }
+    }
+}
+
+impl Module {
+    /// From a file whose bytes have this SHA-256.
+    pub(super) async fn load(
+        loader: &Arc<Loader>,
+        candidate: Candidate,
+        found: Result<String, LoadError>,
+    ) -> Result<Self, LoadError> {
+        let Candidate { path, sha256, origin, entry, .. } = candidate;
+        let source = Source { path: &path, sha256: &sha256, origin };
+        source.check(found?)?;
+        let (description, pre) = loader.describe(&source).await?;
+        check_imports(&description.imports, origin.world())?;
+        if let Some(entry) = &entry {
+            if entry.description != description.sha256 {
+                return Err(LoadError::Described);
+            }
+            if entry.name != description.name {
+                return Err(LoadError::Name(description.name));
+            }
+        }
+        let grants = Arc::new(description.grants(entry.as_ref().map(|entry| &entry.grants))?);
+        let ready = OnceCell::new_with(pre);
+        Ok(Self { description, sha256, origin, path, entry, grants, loader: loader.clone(), ready })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of its file.
+    pub fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
+
+    /// The file's bytes, where they are still those that were looked at.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, LoadError> {
+        Source { path: &self.path, sha256: &self.sha256, origin: self.origin }.read()
+    }
+
+    /// Whether a candidate is what this module was loaded from, so that it needn't be loaded again.
+    pub(super) fn is(&self, candidate: &Candidate) -> bool {
+        self.sha256 == candidate.sha256
+            && self.path == candidate.path
+            && self.origin == candidate.origin
+            && self.entry == candidate.entry
+    }
+
+    /// Whether it takes the place of a tool of the host's own modules.
+    pub(super) fn replaces(&self, tool: &str) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.replaces.iter().any(|replaced| replaced == tool))
     }
 
     /// What it may do.
     pub fn grants(&self) -> Arc<Grants> {
         self.grants.clone()
+    }
+
+    /// What of its requests holds.
+    pub fn granted(&self) -> Requests {
+        self.requests(true)
+    }
+
+    /// What of its requests the operator declined.
+    pub fn not_granted(&self) -> Requests {
+        self.requests(false)
+    }
+
+    fn requests(&self, granted: bool) -> Requests {
+        let accepted = self.entry.as_ref().map(|entry| &entry.grants);
+        let mut requests = self.description.requests.clone();
+        requests.commands.retain(|asked| accepted.is_none_or(|all| all.commands.contains(asked)) == granted);
+        requests.paths.retain(|asked| accepted.is_none_or(|all| all.paths.contains(asked)) == granted);
+        requests
     }
 
     /// Whether it imports an interface of this name.
@@ -169,25 +310,20 @@ impl Module {
         })
     }
 
-    /// Loads the code: from the cache, or compiled from the very bytes that were hashed at the start.
+    /// Loads the code, where the file is still the one that was looked at.
     async fn prepare(&self) -> Result<SystemModulePre<State>, Problem> {
-        let prepare = || {
-            let shared = self.shared()?;
-            let compatibility = shared.compatibility();
-            let component = match self.cache.code(&shared.engine, &self.sha256, &compatibility) {
-                Some(component) => component,
-                None => {
-                    let bytes = read(&self.path, &self.sha256)?;
-                    compile(shared, &self.cache, &self.sha256, &bytes)?
-                }
-            };
-            link(shared, &component)
-        };
-        tokio::task::block_in_place(prepare).map_err(|error| self.unavailable(&error))
+        let source = Source { path: &self.path, sha256: &self.sha256, origin: self.origin };
+        let found = tokio::task::block_in_place(|| hash(&self.path));
+        let checked = found.and_then(|found| source.check(found));
+        match checked {
+            Ok(()) => self.loader.prepare(&source, None).await,
+            Err(error) => Err(error),
+        }
+        .map_err(|error| self.unavailable(&error))
     }
 
     fn shared(&self) -> Result<&Shared, LoadError> {
-        self.engine.get().map_err(LoadError::Engine)
+        self.loader.engine.get().map_err(LoadError::Engine)
     }
 
     fn unavailable(&self, error: &LoadError) -> Problem {
@@ -220,6 +356,12 @@ fn too_long(tool: &Tool, allowed: Duration) -> Problem {
     Problem::new("TOOL_TIMEOUT", Category::Timeout, message)
 }
 
+/// Whether a candidate's file is what it should be.
+pub(super) fn verify(candidate: &Candidate) -> Result<(), LoadError> {
+    let Candidate { path, sha256, origin, .. } = candidate;
+    Source { path, sha256, origin: *origin }.check(hash(path)?)
+}
+
 /// The file's SHA-256, piece by piece: at a start with a warm cache nothing else of it is needed.
 pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
     let mut file = open(path)?;
@@ -229,16 +371,6 @@ pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
         hasher.update(&piece[..count]);
     }
     Ok(hex::encode(hasher.finalize()))
-}
-
-/// The bytes with this SHA-256, and no others: the file may have changed since it was hashed.
-fn read(path: &Path, sha256: &str) -> Result<Vec<u8>, LoadError> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    if hex::encode(Sha256::digest(&bytes)) != sha256 {
-        return Err(LoadError::Unreadable(io::Error::other("it has changed since the start")));
-    }
-    Ok(bytes)
 }
 
 /// A regular file of a sensible size: a pipe or a device by this name would never end.
@@ -254,59 +386,25 @@ fn open(path: &Path) -> Result<io::Take<File>, LoadError> {
     Ok(file.take(LARGEST))
 }
 
-fn compile(shared: &Shared, cache: &Cache, sha256: &str, bytes: &[u8]) -> Result<Component, LoadError> {
-    // Not `Component::new`, which would also take WebAssembly's text format.
-    let component = Component::from_binary(&shared.engine, bytes).map_err(LoadError::NotAComponent)?;
-    cache.keep_code(&component, sha256, &shared.compatibility());
-    Ok(component)
-}
-
-fn imports(shared: &Shared, component: &Component) -> Vec<String> {
-    component.component_type().imports(&shared.engine).map(|(name, _)| name.to_owned()).collect()
-}
-
-/// Checked by name first, so that the refusal says what it is about.
-fn link(shared: &Shared, component: &Component) -> Result<SystemModulePre<State>, LoadError> {
-    let (_, version) = CONTRACT.split_once('@').unwrap_or_default();
-    for import in imports(shared, component) {
-        let known = ["wasi:io/", "wasi:clocks/", "wasi:random/", "wasi:cli/", "wasi:filesystem/"];
-        if let Some((_, theirs)) =
-            import.strip_prefix("sysadmin:module/").and_then(|rest| rest.split_once('@'))
-        {
-            if theirs != version {
-                return Err(LoadError::Contract { theirs: format!("sysadmin:module@{theirs}") });
-            }
-        } else if !known.iter().any(|prefix| import.starts_with(prefix)) {
-            return Err(LoadError::Import(import));
-        }
-    }
-    let exports = component.component_type();
-    let exported: Vec<String> = exports.exports(&shared.engine).map(|(name, _)| name.to_owned()).collect();
-    for export in exported {
-        if let Some((_, theirs)) =
-            export.strip_prefix("sysadmin:module/").and_then(|rest| rest.split_once('@'))
-            && theirs != version
-        {
-            return Err(LoadError::Contract { theirs: format!("sysadmin:module@{theirs}") });
-        }
-    }
-    let pre: InstancePre<State> =
-        shared.linker.instantiate_pre(component).map_err(LoadError::NotAComponent)?;
-    SystemModulePre::new(pre).map_err(LoadError::Exports)
-}
-
+/// Asked twice: what is pinned must be the same every time.
 async fn describe(
     shared: &Shared,
-    component: &Component,
     pre: &SystemModulePre<State>,
+    imports: Vec<String>,
 ) -> Result<Description, LoadError> {
     let _running = shared.running();
     let mut store = store::for_description(shared);
     let describing = async {
         let instance: SystemModule = pre.instantiate_async(&mut store).await?;
-        instance.sysadmin_module_describe().call_describe(&mut store).await
+        let first = instance.sysadmin_module_describe().call_describe(&mut store).await?;
+        let second = instance.sysadmin_module_describe().call_describe(&mut store).await?;
+        wasmtime::Result::Ok((first, second))
     };
     let said = tokio::time::timeout(DESCRIBE, describing).await.map_err(|_| LoadError::DescribeTime)?;
-    let said = said.map_err(LoadError::Describe)?;
-    Ok(Description::new(said, imports(shared, component))?)
+    let (first, second) = said.map_err(LoadError::Describe)?;
+    let description = Description::new(first, imports.clone())?;
+    match Description::new(second, imports) {
+        Ok(again) if again.sha256 == description.sha256 => Ok(description),
+        _ => Err(LoadError::Fickle),
+    }
 }

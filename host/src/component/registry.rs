@@ -1,30 +1,35 @@
-//! The modules that are there, and which of them answers to a tool's name.
+//! The modules that are used, and which of them answers to a tool's name.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cache::Cache;
 use super::description::Tool;
-use super::engine::Lazy;
-use super::module::{self, LoadError, Module};
+use super::module::{self, LoadError, Loader, Module};
+use super::source::{Absent, Candidate, Origin, Places, candidates};
+use crate::config::Modules;
 use crate::target::Facts;
 
-/// Every module, every tool.
+/// Every module, every tool. What is loaded is what was pinned, and a change of any file makes a new registry.
 pub struct Registry {
+    loader: Arc<Loader>,
+    config: Modules,
+    /// Whether a component waits to be compiled.
+    later: bool,
     modules: Vec<Arc<Module>>,
-    refused: Vec<Refused>,
+    absent: Vec<Absent>,
     /// Tool name to the modules that have it, with the tool's index in each.
     tools: BTreeMap<String, Vec<(usize, usize)>>,
 }
 
-/// A file that isn't used, and why.
-#[derive(Clone, Debug)]
-pub struct Refused {
-    /// The file's name without `.wasm`.
-    pub name: String,
-    /// For the operator.
-    pub reason: String,
+/// What to do with a third party's component that isn't in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cold {
+    /// Compile it now, however long that takes.
+    Compile,
+    /// Leave it out for now: somebody waits for the rest.
+    Later,
 }
 
 /// Where a call goes.
@@ -37,66 +42,160 @@ pub enum Route {
     Unknown,
 }
 
+/// Two modules that can't be used together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// Modules are known by their names.
+    #[error("there is another module named {module}, {}", origin.described())]
+    Name {
+        /// Of both.
+        module: String,
+        /// Whose the other one is.
+        origin: Origin,
+    },
+    /// Neither name nor target says which one is meant.
+    #[error("module {module}, {}, has a tool {tool} for the same targets", origin.described())]
+    Shadows {
+        /// The one that is there.
+        module: String,
+        /// Whose it is.
+        origin: Origin,
+        /// What both have.
+        tool: String,
+    },
+    /// Clients see one tool.
+    #[error("module {module} has a tool {tool} whose schema, shape or risk differs from this one's")]
+    Differs {
+        /// The one that is there.
+        module: String,
+        /// What both have.
+        tool: String,
+    },
+}
+
 impl Registry {
-    /// Loads every `*.wasm` of a directory. A file that can't be used takes nothing else with it.
-    pub async fn load(directory: Option<&Path>, cache: Option<PathBuf>) -> anyhow::Result<Self> {
-        let mut registry = Self { modules: Vec::new(), refused: Vec::new(), tools: BTreeMap::new() };
-        let files = directory.map(components).transpose()?.unwrap_or_default();
-        let engine = Arc::new(Lazy::default());
-        let cache = Arc::new(Cache::open(cache));
-        for (path, sha256) in files.iter().zip(hashes(&files)) {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let loaded = Module::load(&engine, &cache, path, sha256).await;
-            if let Err(reason) =
-                loaded.map_err(|error| error.to_string()).and_then(|module| registry.add(module))
-            {
-                tracing::error!(module = name, reason, "a module is not used");
-                registry.refused.push(Refused { name, reason });
-            }
-        }
-        Ok(registry)
+    /// Loads what the places hold. A component that can't be used takes nothing else with it.
+    pub async fn load(places: &Places, config: &Modules, cache: Option<PathBuf>, cold: Cold) -> Self {
+        let loader = Loader { cache: Cache::open(cache), limits: config.limits.clone(), ..Loader::default() };
+        Self::with(Arc::new(loader), places, config, cold).await
     }
 
-    fn add(&mut self, module: Module) -> Result<(), String> {
-        if self.modules.iter().any(|other| other.description.name == module.description.name) {
-            return Err(format!("there is another module named {}", module.description.name));
+    /// As [`Registry::load`], with a loader that others use as well.
+    pub(super) async fn with(loader: Arc<Loader>, places: &Places, config: &Modules, cold: Cold) -> Self {
+        Self::empty(loader, config).filled(places, &[], cold).await
+    }
+
+    /// Anew, keeping what hasn't changed.
+    pub async fn reload(&self, places: &Places, config: &Modules) -> Self {
+        Self::empty(self.loader.clone(), config).filled(places, &self.modules, Cold::Compile).await
+    }
+
+    fn empty(loader: Arc<Loader>, config: &Modules) -> Self {
+        let (modules, absent, tools) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { loader, config: config.clone(), modules, absent, tools, later: false }
+    }
+
+    async fn filled(mut self, places: &Places, known: &[Arc<Module>], cold: Cold) -> Self {
+        let config = &self.config;
+        let (candidates, absent) = candidates(places, config);
+        self.absent = absent;
+        let found = hashes(&candidates);
+        for (candidate, found) in candidates.into_iter().zip(found) {
+            let (name, origin, path) = (candidate.name.clone(), candidate.origin, candidate.path.clone());
+            let unchanged = known.iter().find(|module| {
+                module.is(&candidate) && found.as_ref().is_ok_and(|found| *found == candidate.sha256)
+            });
+            if cold == Cold::Later && unchanged.is_none() && self.loader.must_compile(&candidate) {
+                self.later = true;
+                self.absent.push(Absent::refused(&name, origin, &path, "it is being compiled"));
+                continue;
+            }
+            let loaded = match unchanged {
+                Some(module) => Ok(module.clone()),
+                None => Module::load(&self.loader, candidate, found).await.map(Arc::new),
+            };
+            let added = match loaded {
+                Ok(module) => self.add(module).map_err(|conflict| conflict.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(reason) = added {
+                self.absent.push(Absent::refused(&name, origin, &path, reason));
+            }
         }
-        for tool in &module.description.tools {
-            for (other, index) in self.tools.get(&tool.name).into_iter().flatten() {
-                let other = &self.modules[*other].description;
-                let theirs = &other.tools[*index];
-                if !module.description.excludes(other) {
-                    return Err(format!(
-                        "module {} has a tool {} for the same targets",
-                        other.name, tool.name
-                    ));
+        self.tell_absent();
+        self
+    }
+
+    fn tell_absent(&self) {
+        for absent in self.absent.iter().filter(|absent| !absent.disabled) {
+            tracing::error!(module = absent.name, reason = absent.reason, "a module is not used");
+        }
+    }
+
+    /// What it was made by.
+    pub fn config(&self) -> &Modules {
+        &self.config
+    }
+
+    /// Whether a component waits to be compiled; reloading does it.
+    pub fn is_waiting(&self) -> bool {
+        self.later
+    }
+
+    /// Why this module can't be used beside those that are there; one of its own name is left out of it where it is to
+    /// take that one's place.
+    pub(super) fn conflicts(&self, module: &Module, updates: bool) -> Vec<Conflict> {
+        let mut conflicts = Vec::new();
+        let name = &module.description.name;
+        let others = self.modules.iter().filter(|other| !updates || other.description.name != *name);
+        for other in others {
+            if other.description.name == *name {
+                conflicts.push(Conflict::Name { module: name.clone(), origin: other.origin });
+            }
+            for tool in &module.description.tools {
+                let same = |theirs: &&Tool| theirs.name == tool.name;
+                let Some(theirs) = other.description.tools.iter().find(same) else { continue };
+                let (module, other, origin) = (module, &other.description, other.origin);
+                if origin == Origin::Host && module.replaces(&tool.name) {
+                    continue;
                 }
-                if (&theirs.input_schema, theirs.shape, theirs.risk)
+                let (with, tool_name) = (other.name.clone(), tool.name.clone());
+                if !module.description.excludes(other) {
+                    conflicts.push(Conflict::Shadows { module: with, origin, tool: tool_name });
+                } else if (&theirs.input_schema, theirs.shape, theirs.risk)
                     != (&tool.input_schema, tool.shape, tool.risk)
                 {
-                    return Err(format!(
-                        "module {} has a tool {} that differs from this one",
-                        other.name, tool.name
-                    ));
+                    conflicts.push(Conflict::Differs { module: with, tool: tool_name });
                 }
             }
+        }
+        conflicts
+    }
+
+    fn add(&mut self, module: Arc<Module>) -> Result<(), Conflict> {
+        if let Some(conflict) = self.conflicts(&module, false).into_iter().next() {
+            return Err(conflict);
         }
         let number = self.modules.len();
         for (index, tool) in module.description.tools.iter().enumerate() {
-            self.tools.entry(tool.name.clone()).or_default().push((number, index));
+            let answering = self.tools.entry(tool.name.clone()).or_default();
+            if module.replaces(&tool.name) {
+                answering.retain(|(other, _)| self.modules[*other].origin != Origin::Host);
+            }
+            answering.push((number, index));
         }
-        self.modules.push(Arc::new(module));
+        self.modules.push(module);
         Ok(())
     }
 
-    /// The modules, in the order of their files' names.
+    /// The modules, the host's own first.
     pub fn modules(&self) -> &[Arc<Module>] {
         &self.modules
     }
 
-    /// The files that aren't used.
-    pub fn refused(&self) -> &[Refused] {
-        &self.refused
+    /// What is not used, and why.
+    pub fn absent(&self) -> &[Absent] {
+        &self.absent
     }
 
     /// Every tool once, by name.
@@ -129,9 +228,10 @@ impl Registry {
 }
 
 /// Of all files at once: with a warm cache, hashing is nearly all of a start.
-fn hashes(files: &[PathBuf]) -> Vec<Result<String, LoadError>> {
+fn hashes(candidates: &[Candidate]) -> Vec<Result<String, LoadError>> {
     std::thread::scope(|scope| {
-        let hashing: Vec<_> = files.iter().map(|path| scope.spawn(|| module::hash(path))).collect();
+        let hashing: Vec<_> =
+            candidates.iter().map(|candidate| scope.spawn(|| module::hash(&candidate.path))).collect();
         hashing
             .into_iter()
             .map(|thread| {
@@ -139,15 +239,4 @@ fn hashes(files: &[PathBuf]) -> Vec<Result<String, LoadError>> {
             })
             .collect()
     })
-}
-
-fn components(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(directory)
-        .map_err(|error| anyhow::anyhow!("the modules' directory {}: {error}", directory.display()))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
-        .collect();
-    files.sort();
-    Ok(files)
 }

@@ -26,6 +26,8 @@ pub struct Config {
     pub output: Output,
     /// What happens when something doesn't work.
     pub errors: Errors,
+    /// Which modules are used, and what they may take.
+    pub modules: Modules,
     /// Facts that replace detected ones.
     pub distro: Overrides,
 }
@@ -53,35 +55,12 @@ pub struct Output {
 
 impl Default for Output {
     fn default() -> Self {
-        Self { default_limit: Limit(50) }
+        Self { default_limit: Within(50) }
     }
 }
 
-/// From 1 to 10,000 items.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(try_from = "u32")]
-pub struct Limit(u32);
-
-impl Limit {
-    /// The largest.
-    pub const MOST: u32 = 10_000;
-
-    /// Items.
-    pub fn get(self) -> u32 {
-        self.0
-    }
-}
-
-impl TryFrom<u32> for Limit {
-    type Error = String;
-
-    fn try_from(items: u32) -> Result<Self, String> {
-        match items {
-            1..=Self::MOST => Ok(Self(items)),
-            _ => Err(format!("{items} is not a number of items from 1 to {}", Self::MOST)),
-        }
-    }
-}
+/// Items of a listing.
+pub type Limit = Within<1, 10_000>;
 
 /// What happens when something doesn't work.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -95,6 +74,145 @@ impl Errors {
     /// What nothing may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
+    }
+}
+
+/// Which modules are used, and what they may take. A running server follows `policy` and `disabled`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Modules {
+    /// Whose modules.
+    pub policy: Policy,
+    /// A module's name, or `sha256:HEX` of a component, each.
+    pub disabled: Vec<Disabled>,
+    /// What a call, all calls and a compilation may take.
+    pub limits: Limits,
+}
+
+/// Whose modules are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The host's own.
+    BuiltinOnly,
+    /// Those too whose bytes an operator has pinned.
+    #[default]
+    Pinned,
+}
+
+/// A module's name, or `sha256:HEX` of a component.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Disabled(String);
+
+impl Disabled {
+    /// Whether it means this module.
+    pub fn names(&self, name: &str, sha256: &str) -> bool {
+        match self.0.strip_prefix("sha256:") {
+            Some(hex) => hex == sha256,
+            None => self.0 == name,
+        }
+    }
+}
+
+impl TryFrom<String> for Disabled {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let text = text.to_ascii_lowercase();
+        let is_right = match text.strip_prefix("sha256:") {
+            Some(hex) => is_sha256(hex),
+            None => is_module_name(&text),
+        };
+        // Bare hexadecimal digits are meant, too: no module has a name of 64 of them.
+        match is_sha256(&text) {
+            true => Ok(Self(format!("sha256:{text}"))),
+            false if is_right => Ok(Self(text)),
+            false => {
+                Err(format!("{text:?} is neither a module's name nor sha256: and 64 hexadecimal digits"))
+            }
+        }
+    }
+}
+
+impl From<Disabled> for String {
+    fn from(disabled: Disabled) -> Self {
+        disabled.0
+    }
+}
+
+impl std::fmt::Display for Disabled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether this is a SHA-256 in lower-case hexadecimal digits.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// [a-z0-9-], 1 to 63 characters, no `-` first: a name becomes part of a file's name and an argument, and is no
+/// SHA-256.
+pub fn is_module_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-')
+}
+
+/// What modules may take.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Of one call, over all its memories.
+    pub memory_mib: Within<16, 1024>,
+    /// Calls into the host that one call may make.
+    pub host_calls: Within<100, 1_000_000>,
+    /// Calls that are worked on at the same time.
+    pub calls_at_once: Within<1, 256>,
+    /// Calls that wait for their turn.
+    pub calls_waiting: Within<0, 65_536>,
+    /// Of the process that compiles a third party's component.
+    pub compile_memory_mib: Within<256, 16_384>,
+    /// That it may compute.
+    pub compile_seconds: Within<1, 3600>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_mib: Within(64),
+            host_calls: Within(10_000),
+            calls_at_once: Within(32),
+            calls_waiting: Within(1024),
+            compile_memory_mib: Within(2048),
+            compile_seconds: Within(60),
+        }
+    }
+}
+
+/// A number within its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u32")]
+pub struct Within<const LEAST: u32, const MOST: u32>(u32);
+
+impl<const LEAST: u32, const MOST: u32> Within<LEAST, MOST> {
+    /// The largest.
+    pub const MOST: u32 = MOST;
+
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> TryFrom<u32> for Within<LEAST, MOST> {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, String> {
+        match (LEAST..=MOST).contains(&number) {
+            true => Ok(Self(number)),
+            false => Err(format!("{number} is not a number from {LEAST} to {MOST}")),
+        }
     }
 }
 
@@ -158,6 +276,17 @@ pub fn directory(variable: &str, below_home: &str) -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)))?;
     Some(base.join("linux-sysadmin"))
+}
+
+/// Reads the file once more; where there was none and still is none, the defaults hold.
+pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
+    match read(loaded.path.clone()) {
+        Ok(again) => Ok(again.config),
+        Err(ConfigError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Config::default())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
@@ -236,6 +365,11 @@ mod tests {
             ("safety: {}\n", 1, "safety"),
             ("output:\n  default_limit: many\n", 2, "default_limit"),
             ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
+            ("modules:\n  policy: all\n", 2, "all"),
+            ("modules:\n  disabled: ['../x']\n", 2, "64 hexadecimal digits"),
+            ("modules:\n  disabled: ['sha256:abc']\n", 2, "64 hexadecimal digits"),
+            ("modules:\n  limits:\n    memory_mib: 8\n", 3, "16 to 1024"),
+            ("modules:\n  limits:\n    memory: 64\n", 3, "memory"),
             ("errors:\n  command_timeout_ceiling: -1\n", 2, "command_timeout_ceiling"),
             ("integration_mode: sometimes\n", 1, "sometimes"),
             ("distro:\n  famly: debian\n", 2, "famly"),

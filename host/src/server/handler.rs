@@ -64,7 +64,7 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.pipeline.registry().tools().map(describe_tool).collect();
+        let tools = self.pipeline.live().registry.tools().map(describe_tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -74,9 +74,10 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.to_string();
-        if self.pipeline.registry().tool(&name).is_none() {
+        let live = self.pipeline.live();
+        if live.registry.tool(&name).is_none() {
             // MCP has a protocol error for this one; the envelope goes with it.
-            let problem = self.pipeline.unknown_tool(&name);
+            let problem = live.unknown_tool(&name);
             let message = [vec![problem.message.clone()], problem.remediation.clone()].concat().join(". ");
             let envelope = Envelope::failure(&name, "localhost", Instant::now(), None, problem);
             return Err(ErrorData::invalid_params(message, Some(Value::Object(envelope.into_json()))));

@@ -11,6 +11,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::Pipeline;
+use crate::watch::Watch;
 
 pub use handler::describe_tool;
 
@@ -21,8 +22,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const ENDING: Duration = Duration::from_millis(500);
 
 /// Serves until the end of input, or until a signal asks for the end.
-pub async fn serve(pipeline: Arc<Pipeline>) -> anyhow::Result<()> {
-    let tools = pipeline.registry().tools().count();
+pub async fn serve(pipeline: Arc<Pipeline>, watch: Option<Watch>) -> anyhow::Result<()> {
+    let tools = pipeline.live().registry.tools().count();
     tracing::info!(tools, "serving MCP on stdin and stdout");
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
@@ -41,6 +42,9 @@ pub async fn serve(pipeline: Arc<Pipeline>) -> anyhow::Result<()> {
             service_end.cancel();
         }
     });
+    if let Some(watch) = watch {
+        tokio::spawn(watch.follow(pipeline.clone()));
+    }
     let handler = handler::Handler::new(pipeline, stopping);
     match handler.serve_with_ct(transport, service_end).await {
         Ok(service) => match service.waiting().await? {

@@ -1,0 +1,119 @@
+//! What an operator should look at first in what a module asks for. The order is the host's: how a module describes
+//! its own requests changes nothing.
+
+use super::hole::HoleType;
+use super::path::Glob;
+use super::pattern::Pattern;
+use super::request::{CommandRequest, Effect, PathRequest, Requests};
+use super::reviewed::is_reviewed;
+use crate::target::Privilege;
+
+/// One thing that a module asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// A command line.
+    Command(&'a CommandRequest),
+    /// Files.
+    Path(&'a PathRequest),
+}
+
+/// Why it is to be looked at; the gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Concern {
+    /// A command that takes any arguments at all.
+    Anything,
+    /// A command that nobody has found to be harmless.
+    NotReviewed,
+    /// Files that hold secrets.
+    Secret(&'static str),
+    /// Other files.
+    Files,
+    /// A command that was found to be harmless, whatever it is given.
+    Reviewed,
+}
+
+/// Everything that is asked for, the gravest first, and root's before others'.
+pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
+    let commands = requests.commands.iter().map(|request| (of_command(request), Request::Command(request)));
+    let paths = requests.paths.iter().map(|request| (of_path(request), Request::Path(request)));
+    let mut all: Vec<_> = commands.chain(paths).collect();
+    all.sort_by_key(|(concern, request)| match request {
+        Request::Command(request) => {
+            (*concern, rank(&request.privilege), std::cmp::Reverse((request.effect, request.risk)))
+        }
+        Request::Path(request) => {
+            (*concern, rank(&request.privilege), std::cmp::Reverse((Effect::Read, super::Risk::ReadOnly)))
+        }
+    });
+    all
+}
+
+fn of_command(request: &CommandRequest) -> Concern {
+    let takes_anything = match Pattern::parse(&request.pattern) {
+        Ok(pattern) => pattern.holes().any(|hole| *hole == HoleType::Arg),
+        Err(_) => true,
+    };
+    if takes_anything {
+        Concern::Anything
+    } else if is_reviewed(request) {
+        Concern::Reviewed
+    } else {
+        Concern::NotReviewed
+    }
+}
+
+fn of_path(request: &PathRequest) -> Concern {
+    let secret = Glob::parse(&request.glob).ok().and_then(|glob| glob.names_secret());
+    secret.map_or(Concern::Files, Concern::Secret)
+}
+
+fn rank(privilege: &Privilege) -> u8 {
+    match privilege {
+        Privilege::Root | Privilege::RootIfAvailable => 0,
+        Privilege::User(_) => 1,
+        Privilege::Caller => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::{Place, Risk};
+
+    fn command(pattern: &str, effect: Effect, privilege: Privilege) -> CommandRequest {
+        let (pattern, place, risk) = (pattern.to_owned(), Place::Target, Risk::ReadOnly);
+        CommandRequest { pattern, effect, privilege, place, risk, reason: "harmless, really".to_owned() }
+    }
+
+    fn path(glob: &str, privilege: Privilege) -> PathRequest {
+        let (glob, place) = (glob.to_owned(), Place::Target);
+        PathRequest { glob, write: false, privilege, place, reason: String::new() }
+    }
+
+    #[test]
+    fn the_gravest_comes_first() {
+        let requests = Requests {
+            commands: vec![
+                command("uptime", Effect::Read, Privilege::Caller),
+                command("cat -- <path:/srv/*>", Effect::Read, Privilege::Caller),
+                command("systemctl restart -- <unit>", Effect::Change, Privilege::Root),
+                command("visudo -c", Effect::Read, Privilege::Root),
+                command("podman exec -- <arg>...", Effect::Change, Privilege::Caller),
+            ],
+            paths: vec![path("/etc/**", Privilege::Caller), path("/proc/*/environ", Privilege::Root)],
+        };
+        let shown: Vec<String> = by_concern(&requests)
+            .iter()
+            .map(|(concern, request)| match request {
+                Request::Command(request) => format!("{concern:?} {}", request.pattern),
+                Request::Path(request) => format!("{concern:?} {}", request.glob),
+            })
+            .collect();
+        assert_eq!(shown[0], "Anything podman exec -- <arg>...");
+        assert_eq!(shown[1], "NotReviewed systemctl restart -- <unit>");
+        assert_eq!(shown[2], "NotReviewed visudo -c");
+        assert_eq!(shown[3], "NotReviewed cat -- <path:/srv/*>");
+        assert!(shown[4].starts_with("Secret(") && shown[4].ends_with(" /proc/*/environ"), "{}", shown[4]);
+        assert_eq!(shown[5..], ["Files /etc/**", "Reviewed uptime"]);
+    }
+}

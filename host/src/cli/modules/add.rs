@@ -1,0 +1,251 @@
+//! Pinning a component: its first version, and those that follow.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::ask::Asking;
+use super::scope;
+use super::show::{Shown, holds, line, risk};
+use crate::capability::{Concern, Request, Requests, by_concern};
+use crate::component::{Conflict, Examined, InstallError, Origin, Workshop};
+
+#[derive(Args)]
+pub(super) struct Pinning {
+    /// What the SHA-256 of the component must be
+    #[arg(long, value_name = "HEX")]
+    sha256: Option<String>,
+    /// Accept every request without a question
+    #[arg(long, requires = "sha256")]
+    yes: bool,
+    /// Take the place of tools of the host's own modules
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Add {
+    /// The component
+    file: PathBuf,
+    #[command(flatten)]
+    pinning: Pinning,
+    /// For every account of this machine, as root
+    #[arg(long)]
+    system: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Update {
+    /// The module's name
+    name: String,
+    /// The component of its new version
+    file: PathBuf,
+    #[command(flatten)]
+    pinning: Pinning,
+}
+
+type Said = Result<Option<String>, InstallError>;
+
+impl Add {
+    pub(super) async fn run(self, workshop: &Workshop, asking: &Asking) -> anyhow::Result<Said> {
+        Ok(self.add(workshop, asking).await)
+    }
+
+    async fn add(self, workshop: &Workshop, asking: &Asking) -> Said {
+        let examined = workshop.examine(&self.file, false).await?;
+        let added = self.decide(workshop, asking, &examined);
+        if added.is_err() {
+            workshop.forget(&examined);
+        }
+        added
+    }
+
+    fn decide(&self, workshop: &Workshop, asking: &Asking, examined: &Examined) -> Said {
+        let name = &examined.description().name;
+        let installed = workshop.entry(name).is_some_and(|(origin, _)| origin == scope(self.system));
+        if installed {
+            let advice = format!("use `linux-sysadmin modules update {name} {}`", self.file.display());
+            return Err(refused(examined, format!("a module named {name} is installed; {advice}")));
+        }
+        let replaces = self.pinning.check(examined)?;
+        say(&Shown::of_file(examined).to_string())?;
+        let asked = &examined.description().requests;
+        let Some(accepted) = self.pinning.accept(examined, asking, asked, &Requests::default())? else {
+            return Err(refused(examined, "you said no; nothing was changed".to_owned()));
+        };
+        workshop.install(scope(self.system), examined, accepted, replaces)?;
+        Ok(Some(done("added", examined)))
+    }
+}
+
+impl Update {
+    pub(super) async fn run(self, workshop: &Workshop, asking: &Asking) -> anyhow::Result<Said> {
+        Ok(self.update(workshop, asking).await)
+    }
+
+    async fn update(self, workshop: &Workshop, asking: &Asking) -> Said {
+        let examined = workshop.examine(&self.file, true).await?;
+        let updated = self.decide(workshop, asking, &examined);
+        if updated.is_err() {
+            workshop.forget(&examined);
+        }
+        updated
+    }
+
+    fn decide(&self, workshop: &Workshop, asking: &Asking, examined: &Examined) -> Said {
+        let theirs = &examined.description().name;
+        if *theirs != self.name {
+            let reason = format!("it says that its name is {theirs}; {} stays as it is", self.name);
+            return Err(refused(examined, reason));
+        }
+        let Some((origin, entry)) = workshop.entry(&self.name) else {
+            return Err(InstallError::Unknown(self.name.clone()));
+        };
+        if origin == Origin::System && !rustix::process::geteuid().is_root() {
+            return Err(InstallError::Roots(self.name.clone()));
+        }
+        if entry.sha256 == examined.sha256() {
+            return Err(refused(examined, format!("these are the bytes that {} has already", self.name)));
+        }
+        let mut replaces = entry.replaces.clone();
+        replaces.extend(self.pinning.check_update(examined, &entry.replaces)?);
+        let description = examined.description();
+        say(&format!("{} {} -> {}", self.name, entry.version, description.version))?;
+        say(&differences(workshop, examined, &entry.grants))?;
+        // What was declined before is asked for again: it may have been declined for the old version only.
+        let Some(accepted) = self.pinning.accept(examined, asking, &description.requests, &entry.grants)?
+        else {
+            return Err(refused(examined, format!("you said no; {} stays as it is", self.name)));
+        };
+        workshop.install(origin, examined, accepted, replaces)?;
+        Ok(Some(done("updated", examined)))
+    }
+}
+
+impl Pinning {
+    /// Whether the component may be added at all; the tools of the host's that it takes the place of.
+    fn check(&self, examined: &Examined) -> Result<Vec<String>, InstallError> {
+        self.check_update(examined, &[])
+    }
+
+    fn check_update(&self, examined: &Examined, replaced: &[String]) -> Result<Vec<String>, InstallError> {
+        if let Some(expected) = &self.sha256
+            && !expected.eq_ignore_ascii_case(examined.sha256())
+        {
+            let found = examined.sha256();
+            return Err(refused(examined, format!("its SHA-256 is {found}, and you expect {expected}")));
+        }
+        let mut replaces = Vec::new();
+        for conflict in &examined.conflicts {
+            match conflict {
+                Conflict::Shadows { tool, .. } if replaced.contains(tool) => {}
+                Conflict::Shadows { origin: Origin::Host, tool, .. } if self.replace => {
+                    replaces.push(tool.clone());
+                }
+                Conflict::Shadows { origin: Origin::Host, .. } => {
+                    let advice = "`--replace` has this module's tool take the place of that one";
+                    return Err(refused(examined, format!("{conflict}; {advice}")));
+                }
+                conflict => return Err(refused(examined, conflict.to_string())),
+            }
+        }
+        if !self.yes && !Asking::default().is_possible() {
+            let advice = format!("--yes --sha256 {}", examined.sha256());
+            return Err(refused(
+                examined,
+                format!("there is no terminal to ask at; once you have read what it asks for: {advice}"),
+            ));
+        }
+        Ok(replaces)
+    }
+
+    /// What of the requests the operator accepts, or nothing at all. What nobody has reviewed is asked about line by
+    /// line.
+    fn accept(
+        &self,
+        examined: &Examined,
+        asking: &Asking,
+        asked: &Requests,
+        accepted_before: &Requests,
+    ) -> Result<Option<Requests>, InstallError> {
+        if self.yes {
+            return Ok(Some(asked.clone()));
+        }
+        let mut accepted = Requests::default();
+        let mut declined = 0;
+        for (number, (concern, request)) in by_concern(asked).into_iter().enumerate() {
+            let grave = !matches!(concern, Concern::Reviewed | Concern::Files);
+            if grave && !holds(accepted_before, &request) {
+                say(&format!("\n{}", line(number + 1, concern, &request, false).trim_end()))?;
+                if !asking.yes("     Grant this?")? {
+                    declined += 1;
+                    continue;
+                }
+            }
+            match request {
+                Request::Command(request) => accepted.commands.push(request.clone()),
+                Request::Path(request) => accepted.paths.push(request.clone()),
+            }
+        }
+        let (granted, name) = (accepted.commands.len() + accepted.paths.len(), &examined.description().name);
+        let without = if declined > 0 { format!(" and without {declined}") } else { String::new() };
+        let question = format!("\nPin {name} with {granted} of its requests{without}?");
+        Ok(asking.yes(&question)?.then_some(accepted))
+    }
+}
+
+/// What the new version asks for and has beyond the old one, the gravest first; then what it no longer does.
+fn differences(workshop: &Workshop, examined: &Examined, granted: &Requests) -> String {
+    let new = &examined.description();
+    let mut text = String::new();
+    let mut section = |heading: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{heading}\n{}", lines.concat()));
+        }
+    };
+    let asked = by_concern(&new.requests).into_iter().enumerate();
+    let wider = asked.filter(|(_, (_, request))| !holds(granted, request));
+    let wider = wider.map(|(number, (concern, request))| line(number + 1, concern, &request, false));
+    section("WIDER: it asks for what was not granted before", wider.collect());
+    let old = workshop.registry.modules().iter().find(|module| module.description.name == new.name);
+    let old_tools = old.map(|module| module.description.tools.as_slice()).unwrap_or_default();
+    let tools = new.tools.iter().filter_map(|tool| {
+        let before = old_tools.iter().find(|before| before.name == tool.name);
+        match before {
+            None => Some(format!("  new       {} ({})\n", tool.name, risk(tool.risk))),
+            Some(before) if before.risk != tool.risk => {
+                Some(format!("  risk      {}: {} -> {}\n", tool.name, risk(before.risk), risk(tool.risk)))
+            }
+            Some(before) if before.input_schema != tool.input_schema || before.shape != tool.shape => {
+                Some(format!("  changed   {}: other arguments or another answer\n", tool.name))
+            }
+            Some(_) => None,
+        }
+    });
+    let gone = old_tools.iter().filter(|before| !new.tools.iter().any(|tool| tool.name == before.name));
+    let gone = gone.map(|before| format!("  gone      {}\n", before.name));
+    section("Tools", tools.chain(gone).collect());
+    let narrower = by_concern(granted).into_iter().filter(|(_, request)| !holds(&new.requests, request));
+    let narrower =
+        narrower.enumerate().map(|(at, (concern, request))| line(at + 1, concern, &request, false));
+    section("No longer asked for", narrower.collect());
+    match text.is_empty() {
+        true => "\nIt asks for nothing new, and its tools are the same.".to_owned(),
+        false => text.trim_end().to_owned(),
+    }
+}
+
+fn refused(examined: &Examined, reason: String) -> InstallError {
+    InstallError::Refused { path: examined.path().to_owned(), reason }
+}
+
+fn done(verb: &str, examined: &Examined) -> String {
+    let description = examined.description();
+    let (name, version, tools) = (&description.name, &description.version, description.tools.len());
+    format!("{verb} {name} {version} with {tools} tools; a running server has them within a second")
+}
+
+fn say(text: &str) -> Result<(), InstallError> {
+    use std::io::Write;
+    writeln!(std::io::stdout().lock(), "{text}").map_err(|error| InstallError::NotAsked(error.to_string()))
+}

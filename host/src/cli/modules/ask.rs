@@ -1,0 +1,30 @@
+//! Questions to the person at the terminal. What isn't a clear yes is a no.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::component::InstallError;
+
+/// Where questions go.
+#[derive(Default)]
+pub(super) struct Asking(());
+
+impl Asking {
+    /// Whether there is anybody to ask.
+    pub(super) fn is_possible(&self) -> bool {
+        io::stdin().is_terminal() && io::stdout().is_terminal()
+    }
+
+    /// Asks; the question ends in `?`.
+    pub(super) fn yes(&self, question: &str) -> Result<bool, InstallError> {
+        let answer = || -> io::Result<String> {
+            let mut output = io::stdout().lock();
+            write!(output, "{question} [y/N] ")?;
+            output.flush()?;
+            let mut line = String::new();
+            io::stdin().read_line(&mut line)?;
+            Ok(line)
+        };
+        let answer = answer().map_err(|error| InstallError::NotAsked(error.to_string()))?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+}

@@ -1,0 +1,117 @@
+//! Which modules there are, and whether each is what was pinned.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::show::wrapped;
+use crate::component::{Absent, Module, Origin, Workshop};
+use crate::visible::visible;
+
+fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Host => "host",
+        Origin::System => "system",
+        Origin::User => "user",
+    }
+}
+
+/// One line each, and below them why some aren't used.
+pub(super) fn table(workshop: &Workshop) -> String {
+    let registry = &workshop.registry;
+    let rows: Vec<[String; 5]> = registry.modules().iter().map(|module| row(module)).collect();
+    let head = ["MODULE", "VERSION", "FROM", "TOOLS", "SHA256"].map(str::to_owned);
+    let mut table = String::new();
+    let width = |column: usize| {
+        [&head].into_iter().chain(&rows).map(|row| row[column].len()).max().unwrap_or_default()
+    };
+    let widths = [width(0), width(1), width(2), width(3)];
+    for row in [&head].into_iter().chain(&rows) {
+        let [name, version, from, tools, sha256] = row;
+        let _ = writeln!(
+            table,
+            "{name:w0$}  {version:w1$}  {from:w2$}  {tools:>w3$}  {sha256}",
+            w0 = widths[0],
+            w1 = widths[1],
+            w2 = widths[2],
+            w3 = widths[3],
+        );
+    }
+    let (disabled, refused): (Vec<&Absent>, Vec<&Absent>) =
+        registry.absent().iter().partition(|absent| absent.disabled);
+    for (heading, absent) in [("NOT USED", refused), ("Disabled", disabled)] {
+        if !absent.is_empty() {
+            let _ = writeln!(table, "\n{heading}");
+        }
+        for absent in absent {
+            let text =
+                format!("{} ({}): {}", visible(&absent.name), origin(absent.origin), visible(&absent.reason));
+            let _ = writeln!(table, "{}", wrapped(&text, "  ", "    "));
+        }
+    }
+    table
+}
+
+fn row(module: &Module) -> [String; 5] {
+    let description = &module.description;
+    [
+        description.name.clone(),
+        description.version.clone(),
+        origin(module.origin).to_owned(),
+        description.tools.len().to_string(),
+        module.sha256[..12].to_owned(),
+    ]
+}
+
+/// Everything that the table has, and more: an array.
+pub(super) fn json(workshop: &Workshop) -> anyhow::Result<String> {
+    let module = |module: &Module| {
+        let description = &module.description;
+        let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
+        json!({
+            "name": description.name,
+            "version": description.version,
+            "origin": module.origin,
+            "state": "enabled",
+            "sha256": module.sha256,
+            "description_sha256": description.sha256,
+            "tools": tools,
+            "granted": module.granted(),
+            "not_granted": module.not_granted(),
+        })
+    };
+    let absent = |absent: &Absent| {
+        let state = if absent.disabled { "disabled" } else { "refused" };
+        json!({"name": absent.name, "origin": absent.origin, "state": state, "reason": absent.reason})
+    };
+    let registry = &workshop.registry;
+    let all: Vec<Value> = registry
+        .modules()
+        .iter()
+        .map(|found| module(found))
+        .chain(registry.absent().iter().map(absent))
+        .collect();
+    Ok(serde_json::to_string_pretty(&all)?)
+}
+
+/// Every component beside its pin, and whether all of them are right.
+pub(super) fn verified(workshop: &Workshop) -> (String, bool) {
+    let mut text = String::new();
+    let mut faults = 0;
+    let all = workshop.verify();
+    for verified in &all {
+        let (name, from) = (visible(&verified.name), origin(verified.origin));
+        match &verified.fault {
+            None => {
+                let _ = writeln!(text, "ok        {name} ({from})");
+            }
+            Some(fault) => {
+                faults += 1;
+                let what = format!("{name} ({from}), {}: {fault}", verified.path.display());
+                let _ = writeln!(text, "{}", wrapped(&visible(&what), "MISMATCH  ", "          "));
+            }
+        }
+    }
+    let _ = writeln!(text, "{} components, {faults} not as pinned", all.len());
+    (text, faults == 0)
+}

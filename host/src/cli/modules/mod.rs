@@ -1,0 +1,135 @@
+//! `linux-sysadmin modules`: what an operator does with modules. Exit codes: 0 done, 1 refused or a mismatch, 2 wrong
+//! usage or configuration.
+
+mod add;
+mod ask;
+mod list;
+mod show;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::component::{InstallError, Origin, Places, Workshop};
+use crate::config::{Disabled, Loaded};
+use ask::Asking;
+use show::Shown;
+
+#[derive(Args)]
+pub(super) struct Modules {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the modules, those that aren't used with the reason
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a module is and what it asks for, the gravest first
+    Inspect {
+        /// A component's file, or the name of a module that is there
+        #[arg(value_name = "FILE|NAME")]
+        module: String,
+    },
+    /// Show what a component asks for, ask, and pin its bytes
+    Add(add::Add),
+    /// Show what a new version asks for beyond what was accepted, ask, and pin its bytes
+    Update(add::Update),
+    /// Load a module again that was disabled
+    Enable(Switch),
+    /// Never load a module, or whatever has these bytes; a running server drops it within a second
+    Disable(Switch),
+    /// Take a third party's module away
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Hold every component's bytes against its pin
+    Verify,
+    /// Print what sudo must allow the modules, and nothing beyond it
+    Sudoers(super::sudoers::Sudoers),
+}
+
+#[derive(Args)]
+struct Switch {
+    /// A module's name, or `sha256:` and the SHA-256 of a component
+    #[arg(value_name = "NAME|sha256:HEX", value_parser = |text: &str| Disabled::try_from(text.to_owned()))]
+    wanted: Disabled,
+    /// For every account of this machine, as root
+    #[arg(long)]
+    system: bool,
+}
+
+impl Modules {
+    pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+        let config = &loaded.config.modules;
+        if let Command::Sudoers(command) = self.command {
+            return command.run(places, loaded).await;
+        }
+        let workshop = Workshop::open(places, config).await;
+        let mut output = io::stdout().lock();
+        let done = match self.command {
+            Command::List { json: true } => Ok(writeln!(output, "{}", list::json(&workshop)?)?),
+            Command::List { json: false } => Ok(write!(output, "{}", list::table(&workshop))?),
+            Command::Inspect { module } => match inspect(&workshop, &module).await {
+                Ok(shown) => Ok(write!(output, "{shown}")?),
+                Err(error) => Err(error),
+            },
+            Command::Add(command) => return finish(command.run(&workshop, &Asking::default()).await?),
+            Command::Update(command) => return finish(command.run(&workshop, &Asking::default()).await?),
+            Command::Enable(Switch { wanted, system }) => workshop.enable(&wanted, scope(system)),
+            Command::Disable(Switch { wanted, system }) => workshop.disable(&wanted, scope(system)),
+            Command::Remove { name } => workshop.remove(&name),
+            Command::Verify => {
+                let (text, all_right) = list::verified(&workshop);
+                write!(output, "{text}")?;
+                return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            }
+            Command::Sudoers(_) => Ok(()),
+        };
+        finish(done.map(|()| None))
+    }
+}
+
+/// Whose modules are changed.
+fn scope(system: bool) -> Origin {
+    if system { Origin::System } else { Origin::User }
+}
+
+/// A component's file, or a module that is there. A name has no dot and no slash, so it can't be mistaken for a file.
+async fn inspect(workshop: &Workshop, wanted: &str) -> Result<String, InstallError> {
+    if let Some(module) = workshop.registry.modules().iter().find(|module| module.description.name == wanted)
+    {
+        return Ok(Shown::of_module(module).to_string());
+    }
+    let path = PathBuf::from(wanted);
+    let installed = workshop.installed_file(wanted);
+    if !wanted.contains(['/', '.']) && installed.is_none() {
+        return Err(InstallError::Unknown(wanted.to_owned()));
+    }
+    let examined = workshop.examine(installed.as_deref().unwrap_or(&path), installed.is_some()).await?;
+    workshop.forget(&examined);
+    Ok(Shown::of_file(&examined).to_string())
+}
+
+/// Says what was refused where an operator looks for it.
+fn finish(done: Result<Option<String>, InstallError>) -> anyhow::Result<ExitCode> {
+    match done {
+        Ok(said) => {
+            if let Some(said) = said {
+                writeln!(io::stdout().lock(), "{said}")?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(refused) => {
+            writeln!(io::stderr().lock(), "{}", show::wrapped(&format!("error: {refused}"), "", "  "))?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What a module is and asks for, in words for the operator who decides: the gravest first, 80 columns wide.
+//!
+//! What a third party wrote stands in quotes, on one line, with nothing in it that a terminal would act upon.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::capability::{CommandRequest, Concern, Effect, PathRequest, Request, Requests, Risk, by_concern};
+use crate::component::{Description, Examined, Module, Origin};
+use crate::target::Privilege;
+use crate::visible::visible;
+
+const WIDTH: usize = 80;
+
+/// A module, or what could become one.
+pub(super) struct Shown<'a> {
+    description: &'a Description,
+    sha256: &'a str,
+    size: u64,
+    file: String,
+    /// Whose it is, where it is there.
+    origin: Option<Origin>,
+    /// What of its requests holds, where it is there.
+    granted: Option<Requests>,
+    conflicts: Vec<String>,
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn of_module(module: &'a Module) -> Self {
+        Self {
+            description: &module.description,
+            sha256: &module.sha256,
+            size: module.size(),
+            file: module.path().display().to_string(),
+            origin: Some(module.origin),
+            granted: Some(module.granted()),
+            conflicts: Vec::new(),
+        }
+    }
+
+    pub(super) fn of_file(examined: &'a Examined) -> Self {
+        Self {
+            description: examined.description(),
+            sha256: examined.sha256(),
+            size: examined.size,
+            file: examined.path().display().to_string(),
+            origin: None,
+            granted: None,
+            conflicts: examined.conflicts.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Description { name, version, summary, license, homepage, serves, tools, imports, .. } =
+            self.description;
+        let whose = self.origin.map_or("not installed".to_owned(), |origin| match origin {
+            Origin::Host => "comes with the host".to_owned(),
+            Origin::System => "a third party's, added by root for everyone".to_owned(),
+            Origin::User => "a third party's, added by this account".to_owned(),
+        });
+        writeln!(f, "{name} {version}: {whose}")?;
+        writeln!(f, "{}", wrapped(&quoted(summary), "  ", "  "))?;
+        let mut fact = |name: &str, value: &str| {
+            writeln!(f, "{}", wrapped(value, &format!("  {name:<9}"), "           "))
+        };
+        fact("file", &visible(&self.file))?;
+        fact("size", &format!("{} bytes", grouped(self.size)))?;
+        fact("sha256", self.sha256)?;
+        fact("license", &license.as_deref().map_or("it doesn't say".to_owned(), quoted))?;
+        if let Some(homepage) = homepage {
+            fact("homepage", &quoted(homepage))?;
+        }
+        let conditions: Vec<String> = serves
+            .iter()
+            .map(|condition| format!("{} is {}", condition.fact, condition.any_of.join(" or ")))
+            .collect();
+        let serves = if conditions.is_empty() { "every target".to_owned() } else { conditions.join(", ") };
+        fact("serves", &format!("targets: {serves}").replace("targets: every", "every"))?;
+        for conflict in &self.conflicts {
+            writeln!(f, "\n{}", wrapped(conflict, "CONFLICT: ", "  "))?;
+        }
+        requests(f, &self.description.requests, self.granted.as_ref())?;
+        writeln!(f, "\nTools")?;
+        let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+        for tool in tools {
+            let head = format!("  {:width$}  {:<9}  ", tool.name, risk(tool.risk));
+            writeln!(f, "{}", wrapped(&quoted(&tool.summary), &head, &" ".repeat(head.len())))?;
+        }
+        writeln!(f, "\nImports, besides an empty WASI")?;
+        let ours: Vec<&str> =
+            imports.iter().filter_map(|import| import.strip_prefix("sysadmin:module/")).collect();
+        let ours = if ours.is_empty() { "none".to_owned() } else { ours.join(", ") };
+        writeln!(f, "{}", wrapped(&ours, "  ", "  "))
+    }
+}
+
+/// Everything that is asked for, numbered, under a heading for each concern.
+fn requests(f: &mut Formatter<'_>, asked: &Requests, granted: Option<&Requests>) -> fmt::Result {
+    let all = by_concern(asked);
+    if all.is_empty() {
+        return writeln!(f, "\nIt asks for nothing: it can run no command and read no file.");
+    }
+    let mut heading = "";
+    for (number, (concern, request)) in all.iter().enumerate() {
+        let its_heading = self::heading(*concern);
+        if its_heading != heading {
+            heading = its_heading;
+            writeln!(f, "\n{}", wrapped(heading, "", "  "))?;
+        }
+        let denied = granted.is_some_and(|granted| !holds(granted, request));
+        write!(f, "{}", line(number + 1, *concern, request, denied))?;
+    }
+    Ok(())
+}
+
+/// Whether what was accepted has this request.
+pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
+    match request {
+        Request::Command(request) => granted.commands.contains(request),
+        Request::Path(request) => granted.paths.contains(request),
+    }
+}
+
+fn heading(concern: Concern) -> &'static str {
+    match concern {
+        Concern::Anything => {
+            "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
+        }
+        Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
+        Concern::Secret(_) => "SECRETS: reads these files",
+        Concern::Files => "Files that it reads; those known to hold secrets are left out of every wildcard",
+        Concern::Reviewed => "Commands reviewed as harmless, whatever they are given",
+    }
+}
+
+/// One request: what it is in the first lines, the module's own word for why in the last.
+pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denied: bool) -> String {
+    let head = format!("{number:>3}. ");
+    let indent = " ".repeat(head.len());
+    let (what, text, reason) = match request {
+        Request::Command(CommandRequest { pattern, effect, privilege, risk: least, reason, .. }) => {
+            let does = match effect {
+                Effect::Read => "to look".to_owned(),
+                Effect::DryRun => "to simulate a change".to_owned(),
+                Effect::Change => format!("to change something (risk: {})", risk(*least)),
+            };
+            (format!("{}, {does}", account(privilege)), pattern, reason)
+        }
+        Request::Path(PathRequest { glob, privilege, reason, .. }) => {
+            let what = match concern {
+                Concern::Secret(why) => format!("{}: {why}", account(privilege)),
+                _ => account(privilege),
+            };
+            (what, glob, reason)
+        }
+    };
+    let denied = if denied { " - NOT GRANTED" } else { "" };
+    let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
+    format!(
+        "{}\n{}\n{}\n",
+        wrapped(&format!("{what}{denied}"), &head, &indent),
+        // Not broken where it isn't too long: it is to be compared and copied.
+        wrapped(&visible(text), &format!("{indent}  "), &format!("{indent}    ")),
+        wrapped(&reason, &format!("{indent}  "), &format!("{indent}  ")),
+    )
+}
+
+fn account(privilege: &Privilege) -> String {
+    match privilege {
+        Privilege::Caller => "as the server's own account".to_owned(),
+        Privilege::Root => "as ROOT".to_owned(),
+        Privilege::RootIfAvailable => "as ROOT where that can be had".to_owned(),
+        Privilege::User(name) => format!("as {}", visible(name)),
+    }
+}
+
+pub(super) fn risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::ReadOnly => "read-only",
+        Risk::Low => "low",
+        Risk::Moderate => "moderate",
+        Risk::High => "high",
+        Risk::Critical => "critical",
+    }
+}
+
+/// Somebody else's words: on one line, in quotes, and nothing hidden.
+pub(super) fn quoted(text: &str) -> String {
+    let text = visible(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format!("\"{}\"", words.join(" "))
+}
+
+/// 1,234,567
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// Lines of at most 80 columns; a word that is longer stays whole, so that it can be copied.
+pub(super) fn wrapped(text: &str, first: &str, then: &str) -> String {
+    let options = textwrap::Options::new(WIDTH)
+        .initial_indent(first)
+        .subsequent_indent(then)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::AsciiSpace);
+    textwrap::fill(text, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn somebody_elses_words_stay_within_their_quotes_and_their_line() {
+        assert_eq!(
+            quoted("harmless\n\nREVIEWED: by us\r\x1b[2J"),
+            "\"harmless REVIEWED: by us\\u{d}\\u{1b}[2J\""
+        );
+    }
+
+    #[test]
+    fn what_is_longer_than_a_line_is_wrapped_at_blanks_only() {
+        let text = wrapped(&"word ".repeat(40), "  1. ", "     ");
+        assert!(text.lines().all(|line| line.len() <= WIDTH));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("     word")));
+        let sha256 = "a".repeat(64);
+        assert!(wrapped(&sha256, "                     ", "").ends_with(&sha256));
+    }
+
+    #[test]
+    fn bytes_are_grouped() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), shown);
+        }
+    }
+}

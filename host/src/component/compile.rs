@@ -1,0 +1,113 @@
+//! Compiling a third party's component: in a process of its own, which is this very program, with limits on memory,
+//! time and size. A compiler is large, and what it is fed here was written by somebody else.
+//!
+//! The component goes in on stdin, its compiled form comes out on stdout.
+
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+use super::engine;
+use crate::config::Limits;
+use crate::visible::excerpt;
+
+/// The hidden subcommand that does it.
+pub const SUBCOMMAND: &str = "compile-component";
+
+/// This very program, also where its file has been replaced since.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// The largest compiled form: a Python guest of 18 MiB comes to 35.
+const LARGEST: u64 = 512 << 20;
+
+/// Why there is no compiled form.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// The process could not be used.
+    #[error("the compiler can't be started: {0}")]
+    Process(#[from] std::io::Error),
+    /// It was stopped.
+    #[error("compiling it took longer than {0} s")]
+    Time(u64),
+    /// It has said why, or was killed.
+    #[error("it can't be compiled: {0}")]
+    Failed(String),
+    /// It says too much.
+    #[error("its compiled form is larger than {LARGEST} bytes")]
+    Large,
+}
+
+/// The compiled form of a component, for an engine with the same settings.
+pub(super) async fn in_child(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, CompileError> {
+    let mut child = Command::new(PROGRAM)
+        .arg(SUBCOMMAND)
+        .args([limits.compile_memory_mib.get().to_string(), limits.compile_seconds.get().to_string()])
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let (Some(mut stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(std::io::Error::other("it has no pipes").into());
+    };
+    let (mut code, mut said) = (Vec::new(), Vec::new());
+    let working = async {
+        let feeding = async {
+            // A compiler that doesn't read all of it says why on stderr.
+            let _ = stdin.write_all(bytes).await;
+            drop(stdin);
+        };
+        let (mut stdout, mut stderr) = (stdout.take(LARGEST + 1), stderr.take(64 << 10));
+        let (_, read, _) =
+            tokio::join!(feeding, stdout.read_to_end(&mut code), stderr.read_to_end(&mut said));
+        read?;
+        child.wait().await
+    };
+    // The limit is one on computing; a machine with other work to do may take as long again.
+    let seconds = u64::from(limits.compile_seconds.get());
+    let Ok(status) = tokio::time::timeout(Duration::from_secs(2 * seconds), working).await else {
+        return Err(CompileError::Time(2 * seconds));
+    };
+    if code.len() as u64 > LARGEST {
+        return Err(CompileError::Large);
+    }
+    let status = status?;
+    if status.success() {
+        return Ok(code);
+    }
+    let said = String::from_utf8_lossy(&said);
+    let said = excerpt(said.trim().trim_start_matches("error: "), 500);
+    Err(CompileError::Failed(match said.is_empty() {
+        true => format!(
+            "the compiler ended with {status}; it may use {} MiB and compute for {seconds} s",
+            limits.compile_memory_mib.get()
+        ),
+        false => said,
+    }))
+}
+
+/// What the process does: it limits itself before it reads anything.
+pub fn child(memory_mib: u64, seconds: u64) -> anyhow::Result<()> {
+    let limit = |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    limit(Resource::As, memory_mib << 20)?;
+    limit(Resource::Cpu, seconds)?;
+    // It opens and writes no file.
+    limit(Resource::Fsize, 0)?;
+    limit(Resource::Core, 0)?;
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    limit(Resource::Nofile, 3)?;
+    let code = engine::new_engine()
+        .and_then(|engine| engine.precompile_component(&bytes))
+        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    std::io::stdout().write_all(&code)?;
+    Ok(())
+}

@@ -1,0 +1,336 @@
+//! `modules.lock`: which third parties' modules there are, the bytes that each is, and what each may do.
+//!
+//! The operator writes it through `linux-sysadmin modules`; a server only reads it. It says what is trusted, so it
+//! counts only where nobody but its owner can write to it, and one that can't be read in full is no lock at all:
+//! then none of its modules is loaded.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Requests;
+use crate::config::{Disabled, is_module_name, is_sha256};
+
+/// The file's name, in the directory of the components.
+pub const NAME: &str = "modules.lock";
+
+const HEAD: &str = "\
+# Modules of third parties: which bytes each one is, and what of its requests was accepted.
+# Written by `linux-sysadmin modules add`, `update`, `enable`, `disable` and `remove`; a running server follows it.
+";
+
+/// The only form of the file that this version knows.
+const VERSION: u32 = 1;
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    version: u32,
+    /// Modules that come with the host, by name, and components, as `sha256:HEX`, that are never loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disabled: Vec<Disabled>,
+    /// In the order of their names.
+    #[serde(default)]
+    pub modules: Vec<Entry>,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self { version: VERSION, disabled: Vec::new(), modules: Vec::new() }
+    }
+}
+
+/// One module.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Its own.
+    pub name: String,
+    /// Its own.
+    pub version: String,
+    /// The file that it was added from.
+    pub source: String,
+    /// Of the component's bytes.
+    pub sha256: String,
+    /// SHA-256 of what it says of itself.
+    pub description: String,
+    /// Whether it is loaded.
+    pub enabled: bool,
+    /// Tools of the host's own modules that it takes the place of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
+    /// What it may do.
+    #[serde(default)]
+    pub grants: Requests,
+}
+
+impl Entry {
+    /// The component's file: named by its bytes, so that an update never writes over what a server may be reading.
+    pub fn file(&self) -> String {
+        format!("{}-{}.wasm", self.name, self.sha256.get(..12).unwrap_or(&self.sha256))
+    }
+}
+
+/// Why a lock doesn't count.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// It can't be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or the directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It isn't what it should be.
+    #[error("{}, line {line}: {reason}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What was found, and what was expected.
+        reason: String,
+    },
+    /// Others could have written it.
+    #[error("{} can be written to by others than its owner, who must be {owner}: nothing in it is trusted", path.display())]
+    Untrusted {
+        /// The file or the directory.
+        path: PathBuf,
+        /// Who should own it.
+        owner: &'static str,
+    },
+}
+
+impl Lock {
+    /// Reads a directory's lock; an empty one where there is none.
+    pub fn read(directory: &Path, owner: Owner) -> Result<Self, LockError> {
+        let path = directory.join(NAME);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(LockError::Io { path, source }),
+        };
+        for path in [directory, &path] {
+            owner.check(path)?;
+        }
+        let invalid = |line, reason| LockError::Invalid { path: path.clone(), line, reason };
+        let lock: Self = serde_yaml::from_str(&text)
+            .map_err(|error| invalid(error.location().map_or(1, |place| place.line()), error.to_string()))?;
+        if lock.version != VERSION {
+            return Err(invalid(1, format!("version {}; this host knows version {VERSION}", lock.version)));
+        }
+        // The name becomes part of a path.
+        let is_right = |entry: &&Entry| is_module_name(&entry.name) && is_sha256(&entry.sha256);
+        if let Some(entry) = lock.modules.iter().find(|entry| !is_right(entry)) {
+            let reason = format!("{:?} with sha256 {:?} is no module's entry", entry.name, entry.sha256);
+            return Err(invalid(1, reason));
+        }
+        Ok(lock)
+    }
+
+    /// The module of this name.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.modules.iter().find(|entry| entry.name == name)
+    }
+
+    /// Replaces the file, all of it or nothing.
+    fn write(&self, directory: &Path) -> Result<(), LockError> {
+        let path = directory.join(NAME);
+        let io = |source| LockError::Io { path: path.clone(), source };
+        let text = serde_yaml::to_string(self).map_err(|error| io(io::Error::other(error)))?;
+        put(&path, format!("{HEAD}{text}").as_bytes()).map_err(io)
+    }
+}
+
+/// Who alone may write to a directory of modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The account that the server runs as.
+    Caller,
+    /// Root.
+    Root,
+}
+
+impl Owner {
+    fn check(self, path: &Path) -> Result<(), LockError> {
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(source) => return Err(LockError::Io { path: path.to_owned(), source }),
+        };
+        let (uid, owner) = match self {
+            Self::Caller => (rustix::process::geteuid().as_raw(), "this account"),
+            Self::Root => (0, "root"),
+        };
+        match metadata.uid() == uid && metadata.mode() & 0o022 == 0 {
+            true => Ok(()),
+            false => Err(LockError::Untrusted { path: path.to_owned(), owner }),
+        }
+    }
+}
+
+/// A directory of modules that is being changed, by nobody else at the same time.
+pub struct Editing {
+    directory: PathBuf,
+    /// As it was read, and as it is to be.
+    pub lock: Lock,
+    _held: File,
+}
+
+impl Editing {
+    /// Waits for whoever is changing it. Makes the directory where there is none.
+    pub fn begin(directory: &Path, owner: Owner) -> Result<Self, LockError> {
+        let io = |source| LockError::Io { path: directory.to_owned(), source };
+        let mode = if owner == Owner::Root { 0o755 } else { 0o700 };
+        fs::DirBuilder::new().recursive(true).mode(mode).create(directory).map_err(io)?;
+        let held = File::open(directory).map_err(io)?;
+        rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive)
+            .map_err(|error| io(error.into()))?;
+        owner.check(directory)?;
+        let lock = Lock::read(directory, owner)?;
+        Ok(Self { directory: directory.to_owned(), lock, _held: held })
+    }
+
+    /// Puts a component there, under the name that its entry gives it.
+    pub fn put(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LockError> {
+        let path = self.directory.join(entry.file());
+        put(&path, bytes).map_err(|source| LockError::Io { path, source })
+    }
+
+    /// Writes the lock, then removes what it no longer names. In this order a server that reads at any moment finds
+    /// every component that the lock names.
+    pub fn commit(mut self) -> Result<(), LockError> {
+        self.lock.modules.sort_by(|left, right| left.name.cmp(&right.name));
+        self.lock.write(&self.directory)?;
+        let named: Vec<String> = self.lock.modules.iter().map(Entry::file).collect();
+        for file in components(&self.directory).unwrap_or_default() {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !named.contains(&name)
+                && let Err(error) = fs::remove_file(&file)
+            {
+                tracing::warn!(file = %file.display(), %error, "a component that is no longer used stays");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every `*.wasm` of a directory, in the order of their names; none where there is no directory.
+pub fn components(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// A whole file under its name, or nothing.
+fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&temporary)?;
+    let written = file.write_all(contents).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn entry(name: &str, sha256: char) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            version: "1.0.0".to_owned(),
+            source: "/tmp/x.wasm".to_owned(),
+            sha256: sha256.to_string().repeat(64),
+            description: "d".repeat(64),
+            enabled: true,
+            replaces: Vec::new(),
+            grants: Requests::default(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read_and_only_named_components_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("a/modules");
+        let mut editing = Editing::begin(&directory, Owner::Caller).unwrap();
+        for (name, sha256) in [("zebra", 'a'), ("ant", 'b')] {
+            editing.put(&entry(name, sha256), name.as_bytes()).unwrap();
+            editing.lock.modules.push(entry(name, sha256));
+        }
+        editing.lock.disabled.push("cron".to_owned().try_into().unwrap());
+        editing.commit().unwrap();
+        let read = Lock::read(&directory, Owner::Caller).unwrap();
+        assert_eq!(read.modules, [entry("ant", 'b'), entry("zebra", 'a')]);
+        assert!(read.disabled[0].names("cron", ""));
+        assert_eq!(components(&directory).unwrap().len(), 2);
+
+        let mut editing = Editing::begin(&directory, Owner::Caller).unwrap();
+        editing.lock.modules.retain(|entry| entry.name == "ant");
+        editing.commit().unwrap();
+        assert_eq!(components(&directory).unwrap(), [directory.join(entry("ant", 'b').file())]);
+    }
+
+    #[test]
+    fn a_lock_that_is_not_understood_in_full_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let entry = serde_yaml::to_string(&entry("ant", 'b')).unwrap();
+        let with = |from: &str, to: &str| {
+            format!("version: 1\nmodules:\n- {}\n", entry.replace(from, to).trim().replace('\n', "\n  "))
+        };
+        assert!(with("", "").contains("name: ant"));
+        for (text, word) in [
+            ("version: 2\n".to_owned(), "version 2"),
+            ("modules: []\n".to_owned(), "version"),
+            ("version: 1\nmodule: []\n".to_owned(), "module"),
+            ("version: [\n".to_owned(), ""),
+            (with("enabled", "enable"), "enable"),
+            (with("name: ant", "name: ../ant"), "../ant"),
+            (with("sha256: b", "sha256: B"), "sha256"),
+        ] {
+            fs::write(directory.path().join(NAME), &text).unwrap();
+            let error = Lock::read(directory.path(), Owner::Caller).unwrap_err();
+            assert!(matches!(error, LockError::Invalid { .. }), "{text}: {error}");
+            assert!(error.to_string().contains(word), "{text}: {error}");
+        }
+        fs::write(directory.path().join(NAME), with("", "")).unwrap();
+        assert_eq!(Lock::read(directory.path(), Owner::Caller).unwrap().modules.len(), 1);
+    }
+
+    #[test]
+    fn a_lock_that_others_can_write_is_not_trusted() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = directory.path().join(NAME);
+        fs::write(&lock, "version: 1\n").unwrap();
+        for (of_directory, of_lock, trusted) in
+            [(0o700, 0o644, true), (0o770, 0o644, false), (0o700, 0o666, false), (0o755, 0o664, false)]
+        {
+            fs::set_permissions(directory.path(), fs::Permissions::from_mode(of_directory)).unwrap();
+            fs::set_permissions(&lock, fs::Permissions::from_mode(of_lock)).unwrap();
+            let read = Lock::read(directory.path(), Owner::Caller);
+            assert_eq!(read.is_ok(), trusted, "{of_directory:o} {of_lock:o}");
+            assert!(trusted || matches!(read, Err(LockError::Untrusted { .. })));
+        }
+    }
+
+    #[test]
+    fn no_lock_is_an_empty_one() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Lock::read(&directory.path().join("none"), Owner::Caller).unwrap(), Lock::default());
+    }
+}

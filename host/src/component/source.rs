@@ -1,0 +1,374 @@
+//! Where components come from, and which bytes each is to be: found before anything of them is opened.
+//!
+//! | origin | where | pinned by |
+//! |---|---|---|
+//! | host | beside the program | `SHA256SUMS` there |
+//! | system | `/var/lib/linux-sysadmin/modules`, root's | `modules.lock` there |
+//! | user | `~/.local/share/linux-sysadmin/modules` | `modules.lock` there |
+//!
+//! A component that nothing pins is reported and never loaded.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::lock::{self, Entry, Lock, Owner};
+use super::surface::World;
+use crate::config::{Disabled, Modules, Policy, is_sha256};
+
+/// The file that pins what comes with the host, as sha256sum(1) writes and checks it.
+pub const SUMS: &str = "SHA256SUMS";
+
+/// Root's modules, for every account of the machine.
+const SYSTEM: &str = "/var/lib/linux-sysadmin/modules";
+
+/// Who answers for a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It comes with this program.
+    Host,
+    /// A third party's, added by root for everyone.
+    System,
+    /// A third party's, added by the account that the server runs as.
+    User,
+}
+
+impl Origin {
+    /// What the module may import.
+    pub(super) fn world(self) -> World {
+        match self {
+            Self::Host => World::System,
+            Self::System | Self::User => World::Tool,
+        }
+    }
+
+    /// For people.
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Host => "which comes with the host",
+            Self::System => "which root added for everyone",
+            Self::User => "which this account added",
+        }
+    }
+
+    /// Who alone may write to its directory.
+    pub(super) fn owner(self) -> Owner {
+        match self {
+            Self::Host | Self::System => Owner::Root,
+            Self::User => Owner::Caller,
+        }
+    }
+}
+
+/// The directories of modules.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// What comes with the host, where it was found.
+    pub host: Option<PathBuf>,
+    /// Root's.
+    pub system: PathBuf,
+    /// The account's own, where it has a home.
+    pub user: Option<PathBuf>,
+}
+
+impl Places {
+    /// With the host's own modules in this directory.
+    pub fn new(host: Option<PathBuf>) -> Self {
+        let user = crate::config::directory("XDG_DATA_HOME", ".local/share");
+        Self { host, system: SYSTEM.into(), user: user.map(|directory| directory.join("modules")) }
+    }
+
+    /// All of them, also those that aren't there.
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        [self.host.as_deref(), Some(self.system.as_path()), self.user.as_deref()].into_iter().flatten()
+    }
+
+    /// Where third parties' modules are, root's first.
+    pub fn locked(&self) -> impl Iterator<Item = (Origin, &Path)> {
+        let user = self.user.as_deref().map(|directory| (Origin::User, directory));
+        [(Origin::System, self.system.as_path())].into_iter().chain(user)
+    }
+}
+
+/// A component that is to be loaded.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// Of a third party's the module's, of the host's the file's.
+    pub(super) name: String,
+    pub(super) origin: Origin,
+    pub(super) path: PathBuf,
+    /// What its bytes must be.
+    pub(super) sha256: String,
+    /// Of a third party's.
+    pub(super) entry: Option<Entry>,
+}
+
+/// A module that isn't used.
+#[derive(Clone, Debug, Serialize)]
+pub struct Absent {
+    /// The module's name, or the file's.
+    pub name: String,
+    /// Whose it is.
+    pub origin: Origin,
+    /// Where its file is, or should be.
+    #[serde(skip)]
+    pub path: PathBuf,
+    /// For the operator: what was expected and what was found.
+    pub reason: String,
+    /// The operator wants it so; nothing is wrong.
+    pub disabled: bool,
+}
+
+impl Absent {
+    /// Refused because something is wrong.
+    pub(super) fn refused(name: &str, origin: Origin, path: &Path, reason: impl ToString) -> Self {
+        let (name, reason) = (name.to_owned(), reason.to_string());
+        Self { name, origin, path: path.to_owned(), reason, disabled: false }
+    }
+}
+
+/// Everything that is pinned, and what lies there without a pin.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) absent: Vec<Absent>,
+    /// What locks disable besides their own modules, with the lock that says so.
+    disabled: Vec<(PathBuf, Disabled)>,
+}
+
+/// Everything that is there, and what is to be loaded of it.
+pub(super) fn candidates(places: &Places, config: &Modules) -> (Vec<Candidate>, Vec<Absent>) {
+    let Found { candidates, mut absent, disabled } = Found::at(places);
+    let mut kept = Vec::new();
+    for candidate in candidates {
+        let names = |wanted: &Disabled| wanted.names(&candidate.name, &candidate.sha256);
+        let by_lock = disabled.iter().find(|(_, wanted)| names(wanted));
+        let reason = if config.disabled.iter().any(names) {
+            Some("modules.disabled of the configuration names it".to_owned())
+        } else if let Some((lock, wanted)) = by_lock {
+            Some(format!("{} has {wanted} under `disabled`", lock.display()))
+        } else if candidate.entry.as_ref().is_some_and(|entry| !entry.enabled) {
+            Some(format!("`linux-sysadmin modules enable {}` enables it", candidate.name))
+        } else if candidate.origin != Origin::Host && config.policy == Policy::BuiltinOnly {
+            Some("modules.policy of the configuration is builtin-only".to_owned())
+        } else {
+            None
+        };
+        match reason {
+            None => kept.push(candidate),
+            Some(reason) => {
+                let Candidate { name, origin, path, .. } = candidate;
+                absent.push(Absent { name, origin, path, reason, disabled: true });
+            }
+        }
+    }
+    (kept, absent)
+}
+
+impl Found {
+    /// What these places hold.
+    pub(super) fn at(places: &Places) -> Self {
+        let mut found = Self::default();
+        if let Some(directory) = &places.host {
+            found.of_host(directory);
+        }
+        for (origin, directory) in places.locked() {
+            found.of_lock(origin, directory);
+        }
+        found
+    }
+
+    /// What comes with the host: `SHA256SUMS` says which bytes.
+    fn of_host(&mut self, directory: &Path) {
+        let components = self.components(Origin::Host, directory);
+        let sums = match components.is_empty() {
+            true => Ok(BTreeMap::new()),
+            false => read_sums(&directory.join(SUMS)),
+        };
+        let mut sums = match sums {
+            Ok(sums) => sums,
+            Err(reason) => {
+                self.absent.push(Absent::refused(SUMS, Origin::Host, &directory.join(SUMS), reason));
+                BTreeMap::new()
+            }
+        };
+        for path in components {
+            let file = file_name(&path);
+            let name = file.trim_end_matches(".wasm").to_owned();
+            match sums.remove(&file) {
+                Some(sha256) => {
+                    self.candidates.push(Candidate { name, origin: Origin::Host, path, sha256, entry: None });
+                }
+                None => {
+                    let reason = format!("{SUMS} beside it doesn't name it, so it is not loaded");
+                    self.absent.push(Absent::refused(&name, Origin::Host, &path, reason));
+                }
+            }
+        }
+    }
+
+    /// What `modules.lock` names, and what lies beside it.
+    fn of_lock(&mut self, origin: Origin, directory: &Path) {
+        let path = directory.join(lock::NAME);
+        let lock = match Lock::read(directory, origin.owner()) {
+            Ok(lock) => lock,
+            Err(error) => {
+                self.absent.push(Absent::refused(lock::NAME, origin, &path, error));
+                return;
+            }
+        };
+        for component in self.components(origin, directory) {
+            if !lock.modules.iter().any(|entry| entry.file() == file_name(&component)) {
+                let reason = format!("{} doesn't name it, so it is not loaded", lock::NAME);
+                self.absent.push(Absent::refused(&file_name(&component), origin, &component, reason));
+            }
+        }
+        self.disabled.extend(lock.disabled.into_iter().map(|wanted| (path.clone(), wanted)));
+        for entry in lock.modules {
+            let (name, sha256) = (entry.name.clone(), entry.sha256.clone());
+            let path = directory.join(entry.file());
+            self.candidates.push(Candidate { name, origin, path, sha256, entry: Some(entry) });
+        }
+    }
+
+    fn components(&mut self, origin: Origin, directory: &Path) -> Vec<PathBuf> {
+        lock::components(directory).unwrap_or_else(|error| {
+            self.absent.push(Absent::refused(&file_name(directory), origin, directory, error));
+            Vec::new()
+        })
+    }
+}
+
+/// Name to SHA-256.
+fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let line = |(number, line): (usize, &str)| match line.split_once(char::is_whitespace) {
+        Some((sha256, name)) if is_sha256(sha256) => {
+            // A star there means "read as binary".
+            Ok((name.trim_start().trim_start_matches('*').to_owned(), sha256.to_owned()))
+        }
+        _ => Err(format!("{}, line {}: expected `SHA-256  name.wasm`", path.display(), number + 1)),
+    };
+    text.lines().enumerate().map(line).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    struct Setting {
+        directory: tempfile::TempDir,
+        places: Places,
+    }
+
+    impl Setting {
+        fn new() -> Self {
+            use std::os::unix::fs::DirBuilderExt;
+            let directory = tempfile::tempdir().unwrap();
+            let below = |name: &str| directory.path().join(name);
+            for name in ["host", "user"] {
+                fs::DirBuilder::new().mode(0o700).create(below(name)).unwrap();
+            }
+            let places =
+                Places { host: Some(below("host")), system: below("none"), user: Some(below("user")) };
+            Self { directory, places }
+        }
+
+        fn write(&self, file: &str, contents: impl AsRef<[u8]>) {
+            fs::write(self.directory.path().join(file), contents).unwrap();
+        }
+
+        fn found(&self, config: &Modules) -> (Vec<String>, Vec<(String, String)>) {
+            let (candidates, absent) = candidates(&self.places, config);
+            (
+                candidates.into_iter().map(|candidate| candidate.name).collect(),
+                absent.into_iter().map(|absent| (absent.name, absent.reason)).collect(),
+            )
+        }
+    }
+
+    fn lock(name: &str, sha256: &str, more: &str) -> String {
+        format!(
+            "version: 1\nmodules:\n- name: {name}\n  version: 1.0.0\n  source: x\n  sha256: {sha256}\n  \
+             description: d\n  enabled: true\n{more}"
+        )
+    }
+
+    #[test]
+    fn what_nothing_pins_is_not_loaded_and_is_reported() {
+        let setting = Setting::new();
+        setting.write("host/cron.wasm", "");
+        setting.write("host/extra.wasm", "");
+        setting.write("host/SHA256SUMS", format!("{A}  cron.wasm\n{B} *gone.wasm\n"));
+        setting.write("user/stray.wasm", "");
+        setting.write("user/modules.lock", lock("hello", B, ""));
+        let (found, absent) = setting.found(&Modules::default());
+        assert_eq!(found, ["cron", "hello"]);
+        let names: Vec<_> = absent.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["extra", "stray.wasm"]);
+    }
+
+    #[test]
+    fn without_sums_nothing_of_the_host_is_loaded() {
+        for sums in [None, Some("nonsense\n"), Some("AAAA  cron.wasm\n")] {
+            let setting = Setting::new();
+            setting.write("host/cron.wasm", "");
+            if let Some(sums) = sums {
+                setting.write("host/SHA256SUMS", sums);
+            }
+            let (found, absent) = setting.found(&Modules::default());
+            assert!(found.is_empty());
+            assert_eq!(absent.len(), 2, "{absent:?}");
+            assert!(absent[0].1.contains(SUMS));
+        }
+    }
+
+    #[test]
+    fn a_lock_that_does_not_count_takes_its_modules_along_and_no_others() {
+        let setting = Setting::new();
+        setting.write("host/cron.wasm", "");
+        setting.write("host/SHA256SUMS", format!("{A}  cron.wasm\n"));
+        setting.write("user/modules.lock", lock("hello", "short", ""));
+        let (found, absent) = setting.found(&Modules::default());
+        assert_eq!(found, ["cron"]);
+        assert_eq!(absent[0].0, "modules.lock");
+    }
+
+    #[test]
+    fn what_the_operator_disables_is_not_loaded() {
+        let setting = Setting::new();
+        setting.write("host/cron.wasm", "");
+        setting.write("host/SHA256SUMS", format!("{A}  cron.wasm\n"));
+        setting.write("user/modules.lock", lock("hello", B, ""));
+        let config = |text: &str| serde_yaml::from_str::<Modules>(text).unwrap();
+        for (text, left) in [
+            ("{}", &["cron", "hello"][..]),
+            ("policy: builtin-only", &["cron"]),
+            ("disabled: [cron]", &["hello"]),
+            ("disabled: [other]", &["cron", "hello"]),
+            (&format!("disabled: ['sha256:{A}']"), &["hello"]),
+            (&format!("disabled: ['{}', hello]", A.to_uppercase()), &[]),
+        ] {
+            let (found, absent) = setting.found(&config(text));
+            assert_eq!(found, left, "{text}");
+            assert_eq!(absent.len(), 2 - left.len());
+        }
+        setting.write("user/modules.lock", lock("hello", B, &format!("disabled: [cron, 'sha256:{B}']\n")));
+        assert!(setting.found(&Modules::default()).0.is_empty());
+        setting.write("user/modules.lock", lock("hello", B, "").replace("true", "false"));
+        let (found, absent) = setting.found(&Modules::default());
+        assert_eq!(found, ["cron"]);
+        assert!(absent[0].1.contains("modules enable hello"));
+    }
+}
