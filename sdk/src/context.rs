@@ -3,17 +3,21 @@
 use std::time::Duration;
 
 use crate::bindings::sysadmin::module::target_files::Request;
-use crate::{Category, Command, Distro, Metadata, Output, Problem, Result};
+use crate::{Category, Command, Distro, Metadata, Output, Privilege, Problem, Result};
 #[cfg(target_family = "wasm")]
-use crate::{Place, Privilege, bindings::sysadmin::module::target_files};
+use crate::{Place, bindings::sysadmin::module::target_files};
 
 /// What one file read may return, as in the contract.
 const MOST: u64 = 1 << 20;
 
 /// Handed to every tool.
+#[derive(Clone)]
 pub struct Context {
     limit: Option<u32>,
     filter: Option<String>,
+    /// Whose rights reach files.
+    #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a fake target has one account"))]
+    privilege: Privilege,
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fake: crate::testkit::FakeTarget,
 }
@@ -21,12 +25,12 @@ pub struct Context {
 impl Context {
     #[cfg(target_family = "wasm")]
     pub(crate) fn new(limit: Option<u32>, filter: Option<String>) -> Self {
-        Self { limit, filter }
+        Self { limit, filter, privilege: Privilege::Caller }
     }
 
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn new(limit: Option<u32>, filter: Option<String>) -> Self {
-        Self { limit, filter, fake: Default::default() }
+        Self { limit, filter, privilege: Privilege::Caller, fake: Default::default() }
     }
 
     /// At most so many items of a listing, where the module can push that down. The host applies it otherwise.
@@ -37,6 +41,11 @@ impl Context {
     /// Only items that hold this text, where the module can push that down. The host applies it otherwise.
     pub fn filter(&self) -> Option<&str> {
         self.filter.as_deref()
+    }
+
+    /// The same with other rights for files: those that the path grants name.
+    pub fn files_as(&self, privilege: Privilege) -> Self {
+        Self { privilege, ..self.clone() }
     }
 
     /// Runs one command that looks. An exit code other than 0 is no problem here: see [`Output::success`].
@@ -130,15 +139,15 @@ impl Context {
     }
 
     fn host_read_all(&self, requests: Vec<Request>) -> Vec<Result<Vec<u8>>> {
-        target_files::read_all(&requests, &Privilege::Caller, Place::Target)
+        target_files::read_all(&requests, &self.privilege, Place::Target)
     }
 
     fn host_stat_all(&self, paths: Vec<String>) -> Vec<Result<Option<Metadata>>> {
-        target_files::stat_all(&paths, &Privilege::Caller, Place::Target)
+        target_files::stat_all(&paths, &self.privilege, Place::Target)
     }
 
     fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
-        target_files::list_dir(path, &Privilege::Caller, Place::Target)
+        target_files::list_dir(path, &self.privilege, Place::Target)
     }
 }
 

@@ -233,6 +233,20 @@ impl PathGrant {
         })
     }
 
+    /// A whole directory of data on the machine that the server runs on, as `/usr/share/zoneinfo/**`. It is read by
+    /// `std::fs`, not through the [`Context`].
+    pub fn data(glob: &str, reason: &str) -> Self {
+        let mut grant = Self::read(glob, reason);
+        grant.0.place = Place::Controller;
+        grant
+    }
+
+    /// With root's rights at most.
+    pub fn as_root(mut self) -> Self {
+        self.0.privilege = Privilege::Root;
+        self
+    }
+
     /// With root's rights where they can be had.
     pub fn as_root_if_available(mut self) -> Self {
         self.0.privilege = Privilege::RootIfAvailable;

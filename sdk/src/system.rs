@@ -5,3 +5,9 @@
 pub fn session_snapshot() -> String {
     crate::bindings::sysadmin::module::session::snapshot()
 }
+
+/// What sudo must allow each module on the target, and nothing beyond it: module and sudoers fragment.
+#[cfg(target_family = "wasm")]
+pub fn sudoers_reference() -> Vec<(String, String)> {
+    crate::bindings::sysadmin::module::session::sudoers_reference()
+}

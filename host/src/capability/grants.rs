@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::directory::DataDirectory;
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::{Match, Pattern};
@@ -55,6 +56,9 @@ pub enum GrantError {
     /// In a path grant.
     #[error("path grant `{0}`: {1}")]
     Glob(String, super::path::GlobError),
+    /// In a path grant of the controller.
+    #[error("path grant `{0}` on the controller: {1}")]
+    Directory(String, String),
 }
 
 /// Everything that one module may do. Empty grants allow nothing.
@@ -63,6 +67,7 @@ pub struct Grants {
     module: String,
     commands: Vec<CommandGrant>,
     paths: Vec<PathGrant>,
+    directories: Vec<DataDirectory>,
 }
 
 impl Grants {
@@ -91,12 +96,25 @@ impl Grants {
         if request.write {
             return Err(GrantError::Ungrantable(text.clone(), "it is to be written to"));
         }
-        if request.place != Place::Target {
-            return Err(GrantError::Ungrantable(text.clone(), "it is on the controller"));
-        }
         known_user(&request.privilege)?;
+        if request.place == Place::Controller {
+            if request.privilege != Privilege::Caller {
+                return Err(GrantError::Ungrantable(
+                    text.clone(),
+                    "it is on the controller, with other rights",
+                ));
+            }
+            let wrong = |expected| GrantError::Directory(text.clone(), expected);
+            self.directories.push(DataDirectory::parse(text).map_err(wrong)?);
+            return Ok(());
+        }
         self.paths.push(PathGrant { glob, privilege: request.privilege.clone() });
         Ok(())
+    }
+
+    /// What it reads by itself, on the machine that the server runs on.
+    pub fn directories(&self) -> &[DataDirectory] {
+        &self.directories
     }
 
     /// Whether the module may look by this command.

@@ -1,6 +1,7 @@
 //! What a module may do: nothing, but for what its grants spell out.
 
 mod concern;
+mod directory;
 mod grants;
 mod hole;
 mod path;
@@ -9,6 +10,7 @@ mod request;
 mod reviewed;
 
 pub use concern::{Concern, Request, by_concern};
+pub use directory::DataDirectory;
 pub use grants::{GrantError, Grants, Looking, command_line};
 pub use hole::HoleType;
 pub use path::Glob;

@@ -5,13 +5,34 @@ mod snapshot;
 
 use linux_sysadmin_sdk::prelude::*;
 
-fn session_info(_: NoArgs, _: &Context) -> Result<Single<snapshot::Info>> {
-    #[cfg(target_family = "wasm")]
-    let snapshot = linux_sysadmin_sdk::system::session_snapshot();
-    // Only the host has one.
-    #[cfg(not(target_family = "wasm"))]
-    let snapshot = String::new();
-    Ok(Single(snapshot::info(&snapshot)?))
+#[derive(Deserialize, JsonSchema)]
+struct Asked {
+    /// Add the sudoers fragment of each module
+    #[serde(default)]
+    show_sudoers_reference: bool,
+}
+
+#[cfg(target_family = "wasm")]
+use linux_sysadmin_sdk::system as host;
+
+/// Only the host has what these tell.
+#[cfg(not(target_family = "wasm"))]
+mod host {
+    pub(crate) fn session_snapshot() -> String {
+        String::new()
+    }
+
+    pub(crate) fn sudoers_reference() -> Vec<(String, String)> {
+        Vec::new()
+    }
+}
+
+fn session_info(asked: Asked, _: &Context) -> Result<Single<snapshot::Info>> {
+    let info = snapshot::info(&host::session_snapshot())?;
+    Ok(Single(match asked.show_sudoers_reference {
+        true => info.with_sudoers(host::sudoers_reference()),
+        false => info,
+    }))
 }
 
 /// The module.

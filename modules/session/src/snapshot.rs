@@ -16,6 +16,8 @@ struct Snapshot {
     #[serde(default)]
     config_path: Option<String>,
     #[serde(default)]
+    config_error: Option<String>,
+    #[serde(default)]
     first_run: bool,
     #[serde(default)]
     config_generated: Option<String>,
@@ -47,6 +49,10 @@ struct HostModule {
     #[serde(default)]
     reason: Option<String>,
     #[serde(default)]
+    origin: Option<String>,
+    #[serde(default)]
+    disabled: Option<String>,
+    #[serde(default)]
     error: Option<String>,
 }
 
@@ -77,9 +83,15 @@ pub(crate) struct Info {
     server: Server,
     #[serde(skip_serializing_if = "Option::is_none")]
     config_path: Option<String>,
+    /// Why the file is not followed since it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_error: Option<String>,
     modules: Vec<ModuleInfo>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     setup_hints: Vec<String>,
+    /// By module, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sudoers_reference: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -108,6 +120,9 @@ struct Privileges {
     root: bool,
     /// Without a password.
     sudo: bool,
+    /// Where sudo allows some commands only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sudo_limited: bool,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -139,6 +154,13 @@ struct ModuleInfo {
     serves: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Whose it is, where it didn't come with the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    /// Why the operator's word keeps it from being used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disabled: Option<String>,
+    /// Why it is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -169,16 +191,28 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
         integration_mode: snapshot.integration_mode,
         server: snapshot.server,
         config_path: snapshot.config_path,
+        config_error: snapshot.config_error,
+        sudoers_reference: None,
         modules: snapshot.modules.into_iter().map(module_info).collect(),
         setup_hints,
     })
 }
 
+impl Info {
+    /// With what sudo must allow each module.
+    pub(crate) fn with_sudoers(mut self, fragments: Vec<(String, String)>) -> Self {
+        self.sudoers_reference = Some(fragments.into_iter().collect());
+        self
+    }
+}
+
 fn module_info(module: HostModule) -> ModuleInfo {
-    let tools = module.error.is_none().then_some(module.tools.len());
+    let is_used = module.error.is_none() && module.disabled.is_none();
+    let tools = is_used.then_some(module.tools.len());
     let serves = (!module.serves).then_some(false);
-    let HostModule { name, version, sha256, reason, error, .. } = module;
-    ModuleInfo { name, version, sha256, tools, serves, reason, error }
+    let HostModule { name, version, sha256, reason, origin, disabled, error, .. } = module;
+    let origin = origin.filter(|origin| origin != "host");
+    ModuleInfo { name, version, sha256, tools, serves, reason, origin, disabled, error }
 }
 
 /// What a person can do on the first run, each true as it stands.
@@ -189,6 +223,10 @@ fn hints(privilege: &Privileges, config_generated: Option<&str>) -> Vec<String> 
             "To enable full functionality, configure passwordless sudo for {}.",
             privilege.user
         ));
+        hints.push(
+            "What sudo must allow, and nothing beyond it: sysadmin_session_info(show_sudoers_reference=true)."
+                .to_owned(),
+        );
     }
     if let Some(path) = config_generated {
         hints.push(format!(
@@ -223,7 +261,8 @@ mod tests {
                  "serves": true},
                 {"name": "apt", "version": "0.2.0", "sha256": "cd".repeat(32), "tools": ["pkg_install"], "serves": false,
                  "reason": "package_manager is dnf"},
-                {"name": "broken", "error": "not a component"},
+                {"name": "broken", "origin": "host", "error": "not a component"},
+                {"name": "theirs", "origin": "user", "disabled": "the operator wants it so"},
             ],
             "integration_mode": "complementary",
             "config_path": "/home/alice/.config/linux-sysadmin/config.yaml",
@@ -263,9 +302,11 @@ mod tests {
                 {"name": "apt", "version": "0.2.0", "sha256": "cd".repeat(32), "tools": 1, "serves": false,
                  "reason": "package_manager is dnf"},
                 {"name": "broken", "error": "not a component"},
+                {"name": "theirs", "origin": "user", "disabled": "the operator wants it so"},
             ],
             "setup_hints": [
                 "To enable full functionality, configure passwordless sudo for alice.",
+                "What sudo must allow, and nothing beyond it: sysadmin_session_info(show_sudoers_reference=true).",
                 "A configuration file with every option was written to \
                  /home/alice/.config/linux-sysadmin/config.yaml: customize it as needed.",
             ],
@@ -315,6 +356,14 @@ mod tests {
         for member in ["profiles", "shape", "timezone"] {
             assert!(reply.get(member).is_none(), "{member}");
         }
+    }
+
+    #[test]
+    fn what_sudo_must_allow_is_shown_by_module_where_it_was_asked_for() {
+        let info = info(&snapshot().to_string()).unwrap();
+        let fragments = vec![("services".to_owned(), "# nothing\n".to_owned())];
+        let reply = serde_json::to_value(info.with_sudoers(fragments)).unwrap();
+        assert_eq!(reply["sudoers_reference"], json!({"services": "# nothing\n"}));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::capability::{CommandRequest, Concern, Effect, PathRequest, Request, Requests, Risk, by_concern};
+use crate::capability::{
+    CommandRequest, Concern, Effect, PathRequest, Place, Request, Requests, Risk, by_concern,
+};
 use crate::component::{Description, Examined, Module, Origin};
 use crate::target::Privilege;
 use crate::visible::visible;
@@ -147,9 +149,10 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
             };
             (format!("{}, {does}", account(privilege)), pattern, reason)
         }
-        Request::Path(PathRequest { glob, privilege, reason, .. }) => {
-            let what = match concern {
-                Concern::Secret(why) => format!("{}: {why}", account(privilege)),
+        Request::Path(PathRequest { glob, privilege, place, reason, .. }) => {
+            let what = match (concern, place) {
+                (Concern::Secret(why), _) => format!("{}: {why}", account(privilege)),
+                (_, Place::Controller) => "by itself, on the machine that the server runs on".to_owned(),
                 _ => account(privilege),
             };
             (what, glob, reason)

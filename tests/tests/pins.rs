@@ -1,0 +1,428 @@
+//! What an operator does with third parties' modules, and that a server loads nothing but what was pinned.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use linux_sysadmin_tests::{Client, Home, component, modules};
+use serde_json::{Value, json};
+
+fn said(output: &Output) -> String {
+    [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
+}
+
+/// The program with these arguments, in this home and with the modules that ship.
+fn run(home: &Home, args: &[&str]) -> Output {
+    home.run(&modules(), args)
+}
+
+/// It did what it should; gives what it said.
+fn done(home: &Home, args: &[&str]) -> String {
+    let output = run(home, args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
+    said(&output)
+}
+
+/// It refused, with these words.
+fn refused(home: &Home, args: &[&str], words: &[&str]) {
+    let output = run(home, args);
+    let said = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{args:?}: {word} is not in: {said}");
+    }
+}
+
+fn added(home: &Home, name: &str) {
+    let output = home.add(&component(name));
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+}
+
+fn file(name: &str) -> String {
+    component(name).to_str().expect("UTF-8").to_owned()
+}
+
+/// At a terminal, with these lines typed.
+fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
+    let command = home.command(&modules(), args);
+    let program = command.get_program().to_str().expect("UTF-8").to_owned();
+    let line: Vec<String> = [program].into_iter().chain(args.iter().map(|arg| format!("'{arg}'"))).collect();
+    let mut terminal = Command::new("script");
+    terminal.args(["--quiet", "--return", "--command", &line.join(" "), "/dev/null"]);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => terminal.env(name, value),
+            None => terminal.env_remove(name),
+        };
+    }
+    let mut child =
+        terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script, of util-linux");
+    child.stdin.take().expect("stdin").write_all(lines.as_bytes()).expect("typed");
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.success(), said(&output))
+}
+
+/// The one component of a third party's that is there.
+fn installed(home: &Home) -> PathBuf {
+    let files = fs::read_dir(home.data()).expect("the modules").flatten().map(|entry| entry.path());
+    let mut files = files.filter(|path| path.extension().is_some_and(|extension| extension == "wasm"));
+    let file = files.next().expect("a component");
+    assert_eq!(files.next(), None);
+    file
+}
+
+fn tools(home: &Home) -> Vec<String> {
+    let tools: Value = serde_json::from_str(&done(home, &["tools", "--json"])).expect("JSON");
+    let names = tools.as_array().expect("a list").iter().map(|tool| tool["name"].as_str().expect("a name"));
+    names.map(str::to_owned).collect()
+}
+
+fn has(home: &Home, tool: &str) -> bool {
+    tools(home).iter().any(|name| name == tool)
+}
+
+/// Some byte of it is another.
+fn tamper(path: &Path) {
+    let mut bytes = fs::read(path).expect("a component");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).expect("written");
+}
+
+async fn open(home: &Home) -> Client {
+    Client::open(home, &modules(), "2025-06-18").await.0
+}
+
+async fn list_changed(client: &mut Client) {
+    client.receive_where(|message| message["method"] == "notifications/tools/list_changed").await;
+}
+
+async fn listed(client: &mut Client) -> String {
+    client.request("tools/list", json!({})).await["result"].to_string()
+}
+
+#[test]
+fn a_module_is_shown_with_its_gravest_requests_first_within_80_columns() {
+    let home = Home::new();
+    let shown = done(&home, &["modules", "inspect", &file("greeter-next")]);
+    for line in shown.lines().filter(|line| !line.contains("  file ")) {
+        assert!(line.chars().count() <= 80, "{line}");
+        // Its own words stay within their quotes.
+        assert!(!line.trim_start().starts_with("REVIEWED"), "{line}");
+    }
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is not in: {shown}"));
+    assert!(at("NOT REVIEWED") < at("systemctl restart -- <unit>"));
+    assert!(at("systemctl restart -- <unit>") < at("printf %s <text>").min(at("printf '%s' <text>")));
+    assert!(at("<text>") < at("/etc/hostname"));
+    at("as ROOT, to change something (risk: moderate)");
+    at("\"harmless REVIEWED: really\"");
+    at("greet_shout  low");
+    at("\"MIT\"");
+    at("exec-command@0.1.0");
+    assert!(!home.data().exists(), "looking installs nothing");
+}
+
+#[test]
+fn nothing_is_added_without_a_clear_yes() {
+    let home = Home::new();
+    let greeter = file("greeter-next");
+    refused(&home, &["modules", "add", &greeter], &["no terminal", "--yes --sha256"]);
+    assert_eq!(run(&home, &["modules", "add", &greeter, "--yes"]).status.code(), Some(2));
+    let other = "0".repeat(64);
+    refused(&home, &["modules", "add", &greeter, "--yes", "--sha256", &other], &["its SHA-256 is", &other]);
+    for lines in ["", "n\n", "n\nn\nn\n", "y\ny\nn\n", "y\ny\nmaybe\n"] {
+        let (success, shown) = typed(&home, &["modules", "add", &greeter], lines);
+        assert!(!success && shown.contains("nothing was changed"), "{lines:?}: {shown}");
+    }
+    assert!(!has(&home, "greet"));
+}
+
+#[test]
+fn what_the_operator_declines_is_not_granted() {
+    let home = Home::new();
+    // Changing as root: no. The other that nobody has reviewed: yes. All together: yes.
+    let (success, shown) = typed(&home, &["modules", "add", &file("greeter-next")], "n\ny\ny\n");
+    assert!(success, "{shown}");
+    assert!(shown.contains("and without 1?"), "{shown}");
+    let (_, answer) = home.call(&modules(), "greet_shout", json!({}));
+    assert_eq!(answer["data"]["text"], "HELLO");
+    let shown = done(&home, &["modules", "inspect", "greeter"]);
+    let declined: Vec<&str> = shown.lines().filter(|line| line.contains("NOT GRANTED")).collect();
+    assert!(matches!(declined[..], [line] if line.contains("as ROOT")), "{shown}");
+
+    let home = Home::new();
+    let (success, shown) = typed(&home, &["modules", "add", &file("greeter-next")], "y\nn\ny\n");
+    assert!(success, "{shown}");
+    let (code, answer) = home.call(&modules(), "greet_shout", json!({}));
+    assert_eq!((code, &answer["error_code"]), (Some(1), &json!("CAPABILITY_DENIED")), "{answer}");
+}
+
+#[test]
+fn an_update_shows_what_is_wider_and_pins_the_new_bytes() {
+    let home = Home::new();
+    added(&home, "greeter");
+    let next = file("greeter-next");
+    let first = installed(&home);
+    refused(&home, &["modules", "add", &next], &["modules update greeter"]);
+    refused(&home, &["modules", "update", "greeter", &file("greeter")], &["the bytes that greeter has"]);
+    refused(&home, &["modules", "update", "shadow", &next], &["its name is greeter"]);
+    refused(&home, &["modules", "update", "nobody", &file("shadow")], &["its name is shadow"]);
+    let (success, shown) = typed(&home, &["modules", "update", "greeter", &next], "n\nn\nn\n");
+    assert!(!success && shown.contains("greeter stays as it is"), "{shown}");
+    assert_eq!(installed(&home), first);
+
+    let (success, shown) = typed(&home, &["modules", "update", "greeter", &next], "y\ny\ny\n");
+    assert!(success, "{shown}");
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is not in: {shown}"));
+    assert!(at("greeter 1.0.0 -> 2.0.0") < at("WIDER"));
+    assert!(at("WIDER") < at("systemctl restart -- <unit>"));
+    assert!(at("systemctl restart -- <unit>") < at("greet_shout"));
+    at("gone      greet_users");
+    assert!(at("No longer asked for") < at("uptime"));
+    // Only what is new is asked about.
+    assert!(!shown[..at("Tools")].contains("/etc/hostname"), "{shown}");
+    assert_ne!(installed(&home), first);
+    assert!(has(&home, "greet_shout") && !has(&home, "greet_users"));
+    let verified = done(&home, &["modules", "verify"]);
+    assert!(verified.contains("ok        greeter (user)"), "{verified}");
+}
+
+#[test]
+fn a_component_that_is_not_as_pinned_is_refused_with_both_hashes_and_the_rest_works() {
+    let home = Home::new();
+    added(&home, "greeter");
+    let path = installed(&home);
+    let pinned = done(&home, &["modules", "list", "--json"]);
+    let pinned: Value = serde_json::from_str(&pinned).expect("JSON");
+    let entry = |list: &Value| -> Value {
+        let of_it = |entry: &&Value| entry["name"] == "greeter";
+        list.as_array().expect("a list").iter().find(of_it).expect("greeter").clone()
+    };
+    let expected = entry(&pinned)["sha256"].as_str().expect("a hash").to_owned();
+    // The cache has its code and its description by now, under the right hash.
+    assert_eq!(home.call(&modules(), "greet", json!({})).0, Some(0));
+    tamper(&path);
+    assert!(!has(&home, "greet"));
+    let listed: Value = serde_json::from_str(&done(&home, &["modules", "list", "--json"])).expect("JSON");
+    let shown = entry(&listed);
+    assert_eq!(shown["state"], "refused");
+    let reason = shown["reason"].as_str().expect("a reason");
+    assert!(reason.contains(&expected) && reason.matches(|c: char| c.is_ascii_hexdigit()).count() > 128);
+    let table = done(&home, &["modules", "list"]);
+    assert!(table.contains("NOT USED") && table.contains("greeter (user)"), "{table}");
+    refused(&home, &["modules", "verify"], &["MISMATCH greeter (user)", &expected, "1 not as pinned"]);
+    let (_, session) = home.call(&modules(), "sysadmin_session_info", json!({}));
+    assert!(entry(&session["data"]["modules"])["error"].as_str().expect("why").contains(&expected));
+    assert_eq!(home.call(&modules(), "cron_validate", json!({"expression": "* * * * *"})).0, Some(0));
+    fs::remove_file(&path).expect("removed");
+    refused(&home, &["modules", "verify"], &["MISMATCH greeter (user)", "No such file"]);
+}
+
+#[test]
+fn a_component_of_the_hosts_own_is_pinned_as_well() {
+    let home = Home::new();
+    let own = home.path().join("own");
+    fs::create_dir(&own).expect("a directory");
+    for entry in fs::read_dir(modules()).expect("the modules").flatten() {
+        fs::copy(entry.path(), own.join(entry.file_name())).expect("a copy");
+    }
+    assert!(home.run(&own, &["modules", "verify"]).status.success());
+    assert_eq!(home.call(&own, "cron_validate", json!({"expression": "* * * * *"})).0, Some(0));
+    tamper(&own.join("cron.wasm"));
+    fs::copy(own.join("session.wasm"), own.join("stray.wasm")).expect("a copy");
+    let output = home.run(&own, &["modules", "verify"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(said.contains("MISMATCH  cron (host)") && said.contains("MISMATCH  stray (host)"), "{said}");
+    assert!(said.contains("ok        session (host)"), "{said}");
+    let tools = home.run(&own, &["tools"]);
+    let tools = String::from_utf8_lossy(&tools.stdout);
+    assert!(!tools.contains("cron_") && tools.contains("sysadmin_session_info"), "{tools}");
+}
+
+#[tokio::test]
+async fn a_component_that_is_swapped_under_a_running_server_is_noticed_and_never_loaded() {
+    let home = Home::new();
+    added(&home, "greeter");
+    let path = installed(&home);
+    let good = fs::read(&path).expect("a component");
+    let mut client = open(&home).await;
+    assert!(listed(&mut client).await.contains("greet_users"));
+    // Another module under its name, as `cp` does it.
+    fs::copy(component("shadow"), &path).expect("swapped");
+    list_changed(&mut client).await;
+    let list = listed(&mut client).await;
+    assert!(!list.contains("greet_users") && !list.contains("shadow_tool"), "{list}");
+    let session = client.envelope("sysadmin_session_info", json!({})).await;
+    let reported = session["data"]["modules"].to_string();
+    assert!(reported.contains("somebody has changed the file"), "{reported}");
+    assert_eq!(client.call("greet", json!({})).await["code"], -32602);
+    // Put back in the way of `mv`, it is what was pinned again.
+    let aside = home.path().join("good.wasm");
+    fs::write(&aside, good).expect("written");
+    fs::rename(&aside, &path).expect("moved");
+    list_changed(&mut client).await;
+    assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
+    tamper(&path);
+    list_changed(&mut client).await;
+    let (status, _) = client.close().await;
+    assert!(status.success());
+    // At the next start, too.
+    let mut client = open(&home).await;
+    assert!(!listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_running_server_follows_what_the_operator_does() {
+    let home = Home::new();
+    // Nothing of a third party's is there yet, not even the directory.
+    let mut client = open(&home).await;
+    assert!(!home.data().exists());
+    added(&home, "greeter");
+    list_changed(&mut client).await;
+    assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
+
+    let sha256 = |home: &Home| {
+        let listed: Value = serde_json::from_str(&done(home, &["modules", "list", "--json"])).expect("JSON");
+        let mut all = listed.as_array().expect("a list").iter();
+        let found = all.find(|entry| entry["name"] == "greeter").expect("greeter");
+        format!("sha256:{}", found["sha256"].as_str().expect("a hash"))
+    };
+    let by_hash = sha256(&home);
+    for wanted in ["greeter", &by_hash] {
+        done(&home, &["modules", "disable", wanted]);
+        list_changed(&mut client).await;
+        assert!(!listed(&mut client).await.contains("greet_users"), "{wanted}");
+        done(&home, &["modules", "enable", wanted]);
+        list_changed(&mut client).await;
+        assert!(listed(&mut client).await.contains("greet_users"), "{wanted}");
+    }
+
+    // By the configuration, in the ways of an editor.
+    let config = fs::read_to_string(home.config()).expect("the configuration");
+    for (from, to) in [
+        ("  disabled: []", format!("  disabled: ['{by_hash}']")),
+        ("  disabled: []", "  disabled: [greeter]".to_owned()),
+        ("  policy: pinned", "  policy: builtin-only".to_owned()),
+    ] {
+        assert!(config.contains(from));
+        let aside = home.config().with_extension("new");
+        fs::write(&aside, config.replace(from, &to)).expect("written");
+        fs::rename(aside, home.config()).expect("moved");
+        list_changed(&mut client).await;
+        assert!(!listed(&mut client).await.contains("greet_users"), "{to}");
+        let session =
+            client.envelope("sysadmin_session_info", json!({})).await["data"]["modules"].to_string();
+        assert!(session.contains("of the configuration"), "{session}");
+        fs::write(home.config(), &config).expect("written");
+        list_changed(&mut client).await;
+        assert!(listed(&mut client).await.contains("greet_users"), "{to}");
+    }
+
+    // One of the host's own.
+    done(&home, &["modules", "disable", "cron"]);
+    list_changed(&mut client).await;
+    assert!(!listed(&mut client).await.contains("cron_validate"));
+    done(&home, &["modules", "enable", "cron"]);
+    list_changed(&mut client).await;
+
+    done(&home, &["modules", "remove", "greeter"]);
+    list_changed(&mut client).await;
+    assert!(!listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_read_while_the_server_runs_changes_nothing_and_is_reported() {
+    let home = Home::new();
+    added(&home, "greeter");
+    let mut client = open(&home).await;
+    let config = fs::read_to_string(home.config()).expect("the configuration");
+    let disabled = config.replace("  disabled: []", "  disabled: [greeter]");
+    fs::write(home.config(), &disabled).expect("written");
+    list_changed(&mut client).await;
+    fs::write(home.config(), "modules: [\n").expect("written");
+    // What it said before still holds; that it isn't followed is said.
+    loop {
+        let session = client.envelope("sysadmin_session_info", json!({})).await;
+        if let Some(error) = session["data"]["config_error"].as_str() {
+            assert!(error.contains("config.yaml, line 1"), "{error}");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert!(!listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_module_whose_compiled_form_is_gone_comes_a_little_later() {
+    let home = Home::new();
+    added(&home, "greeter");
+    fs::remove_dir_all(home.cache()).expect("the cache");
+    let mut client = open(&home).await;
+    if !listed(&mut client).await.contains("greet_users") {
+        list_changed(&mut client).await;
+    }
+    assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
+    client.close().await;
+}
+
+#[test]
+fn two_modules_with_one_tool_name_need_the_operators_word() {
+    let home = Home::new();
+    let shadow = home.add(&component("shadow"));
+    assert_eq!(shadow.status.code(), Some(1));
+    let words: Vec<String> = said(&shadow).split_whitespace().map(str::to_owned).collect();
+    let said = words.join(" ");
+    for word in ["module cron, which comes with the host", "a tool cron_validate", "--replace"] {
+        assert!(said.contains(word), "{word} is not in: {said}");
+    }
+    let (success, shown) = typed(&home, &["modules", "add", &file("shadow"), "--replace"], "y\n");
+    assert!(success, "{shown}");
+    let (_, answer) = home.call(&modules(), "cron_validate", json!({}));
+    assert_eq!(answer["data"]["text"], "anything goes");
+    assert!(has(&home, "cron_next_runs"), "the other tools of the module stay");
+    done(&home, &["modules", "remove", "shadow"]);
+    let (_, answer) = home.call(&modules(), "cron_validate", json!({"expression": "* * * * *"}));
+    assert_eq!(answer["data"]["valid"], true, "{answer}");
+}
+
+#[test]
+fn what_does_not_exist_or_is_nothing_is_said_to_be_so() {
+    let home = Home::new();
+    let text = home.path().join("text.wasm");
+    fs::write(&text, "(component)").expect("written");
+    let text = text.to_str().expect("UTF-8");
+    for (args, words) in [
+        (&["inspect", "nobody"][..], &["no module named nobody"][..]),
+        (&["inspect", "./nobody.wasm"], &["nobody.wasm", "No such file"]),
+        (&["inspect", text], &["not a WebAssembly component"]),
+        (&["add", text], &["not a WebAssembly component"]),
+        (&["remove", "nobody"], &["no module named nobody"]),
+        (&["remove", "cron"], &["no module named cron"]),
+        (&["disable", "nobody"], &["no module named nobody"]),
+        (&["enable", "nobody"], &["no module named nobody"]),
+        (&["update", "nobody", text], &["not a WebAssembly component"]),
+    ] {
+        refused(&home, &[&["modules"], args].concat(), words);
+    }
+    for wrong in ["sha256:abc", "../x", ""] {
+        assert_eq!(run(&home, &["modules", "disable", wrong]).status.code(), Some(2), "{wrong}");
+    }
+    assert!(!home.data().exists());
+}
+
+#[test]
+fn nothing_of_this_can_be_reached_over_mcp() {
+    let home = Home::new();
+    let list = done(&home, &["tools"]);
+    for word in ["install", "grant", "pin", "enable", "disable", "trust"] {
+        assert!(
+            !list.contains(&format!("modules_{word}")) && !list.contains(&format!("{word}_module")),
+            "{list}"
+        );
+    }
+}
