@@ -5,8 +5,10 @@ mod hole;
 mod path;
 mod pattern;
 mod request;
+mod verbs;
 
 pub use grants::{GrantError, Grants, Looking, command_line};
 pub use hole::HoleType;
-pub use path::Glob;
+pub use path::is_lexically_safe;
+pub use pattern::Pattern;
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};

@@ -6,6 +6,7 @@ mod convert;
 mod description;
 mod engine;
 mod imports;
+mod looking;
 mod module;
 mod registry;
 mod store;
