@@ -1,14 +1,16 @@
 //! A module's grants, and the one place where they are asked.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::directory::DataDirectory;
 use super::hole::HoleType;
 use super::path::Glob;
-use super::pattern::{Match, Pattern};
+use super::pattern::{Match, Pattern, PatternError};
 use super::request::{CommandRequest, Effect, PathRequest, Place};
+use super::verbs::{verbs_for, verbs_for_command};
 use crate::problem::{Category, Problem};
-use crate::target::{Command, Privilege};
+use crate::target::{Access, Command, Privilege};
 use crate::visible::excerpt;
 
 /// What a line of the log, and a message, holds of what was refused.
@@ -37,7 +39,7 @@ pub struct Looking {
     /// As it may be shown: without its secrets.
     pub shown: Command,
     /// What it put into holes for paths. They were checked as text, and are to be asked again with
-    /// [`HoleType::accepts`] for where they lead on the target.
+    /// [`Grants::may_lead`] for where they lead on the target.
     pub paths: Vec<(HoleType, String)>,
 }
 
@@ -59,6 +61,9 @@ pub enum GrantError {
     /// In a path grant of the controller.
     #[error("path grant `{0}` on the controller: {1}")]
     Directory(String, String),
+    /// Of a path that takes the host's own commands to reach.
+    #[error("grant `{0}`: expected paths short enough for the commands that look at them: {1}")]
+    Verbs(String, PatternError),
 }
 
 /// Everything that one module may do. Empty grants allow nothing.
@@ -68,6 +73,8 @@ pub struct Grants {
     commands: Vec<CommandGrant>,
     paths: Vec<PathGrant>,
     directories: Vec<DataDirectory>,
+    /// The host's own commands for these paths, and at most whose rights they take.
+    verbs: Vec<(Privilege, Arc<Pattern>)>,
 }
 
 impl Grants {
@@ -85,6 +92,8 @@ impl Grants {
         }
         known_user(&request.privilege)?;
         let (effect, privilege) = (request.effect, request.privilege.clone());
+        let verbs = verbs_for_command(&pattern, &privilege);
+        self.add_verbs(text, &privilege, verbs)?;
         self.commands.push(CommandGrant { pattern, effect, privilege });
         Ok(())
     }
@@ -108,6 +117,7 @@ impl Grants {
             self.directories.push(DataDirectory::parse(text).map_err(wrong)?);
             return Ok(());
         }
+        self.add_verbs(text, &request.privilege, verbs_for(request))?;
         self.paths.push(PathGrant { glob, privilege: request.privilege.clone() });
         Ok(())
     }
@@ -115,6 +125,23 @@ impl Grants {
     /// What it reads by itself, on the machine that the server runs on.
     pub fn directories(&self) -> &[DataDirectory] {
         &self.directories
+    }
+
+    fn add_verbs(
+        &mut self,
+        grant: &str,
+        privilege: &Privilege,
+        verbs: Result<Vec<Pattern>, PatternError>,
+    ) -> Result<(), GrantError> {
+        let verbs = verbs.map_err(|error| GrantError::Verbs(grant.to_owned(), error))?;
+        self.verbs.extend(verbs.into_iter().map(|verb| (privilege.clone(), Arc::new(verb))));
+        Ok(())
+    }
+
+    /// How paths are reached with these rights.
+    pub fn access(&self, privilege: &Privilege) -> Access {
+        let granted = self.verbs.iter().filter(|(granted, _)| covers(granted, privilege));
+        Access { privilege: privilege.clone(), verbs: granted.map(|(_, verb)| verb.clone()).collect() }
     }
 
     /// Whether the module may look by this command.
@@ -151,6 +178,19 @@ impl Grants {
     /// Whether the module may list the directory, as it was asked for and as it is after symlinks.
     pub fn may_list(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         self.may_reach("list", Glob::covers_listing, asked, real, privilege)
+    }
+
+    /// Whether a command may be given a path that leads here on the target.
+    pub fn may_lead(&self, hole: &HoleType, asked: &str, real: &str) -> Result<(), Problem> {
+        if hole.accepts(real) {
+            return Ok(());
+        }
+        let (asked, real) = (excerpt(asked, LOGGED), excerpt(real, LOGGED));
+        tracing::warn!(module = self.module, asked, real, %hole, "refused: the path leads out of the grant");
+        Err(denied(format!(
+            "module {} may not use {asked}, which leads to {real}: expected <{hole}>",
+            self.module
+        )))
     }
 
     fn may_reach(
@@ -344,7 +384,14 @@ mod tests {
         let looking = grants().may_look(&command("tail --lines=5 -- /var/log/a /var/log/b")).unwrap();
         let values: Vec<_> = looking.paths.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(values, ["/var/log/a", "/var/log/b"]);
-        assert!(looking.paths.iter().all(|(hole, _)| !hole.accepts("/etc/shadow")));
+        for (hole, value) in &looking.paths {
+            assert!(grants().may_lead(hole, value, "/var/log/c").is_ok());
+            for outside in ["/etc/shadow", "/var/log/a/b", "/var/log/../log/a", "relative"] {
+                let refused = grants().may_lead(hole, value, outside).unwrap_err();
+                assert_eq!(refused.code, "CAPABILITY_DENIED");
+                assert!(refused.message.contains("expected <path:/var/log/*>"), "{}", refused.message);
+            }
+        }
     }
 
     #[test]
@@ -419,6 +466,28 @@ mod tests {
         assert!(check("/etc"));
         assert!(!check("/root"));
         assert!(grants.may_list("/etc/link", "/root", &Privilege::Caller).is_err());
+    }
+
+    #[test]
+    fn the_hosts_own_commands_are_those_of_grants_that_cover_the_privilege() {
+        let mut grants = Grants::new("test");
+        grants.path(&files("/etc/passwd", Privilege::Caller)).unwrap();
+        grants.path(&files("/etc/sudoers", Privilege::Root)).unwrap();
+        grants.path(&files("/home/ada/**", Privilege::User("ada".into()))).unwrap();
+        grants.command(&request("head -- <path:/srv/*>", Effect::Read, Privilege::RootIfAvailable)).unwrap();
+        for (privilege, named) in [
+            (Privilege::Root, &["/etc/sudoers"][..]),
+            (Privilege::RootIfAvailable, &["/etc/sudoers", "/srv/*"]),
+            (Privilege::User("ada".into()), &["/home/ada/**"]),
+            (Privilege::User("bob".into()), &[]),
+        ] {
+            let verbs = grants.access(&privilege).verbs;
+            for glob in ["/etc/passwd", "/etc/sudoers", "/home/ada/**", "/srv/*"] {
+                let hole = format!("<path:{glob}>");
+                let found = verbs.iter().any(|verb| verb.text().contains(&hole));
+                assert_eq!(found, named.contains(&glob), "{privilege:?} {glob}");
+            }
+        }
     }
 
     #[test]

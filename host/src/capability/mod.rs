@@ -8,10 +8,12 @@ mod path;
 mod pattern;
 mod request;
 mod reviewed;
+mod verbs;
 
 pub use concern::{Concern, Request, by_concern};
 pub use directory::DataDirectory;
 pub use grants::{GrantError, Grants, Looking, command_line};
 pub use hole::HoleType;
-pub use path::Glob;
+pub use path::is_lexically_safe;
+pub use pattern::Pattern;
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};

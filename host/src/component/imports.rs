@@ -26,16 +26,6 @@ fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
 }
 
 impl CallContext {
-    /// The command as the target takes it, where the module may look by it and it can be started.
-    fn allowed(&self, command: Command) -> Result<crate::target::Command, problem::Problem> {
-        on_target(command.place)?;
-        let command = convert::command(command, self.ceiling);
-        let looking = self.grants.may_look(&command)?;
-        let prefix = self.target.prefix(&command, &self.facts)?;
-        self.executed.push(&prefix, &looking.shown);
-        Ok(command)
-    }
-
     fn path_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
         let (grants, privilege) = (self.grants.clone(), privilege.clone());
         Arc::new(move |asked, real| grants.may_read(asked, real, &privilege))
@@ -43,7 +33,7 @@ impl CallContext {
 }
 
 /// Nothing is granted on the controller yet, so nothing is allowed there.
-fn on_target(place: Place) -> Result<(), problem::Problem> {
+pub(super) fn on_target(place: Place) -> Result<(), problem::Problem> {
     match place {
         Place::Target => Ok(()),
         Place::Controller => Err(unsupported("commands and files of the controller")),
@@ -65,7 +55,7 @@ impl exec_command::Host for State {
             let problem = problem::Problem::new("TOO_MANY_COMMANDS", Category::Resource, message);
             return Ok(vec![to_guest(Err(problem)); commands.len()]);
         }
-        let checked: Vec<_> = commands.into_iter().map(|command| call.allowed(command)).collect();
+        let checked = call.allowed(commands).await;
         let allowed: Vec<_> = checked.iter().filter_map(|checked| checked.as_ref().ok().cloned()).collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();
         let answers = checked.into_iter().map(|checked| {
@@ -87,9 +77,10 @@ impl exec_command::Host for State {
                 message,
             ))));
         }
-        let opened = match call.allowed(command) {
-            Ok(command) => call.target.open(&command).await,
-            Err(problem) => Err(problem),
+        let opened = match call.allowed(vec![command]).await.pop() {
+            Some(Ok(command)) => call.target.open(&command).await,
+            Some(Err(problem)) => Err(problem),
+            None => Err(unsupported("an empty answer")),
         };
         Ok(match opened {
             Ok(stream) => {
@@ -132,7 +123,7 @@ impl target_files::Host for State {
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege);
         let requests = requests.into_iter().map(convert::read_request).collect();
-        let answers = call.target.read_all(requests, privilege, check).await;
+        let answers = call.target.read_all(requests, &call.grants.access(&privilege), check).await;
         Ok(answers.into_iter().map(to_guest).collect())
     }
 
@@ -148,7 +139,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege);
-        let answers = call.target.stat_all(paths, privilege, check).await;
+        let answers = call.target.stat_all(paths, &call.grants.access(&privilege), check).await;
         Ok(answers
             .into_iter()
             .map(|answer| to_guest(answer.map(|found| found.map(convert::metadata))))
@@ -168,7 +159,7 @@ impl target_files::Host for State {
         let privilege = convert::privilege(privilege);
         let (grants, whose) = (call.grants.clone(), privilege.clone());
         let check: Arc<PathCheck> = Arc::new(move |asked, real| grants.may_list(asked, real, &whose));
-        Ok(to_guest(call.target.list_dir(path, privilege, check).await))
+        Ok(to_guest(call.target.list_dir(path, &call.grants.access(&privilege), check).await))
     }
 }
 

@@ -9,6 +9,7 @@ mod engine;
 mod imports;
 mod install;
 mod lock;
+mod looking;
 mod module;
 mod registry;
 mod source;

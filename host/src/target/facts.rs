@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::entry::Trusted;
 use super::local::Local;
 use super::{Command, Keep, Privilege, ReadRequest};
 
@@ -150,7 +151,7 @@ pub(super) async fn gather(local: &Local) -> Facts {
         .map(|path| ReadRequest { path: (*path).to_owned(), offset: 0, max_bytes: 256 * 1024 })
         .collect();
     // The host's own questions: the paths are above, no module has a say in them.
-    let reading = local.read_all(requests, Privilege::Caller, Arc::new(|_, _| Ok(())));
+    let reading = local.read_all(requests, Trusted::Anyone, Arc::new(|_, _| Ok(())));
     let sudo = Command {
         program: "sudo".into(),
         args: vec!["-n".into(), "true".into()],

@@ -1,40 +1,35 @@
 //! Files, opened where the grant said and nowhere else.
 //!
 //! A path is checked as it was asked for, and again as it is after symlinks; what is then opened is the resolved
-//! path, with the kernel told to follow no further link. So a link that is swapped in between leads to an error.
+//! path, with the kernel told to follow no further link. So a link that is swapped in between leads to an error. As
+//! root, only directories that nobody else can change are gone through, see [`super::resolve`].
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
+use super::entry::{Entry, Trusted, not_a_regular_file};
+use super::resolve::{Last, assure, is_kernels};
 use super::{Metadata, PathCheck, ReadRequest};
 use crate::problem::{Category, Problem};
 
 /// What one request may return.
-const MOST_BYTES: u64 = 1 << 20;
+pub(super) const MOST_BYTES: u64 = 1 << 20;
 
 /// Names that one listing may hold.
 const MOST_NAMES: usize = 100_000;
 
 /// A part of a regular file.
-pub(super) fn read(request: &ReadRequest, check: &PathCheck) -> Result<Vec<u8>, Problem> {
+pub(super) fn read(request: &ReadRequest, trusted: &Trusted, check: &PathCheck) -> Result<Vec<u8>, Problem> {
     let path = &request.path;
-    let mut file = open(path, check, OFlags::empty())?;
+    let mut file = open(path, trusted, check, OFlags::empty())?;
     let metadata = file.metadata().map_err(|error| Problem::io(path, &error))?;
     if !metadata.is_file() {
-        let kind = if metadata.is_dir() {
-            "a directory"
-        } else if metadata.file_type().is_fifo() {
-            "a pipe"
-        } else {
-            "a device"
-        };
-        let message = format!("{path} is {kind}, not a regular file");
-        return Err(Problem::new("NOT_A_REGULAR_FILE", Category::Validation, message));
+        return Err(not_a_regular_file(path, FileType::from_raw_mode(metadata.mode())));
     }
     if request.offset != 0 {
         let from = match u64::try_from(request.offset) {
@@ -53,8 +48,11 @@ pub(super) fn read(request: &ReadRequest, check: &PathCheck) -> Result<Vec<u8>, 
 }
 
 /// What is at the path itself: a symlink there is not followed, one above it is.
-pub(super) fn stat(path: &str, check: &PathCheck) -> Result<Option<Metadata>, Problem> {
+pub(super) fn stat(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Metadata>, Problem> {
     check(path, path)?;
+    if !is_kernels(path) {
+        assure(path, Last::Kept, trusted)?;
+    }
     let (parent, name) = match (Path::new(path).parent(), Path::new(path).file_name()) {
         (Some(parent), Some(name)) => (parent, name),
         _ => (Path::new("/"), std::ffi::OsStr::new("")),
@@ -65,6 +63,9 @@ pub(super) fn stat(path: &str, check: &PathCheck) -> Result<Option<Metadata>, Pr
         Err(error) => return Err(Problem::io(path, &error)),
     };
     check(path, &text(&real))?;
+    if is_kernels(path) && !is_kernels(&text(&real)) {
+        assure(path, Last::Kept, trusted)?;
+    }
     // The very thing that was checked: a link that has been put in its place since is an error.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = match open_without_links(&real, flags) {
@@ -73,20 +74,12 @@ pub(super) fn stat(path: &str, check: &PathCheck) -> Result<Option<Metadata>, Pr
         Err(error) => return Err(Problem::io(path, &error.into())),
     };
     let metadata = found.metadata().map_err(|error| Problem::io(path, &error))?;
-    Ok(Some(Metadata {
-        size: metadata.len(),
-        mode: metadata.mode() & 0o7777,
-        owner: name_of("/etc/passwd", metadata.uid()),
-        group: name_of("/etc/group", metadata.gid()),
-        modified_unix: metadata.mtime(),
-        is_dir: metadata.is_dir(),
-        is_symlink: metadata.is_symlink(),
-    }))
+    Ok(Some(Metadata::from(&Entry::from(&metadata))))
 }
 
 /// The names in a directory, sorted.
-pub(super) fn list(path: &str, check: &PathCheck) -> Result<Vec<String>, Problem> {
-    let directory = open(path, check, OFlags::DIRECTORY)?;
+pub(super) fn list(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Vec<String>, Problem> {
+    let directory = open(path, trusted, check, OFlags::DIRECTORY)?;
     let entries = rustix::fs::Dir::new(directory).map_err(|error| Problem::io(path, &error.into()))?;
     let mut names = Vec::new();
     for entry in entries {
@@ -96,16 +89,24 @@ pub(super) fn list(path: &str, check: &PathCheck) -> Result<Vec<String>, Problem
             names.push(name.into_owned());
         }
         if names.len() > MOST_NAMES {
-            let message = format!("{path} holds more than {MOST_NAMES} names");
-            return Err(Problem::new("DIRECTORY_TOO_LARGE", Category::Resource, message));
+            return Err(too_many_names(path, MOST_NAMES));
         }
     }
     names.sort_unstable();
     Ok(names)
 }
 
-fn open(path: &str, check: &PathCheck, flags: OFlags) -> Result<File, Problem> {
+pub(super) fn too_many_names(path: &str, most: usize) -> Problem {
+    let message = format!("{path} holds more than {most} names");
+    Problem::new("DIRECTORY_TOO_LARGE", Category::Resource, message)
+}
+
+fn open(path: &str, trusted: &Trusted, check: &PathCheck, flags: OFlags) -> Result<File, Problem> {
     check(path, path)?;
+    // Most reads are of the kernel's own files, and cost a single call.
+    if !is_kernels(path) {
+        assure(path, Last::Followed, trusted)?;
+    }
     // Never waits for a pipe's other end.
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match open_without_links(Path::new(path), flags) {
@@ -113,6 +114,9 @@ fn open(path: &str, check: &PathCheck, flags: OFlags) -> Result<File, Problem> {
         Err(Errno::LOOP) => {
             let real = Path::new(path).canonicalize().map_err(|error| Problem::io(path, &error))?;
             check(path, &text(&real))?;
+            if is_kernels(path) && !is_kernels(&text(&real)) {
+                assure(path, Last::Followed, trusted)?;
+            }
             open_without_links(&real, flags).map_err(|error| Problem::io(path, &error.into()))
         }
         opened => opened.map_err(|error| Problem::io(path, &error.into())),
@@ -139,7 +143,7 @@ fn text(path: &Path) -> String {
 }
 
 /// The name that a table of the system's gives a number; only local accounts are known by name here.
-fn name_of(table: &str, id: u32) -> String {
+pub(super) fn name_of(table: &str, id: u32) -> String {
     let number = id.to_string();
     let contents = std::fs::read_to_string(table).unwrap_or_default();
     let name = contents.lines().find_map(|line| {
@@ -180,17 +184,26 @@ mod tests {
         symlink(directory.join("secret"), inside.join("bad")).unwrap();
         symlink(&directory, inside.join("up")).unwrap();
         let check = below(&inside);
-        assert_eq!(read(&request(&inside.join("good"), 0, 100), &check).unwrap(), b"content");
+        assert_eq!(
+            read(&request(&inside.join("good"), 0, 100), &Trusted::Anyone, &check).unwrap(),
+            b"content"
+        );
         for path in ["bad", "up/secret"] {
             assert_eq!(
-                read(&request(&inside.join(path), 0, 100), &check).unwrap_err().code,
+                read(&request(&inside.join(path), 0, 100), &Trusted::Anyone, &check).unwrap_err().code,
                 "PATH_DENIED",
                 "{path}"
             );
         }
-        assert_eq!(list(&text(&inside.join("up")), &check).unwrap_err().code, "PATH_DENIED");
-        assert_eq!(stat(&text(&inside.join("up/secret")), &check).unwrap_err().code, "PATH_DENIED");
-        assert!(stat(&text(&inside.join("bad")), &check).unwrap().unwrap().is_symlink);
+        assert_eq!(
+            list(&text(&inside.join("up")), &Trusted::Anyone, &check).unwrap_err().code,
+            "PATH_DENIED"
+        );
+        assert_eq!(
+            stat(&text(&inside.join("up/secret")), &Trusted::Anyone, &check).unwrap_err().code,
+            "PATH_DENIED"
+        );
+        assert!(stat(&text(&inside.join("bad")), &Trusted::Anyone, &check).unwrap().unwrap().is_symlink);
     }
 
     #[test]
@@ -203,7 +216,11 @@ mod tests {
         for (offset, most, expected) in
             [(0, 3, "012"), (4, 100, "456789"), (-3, 100, "789"), (-100, 2, "01"), (99, 5, "")]
         {
-            assert_eq!(read(&request(&file, offset, most), &check).unwrap(), expected.as_bytes(), "{offset}");
+            assert_eq!(
+                read(&request(&file, offset, most), &Trusted::Anyone, &check).unwrap(),
+                expected.as_bytes(),
+                "{offset}"
+            );
         }
     }
 
@@ -215,9 +232,15 @@ mod tests {
         rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
         let check = below(&directory);
         for path in [&pipe, &directory] {
-            assert_eq!(read(&request(path, 0, 1), &check).unwrap_err().code, "NOT_A_REGULAR_FILE");
+            assert_eq!(
+                read(&request(path, 0, 1), &Trusted::Anyone, &check).unwrap_err().code,
+                "NOT_A_REGULAR_FILE"
+            );
         }
-        assert_eq!(read(&request(&directory.join("none"), 0, 1), &check).unwrap_err().code, "FILE_NOT_FOUND");
+        assert_eq!(
+            read(&request(&directory.join("none"), 0, 1), &Trusted::Anyone, &check).unwrap_err().code,
+            "FILE_NOT_FOUND"
+        );
     }
 
     #[test]
@@ -228,9 +251,9 @@ mod tests {
             std::fs::write(directory.join(name), "").unwrap();
         }
         let check = below(&directory);
-        assert_eq!(list(&text(&directory), &check).unwrap(), [".c", "a", "b"]);
-        assert!(stat(&text(&directory.join("none")), &check).unwrap().is_none());
-        let owner = stat(&text(&directory.join("a")), &check).unwrap().unwrap().owner;
+        assert_eq!(list(&text(&directory), &Trusted::Anyone, &check).unwrap(), [".c", "a", "b"]);
+        assert!(stat(&text(&directory.join("none")), &Trusted::Anyone, &check).unwrap().is_none());
+        let owner = stat(&text(&directory.join("a")), &Trusted::Anyone, &check).unwrap().unwrap().owner;
         assert_eq!(owner, name_of("/etc/passwd", rustix::process::geteuid().as_raw()));
     }
 }

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Child;
 
+use super::entry::Trusted;
 use super::group::Group;
 use super::program::{PATH, Programs};
+use super::resolve::{Last, Resolved, is_kernels, resolve};
 use super::stream::{Captured, OutputStream, capture};
 use super::{Command, Metadata, Output, PathCheck, Privilege, ReadRequest, files};
 use crate::problem::{Category, Problem};
@@ -23,7 +25,7 @@ const LEFTOVER: Duration = Duration::from_millis(250);
 const READ_HERE: usize = 16;
 
 /// What one call may read in all: no module could hold more.
-const READ_BYTES: usize = 64 << 20;
+pub(super) const READ_BYTES: usize = 64 << 20;
 
 /// This machine.
 pub struct Local {
@@ -177,20 +179,16 @@ impl Local {
         }
     }
 
+    /// Files are opened by this process, so with its own rights: as with the next two.
     pub(super) async fn read_all(
         &self,
         requests: Vec<ReadRequest>,
-        privilege: Privilege,
+        trusted: Trusted,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
         let count = requests.len();
-        let of_kernel =
-            |request: &ReadRequest| request.path.starts_with("/proc/") || request.path.starts_with("/sys/");
-        let at_once = count <= READ_HERE && requests.iter().all(of_kernel);
-        let read = move || match files_as_caller(&privilege) {
-            Ok(()) => read_within(READ_BYTES, &requests, &*check),
-            Err(problem) => vec![Err(problem); requests.len()],
-        };
+        let at_once = count <= READ_HERE && requests.iter().all(|request| is_kernels(&request.path));
+        let read = move || read_within(READ_BYTES, &requests, &trusted, &*check);
         if at_once {
             return read();
         }
@@ -200,51 +198,55 @@ impl Local {
     pub(super) async fn stat_all(
         &self,
         paths: Vec<String>,
-        privilege: Privilege,
+        trusted: Trusted,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         let count = paths.len();
-        let stat = move || match files_as_caller(&privilege) {
-            Ok(()) => paths.iter().map(|path| files::stat(path, &*check)).collect(),
-            Err(problem) => vec![Err(problem); paths.len()],
-        };
+        let stat = move || paths.iter().map(|path| files::stat(path, &trusted, &*check)).collect();
         blocking(stat).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 
     pub(super) async fn list_dir(
         &self,
         path: String,
-        privilege: Privilege,
+        trusted: Trusted,
         check: Arc<PathCheck>,
     ) -> Result<Vec<String>, Problem> {
-        blocking(move || files_as_caller(&privilege).and_then(|()| files::list(&path, &*check))).await?
+        blocking(move || files::list(&path, &trusted, &*check)).await?
+    }
+
+    /// Where paths lead, for a command that will go there itself.
+    pub(super) async fn resolve(
+        &self,
+        paths: Vec<String>,
+        trusted: Trusted,
+    ) -> Vec<Result<Resolved, Problem>> {
+        let count = paths.len();
+        let resolve = move || paths.iter().map(|path| resolve(path, Last::Followed, &trusted)).collect();
+        blocking(resolve).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 }
 
 fn read_within(
     mut left: usize,
     requests: &[ReadRequest],
+    trusted: &Trusted,
     check: &PathCheck,
 ) -> Vec<Result<Vec<u8>, Problem>> {
     let read = |request| {
         if left == 0 {
-            let message = format!("these files together are larger than {READ_BYTES} bytes");
-            return Err(Problem::new("FILES_TOO_LARGE", Category::Resource, message));
+            return Err(files_too_large());
         }
-        let contents = files::read(request, check)?;
+        let contents = files::read(request, trusted, check)?;
         left = left.saturating_sub(contents.len());
         Ok(contents)
     };
     requests.iter().map(read).collect()
 }
 
-/// Files are opened by this process, so with its own rights; root's through sudo are not to be had this way.
-fn files_as_caller(privilege: &Privilege) -> Result<(), Problem> {
-    match privilege {
-        Privilege::Caller | Privilege::RootIfAvailable => Ok(()),
-        Privilege::Root if rustix::process::geteuid().is_root() => Ok(()),
-        Privilege::Root | Privilege::User(_) => Err(no_root()),
-    }
+pub(super) fn files_too_large() -> Problem {
+    let message = format!("these files together are larger than {READ_BYTES} bytes");
+    Problem::new("FILES_TOO_LARGE", Category::Resource, message)
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
@@ -253,7 +255,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))
 }
 
-fn no_root() -> Problem {
+pub(super) fn no_root() -> Problem {
     Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "this needs the rights of another account")
         .remedy("Allow this account to run the command through sudo without a password")
         .remedy("Run 'sudo -n true' to test")

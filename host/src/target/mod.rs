@@ -1,16 +1,20 @@
 //! The machine under administration. Nothing outside this folder starts a process or opens a connection.
 
+mod entry;
 mod facts;
 mod files;
 mod group;
 mod local;
 mod overrides;
 mod program;
+mod resolve;
 mod stream;
+mod verbs;
 
 pub use facts::Facts;
 pub use local::Local;
 pub use overrides::Overrides;
+pub use resolve::Resolved;
 pub use stream::OutputStream;
 
 use std::sync::Arc;
@@ -20,7 +24,11 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
+use crate::capability::Pattern;
 use crate::problem::Problem;
+use entry::Trusted;
+use resolve::Last;
+use verbs::{Runner, Verbs};
 
 /// Commands that run at the same time; the rest wait.
 const AT_ONCE: usize = 8;
@@ -144,6 +152,23 @@ pub struct ReadRequest {
 /// Decides whether a path may be reached, given what was asked for and where symlinks led.
 pub type PathCheck = dyn Fn(&str, &str) -> Result<(), Problem> + Send + Sync;
 
+/// How paths are reached.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Whose rights are taken.
+    pub privilege: Privilege,
+    /// What the host may run itself for that, where those rights aren't this process's own.
+    pub verbs: Vec<Arc<Pattern>>,
+}
+
+/// Who reaches a path, and who may be able to change where it leads.
+enum Way {
+    /// This process, with its own rights.
+    Here(Trusted),
+    /// Commands.
+    Commands(Trusted),
+}
+
 /// One machine, with what was found out about it.
 pub struct Target {
     local: Local,
@@ -189,33 +214,80 @@ impl Target {
         self.local.open(command, root_available).await
     }
 
+    /// Where paths lead, for a command that goes there with these rights; answers in the order given. A problem where
+    /// a path could be made to lead elsewhere before the command does: see [`Trusted`].
+    pub async fn resolve(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Resolved, Problem>> {
+        let resolved = match self.way(&access.privilege).await {
+            Way::Here(trusted) => self.local.resolve(paths.clone(), trusted).await,
+            Way::Commands(trusted) => {
+                let asked: Vec<_> = paths.iter().map(String::as_str).collect();
+                self.verbs(access, &trusted).resolve(&asked, Last::Followed).await
+            }
+        };
+        let certain =
+            |(asked, resolved): (&String, Result<Resolved, Problem>)| resolved?.unless_dangling(asked);
+        paths.iter().zip(resolved).map(certain).collect()
+    }
+
     /// Parts of files; answers in the order given.
     pub async fn read_all(
         &self,
         requests: Vec<ReadRequest>,
-        privilege: Privilege,
+        access: &Access,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
-        self.local.read_all(requests, privilege, check).await
+        match self.way(&access.privilege).await {
+            Way::Here(trusted) => self.local.read_all(requests, trusted, check).await,
+            Way::Commands(trusted) => self.verbs(access, &trusted).read_all(&requests, &*check).await,
+        }
     }
 
     /// `None` for what doesn't exist.
     pub async fn stat_all(
         &self,
         paths: Vec<String>,
-        privilege: Privilege,
+        access: &Access,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
-        self.local.stat_all(paths, privilege, check).await
+        match self.way(&access.privilege).await {
+            Way::Here(trusted) => self.local.stat_all(paths, trusted, check).await,
+            Way::Commands(trusted) => self.verbs(access, &trusted).stat_all(&paths, &*check).await,
+        }
     }
 
     /// The names in a directory, sorted.
     pub async fn list_dir(
         &self,
         path: String,
-        privilege: Privilege,
+        access: &Access,
         check: Arc<PathCheck>,
     ) -> Result<Vec<String>, Problem> {
-        self.local.list_dir(path, privilege, check).await
+        match self.way(&access.privilege).await {
+            Way::Here(trusted) => self.local.list_dir(path, trusted, check).await,
+            Way::Commands(trusted) => self.verbs(access, &trusted).list_dir(&path, &*check).await,
+        }
+    }
+
+    async fn way(&self, privilege: &Privilege) -> Way {
+        let is_root = rustix::process::geteuid().is_root();
+        match privilege {
+            Privilege::User(name) => Way::Commands(Trusted::User(name.clone())),
+            // Root's rights are in use then, whether they were asked for or not.
+            _ if is_root => Way::Here(Trusted::Root),
+            Privilege::Caller => Way::Here(Trusted::Anyone),
+            Privilege::Root => Way::Commands(Trusted::Root),
+            Privilege::RootIfAvailable if self.facts().await.root_available() => Way::Commands(Trusted::Root),
+            Privilege::RootIfAvailable => Way::Here(Trusted::Anyone),
+        }
+    }
+
+    fn verbs<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> Verbs<'a, Self> {
+        Verbs { runner: self, access, trusted }
+    }
+}
+
+impl Runner for Target {
+    async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
+        Self::run_all(self, commands).await
     }
 }

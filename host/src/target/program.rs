@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use super::entry;
 use crate::problem::{Category, Problem};
 
 /// Where programs are looked for, and what they get as PATH themselves.
@@ -94,8 +95,7 @@ fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
 }
 
 fn is_roots(metadata: &Metadata) -> bool {
-    let others_write = if metadata.gid() == 0 { 0o002 } else { 0o022 };
-    metadata.uid() == 0 && metadata.mode() & others_write == 0
+    entry::is_roots(metadata.uid(), metadata.gid(), metadata.mode())
 }
 
 #[cfg(test)]

@@ -153,7 +153,8 @@ async fn an_endless_output_is_cut_while_it_streams() {
 #[test]
 fn what_one_call_reads_is_bounded_in_all() {
     let request = ReadRequest { path: "/proc/stat".into(), offset: 0, max_bytes: 4096 };
-    let answers = read_within(10, &[request.clone(), request.clone(), request], &|_, _| Ok(()));
+    let answers =
+        read_within(10, &[request.clone(), request.clone(), request], &Trusted::Root, &|_, _| Ok(()));
     assert!(answers[0].is_ok());
     assert!(
         answers[1..]

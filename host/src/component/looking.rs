@@ -1,0 +1,174 @@
+//! Commands that a module looks by: each is granted as it is written, and so is what its paths lead to on the target.
+
+use super::bindings::sysadmin::module::types;
+use super::convert;
+use super::imports::on_target;
+use super::store::CallContext;
+use crate::capability::{HoleType, Looking};
+use crate::problem::Problem;
+use crate::target::{Command, Privilege};
+
+impl CallContext {
+    /// The commands as the target takes them, where the module may look by them and they can be started.
+    pub(super) async fn allowed(&self, commands: Vec<types::Command>) -> Vec<Result<Command, Problem>> {
+        let looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
+        let paths = self.lead_where_granted(&looking).await;
+        let allowed = |(looking, paths): (Result<(Command, Looking), Problem>, Result<(), Problem>)| {
+            let (command, looking) = looking?;
+            paths?;
+            let prefix = self.target.prefix(&command, &self.facts)?;
+            self.executed.push(&prefix, &looking.shown);
+            Ok(command)
+        };
+        looking.into_iter().zip(paths).map(allowed).collect()
+    }
+
+    fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
+        on_target(command.place)?;
+        let command = convert::command(command, self.ceiling);
+        let looking = self.grants.may_look(&command)?;
+        Ok((command, looking))
+    }
+
+    /// Resolves the paths of all commands together, and asks about each again.
+    async fn lead_where_granted(
+        &self,
+        looking: &[Result<(Command, Looking), Problem>],
+    ) -> Vec<Result<(), Problem>> {
+        let mut verdicts: Vec<_> = looking.iter().map(|_| Ok(())).collect();
+        for (privilege, paths) in paths_by_privilege(looking) {
+            let asked = paths.iter().map(|(_, _, path)| (*path).clone()).collect();
+            let resolved = self.target.resolve(asked, &self.grants.access(privilege)).await;
+            for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
+                let verdict = resolved.and_then(|leads| self.grants.may_lead(hole, path, &leads.path));
+                if verdicts[command].is_ok() {
+                    verdicts[command] = verdict;
+                }
+            }
+        }
+        verdicts
+    }
+}
+
+/// Paths with the number of their command and their hole. Nearly always, all are reached with the same rights.
+type Paths<'a> = Vec<(usize, &'a HoleType, &'a String)>;
+
+fn paths_by_privilege(looking: &[Result<(Command, Looking), Problem>]) -> Vec<(&Privilege, Paths<'_>)> {
+    let mut all: Vec<(&Privilege, Paths)> = Vec::new();
+    for (number, looking) in looking.iter().enumerate() {
+        let Ok((command, looking)) = looking else { continue };
+        for (hole, path) in &looking.paths {
+            let path = (number, hole, path);
+            match all.iter_mut().find(|(privilege, _)| **privilege == command.privilege) {
+                Some((_, paths)) => paths.push(path),
+                None => all.push((&command.privilege, vec![path])),
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::capability::{CommandRequest, Effect, Grants, Place, Risk};
+    use crate::component::store::Executed;
+    use crate::target::{Overrides, Target};
+
+    /// A directory that root's rights may go through where the tests run as root.
+    fn directory() -> tempfile::TempDir {
+        match rustix::process::geteuid().is_root() {
+            true => tempfile::tempdir_in("/run"),
+            false => tempfile::tempdir(),
+        }
+        .unwrap()
+    }
+
+    async fn call(patterns: &[&str]) -> CallContext {
+        let mut grants = Grants::new("test");
+        for pattern in patterns {
+            let request = CommandRequest {
+                pattern: (*pattern).to_owned(),
+                effect: Effect::Read,
+                privilege: Privilege::Root,
+                place: Place::Target,
+                risk: Risk::ReadOnly,
+                reason: String::new(),
+            };
+            grants.command(&request).unwrap();
+        }
+        let target = Arc::new(Target::local(Overrides::default()));
+        CallContext {
+            facts: target.facts().await,
+            target,
+            grants: Arc::new(grants),
+            ceiling: None,
+            session: None,
+            executed: Arc::new(Executed::default()),
+            progress: Arc::new(|_, _| {}),
+        }
+    }
+
+    fn cat(path: &str) -> types::Command {
+        types::Command {
+            program: "cat".into(),
+            args: vec!["--".into(), path.into()],
+            env: Vec::new(),
+            stdin: None,
+            privilege: types::Privilege::Caller,
+            place: types::Place::Target,
+            duration: types::DurationCategory::Instant,
+            keep: types::Keep::Head,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_path_in_a_command_is_asked_about_again_for_where_it_leads() {
+        let kept = directory();
+        let directory = kept.path().canonicalize().unwrap();
+        let at = |name: &str| directory.join("granted").join(name).to_str().unwrap().to_owned();
+        std::fs::create_dir(directory.join("granted")).unwrap();
+        std::fs::write(at("file"), "").unwrap();
+        symlink("file", at("inside")).unwrap();
+        symlink("..", at("up")).unwrap();
+        symlink("/etc/shadow", at("shadow")).unwrap();
+        symlink("nothing", at("dangling")).unwrap();
+        let call = call(&[&format!("cat -- <path:{}/**>", at("").trim_end_matches('/'))]).await;
+        let names = ["file", "shadow", "inside", "up/granted/file", "up/x", "none/x", "dangling", "../x"];
+        let answers = call.allowed(names.iter().map(|name| cat(&at(name))).collect()).await;
+        let codes: Vec<_> =
+            answers.iter().map(|answer| answer.as_ref().err().map_or("", |p| &p.code)).collect();
+        let denied = "CAPABILITY_DENIED";
+        assert_eq!(codes, ["", denied, "", "", denied, "", "UNRESOLVABLE_PATH", denied]);
+        let refused = answers[1].as_ref().unwrap_err();
+        assert!(refused.message.contains("leads to /etc/shadow: expected <path:/"), "{refused}");
+        // What was refused is nothing that ran.
+        assert_eq!(call.executed.shown().unwrap(), "multiple (cat)");
+    }
+
+    #[tokio::test]
+    async fn as_root_a_path_through_a_directory_for_everybody_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = directory.path().canonicalize().unwrap();
+        std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::write(shared.join("file"), "").unwrap();
+        let call = call(&["cat -- <path>"]).await;
+        let answer = call.allowed(vec![cat(shared.join("file").to_str().unwrap())]).await.remove(0);
+        match rustix::process::geteuid().is_root() {
+            true => assert_eq!(answer.unwrap_err().code, "UNTRUSTED_DIRECTORY"),
+            false => assert!(answer.is_ok()),
+        }
+    }
+
+    #[tokio::test]
+    async fn one_of_several_paths_that_leads_out_is_enough_to_refuse_the_command() {
+        let call = call(&["cat -- <path:/etc/*>..."]).await;
+        let mut both = cat("/etc/passwd");
+        both.args.push("/etc/shadow".into());
+        assert_eq!(call.allowed(vec![both]).await[0].as_ref().unwrap_err().code, "CAPABILITY_DENIED");
+        assert!(call.allowed(vec![cat("/etc/passwd")]).await[0].is_ok());
+    }
+}

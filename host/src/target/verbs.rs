@@ -1,0 +1,284 @@
+//! Files by commands: what this process can't open itself, be it another account's or on another machine.
+//!
+//! Each command is built here and then matched against the patterns that the grants brought along
+//! (`capability/verbs.yaml`); one that none of them allows isn't run. Answers are kept apart from the questions: see
+//! [`answers`] for what is made of them.
+
+mod answers;
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::entry::{Entry, Trusted, not_a_regular_file};
+use super::files::MOST_BYTES;
+use super::local::{READ_BYTES, files_too_large};
+use super::resolve::{Ask, End, Last, Resolved, Walk};
+use super::{Access, Command, Keep, Metadata, Output, PathCheck, ReadRequest};
+use crate::problem::{Category, Problem};
+use crate::visible::excerpt;
+
+/// For one command. They read at most 1 MiB each, so a disk that is waking up is the slowest that is waited for.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Paths that one command looks at: together, and with their answers, well below what a program's arguments and the
+/// kept output may come to.
+const PATHS: usize = 200;
+
+/// Parts of files that are held as output before they are counted.
+const READS: usize = 16;
+
+/// What `stat` is asked for; [`answers::entries`] reads it.
+const STAT: &[&str] = &["--format=%f:%u:%g:%s:%Y:%U:%G:%n", "--"];
+const READLINK: &[&str] = &["--zero", "--"];
+const LS: &[&str] = &["--almost-all", "--format=single-column", "--sort=none", "--quoting-style=c", "--"];
+/// A link or a pipe in the file's place is an error and not followed or waited for.
+const DD: &[&str] = &["iflag=fullblock,nofollow,nonblock,skip_bytes,count_bytes", "bs=65536", "status=none"];
+
+/// Something that runs commands: this machine, or a connection to another.
+pub(super) trait Runner: Sync {
+    /// Answers in the order given.
+    fn run_all(&self, commands: &[Command]) -> impl Future<Output = Vec<Result<Output, Problem>>> + Send;
+}
+
+/// What is said of each path.
+type Said<T> = HashMap<String, Result<T, Problem>>;
+
+/// Files as one access reaches them.
+pub(super) struct Verbs<'a, R> {
+    pub(super) runner: &'a R,
+    pub(super) access: &'a Access,
+    pub(super) trusted: &'a Trusted,
+}
+
+impl<R: Runner> Verbs<'_, R> {
+    /// Parts of files; answers in the order given.
+    pub(super) async fn read_all(
+        &self,
+        requests: &[ReadRequest],
+        check: &PathCheck,
+    ) -> Vec<Result<Vec<u8>, Problem>> {
+        let paths: Vec<_> = requests.iter().map(|request| request.path.as_str()).collect();
+        let found = self.find(&paths, Last::Followed, check).await;
+        let built = requests.iter().zip(found).map(|(request, found)| self.dd(request, found?));
+        let mut built: Vec<_> = built.collect();
+        let mut left = READ_BYTES;
+        let mut answers = Vec::with_capacity(requests.len());
+        for (built, requests) in built.chunks_mut(READS).zip(requests.chunks(READS)) {
+            if left == 0 {
+                answers.extend(built.iter().map(|_| Err(files_too_large())));
+                continue;
+            }
+            let commands: Vec<_> = built.iter().filter_map(|built| built.as_ref().ok().cloned()).collect();
+            let mut outputs = self.runner.run_all(&commands).await.into_iter();
+            for (built, request) in built.iter().zip(requests) {
+                answers.push(match built {
+                    Ok(_) => outputs
+                        .next()
+                        .unwrap_or_else(|| Err(answers::missing("dd")))
+                        .and_then(|output| answers::contents(&request.path, output)),
+                    Err(problem) => Err(problem.clone()),
+                });
+                if let Some(Ok(contents)) = answers.last() {
+                    left = left.saturating_sub(contents.len());
+                }
+            }
+        }
+        answers
+    }
+
+    /// `None` for what doesn't exist.
+    pub(super) async fn stat_all(
+        &self,
+        paths: &[String],
+        check: &PathCheck,
+    ) -> Vec<Result<Option<Metadata>, Problem>> {
+        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+        let found = self.find(&paths, Last::Kept, check).await.into_iter();
+        let metadata = |found: Resolved| match &found.end {
+            End::There(entry) => Some(Metadata::from(entry)),
+            End::Missing | End::Dangling => None,
+        };
+        found.map(|found| found.map(metadata)).collect()
+    }
+
+    /// The names in a directory, sorted.
+    pub(super) async fn list_dir(&self, path: &str, check: &PathCheck) -> Result<Vec<String>, Problem> {
+        let found = self.find(&[path], Last::Followed, check).await.pop();
+        let found = found.unwrap_or_else(|| Err(answers::missing("stat")))?;
+        let entry = there(path, &found)?;
+        if entry.kind() != FileType::Directory {
+            return Err(Problem::io(path, &Errno::NOTDIR.into()));
+        }
+        let command = self.command("ls", LS.iter().copied().chain([found.path.as_str()]))?;
+        let output = self.runner.run_all(&[command]).await.pop();
+        answers::names(path, output.unwrap_or_else(|| Err(answers::missing("ls")))?)
+    }
+
+    /// Where paths lead that may be reached as they were asked for, and as they are after symlinks.
+    async fn find(&self, paths: &[&str], last: Last, check: &PathCheck) -> Vec<Result<Resolved, Problem>> {
+        let asked: Vec<_> = paths.iter().map(|path| check(path, path)).collect();
+        let allowed = paths.iter().zip(&asked).filter(|(_, asked)| asked.is_ok());
+        let allowed: Vec<_> = allowed.map(|(path, _)| *path).collect();
+        let mut found = self.resolve(&allowed, last).await.into_iter();
+        let mut checked = |path: &str, asked: Result<(), Problem>| {
+            asked?;
+            let found = found.next().unwrap_or_else(|| Err(answers::missing("stat")))?;
+            if found.end != End::Dangling {
+                check(path, &found.path)?;
+            }
+            Ok(found)
+        };
+        paths.iter().zip(asked).map(|(path, asked)| checked(path, asked)).collect()
+    }
+
+    /// Where paths lead; all of them together, in one round trip where there is no link on any.
+    pub(super) async fn resolve(&self, paths: &[&str], last: Last) -> Vec<Result<Resolved, Problem>> {
+        let mut walks: Vec<_> = paths.iter().map(|path| Walk::new(path, last, self.trusted)).collect();
+        loop {
+            let (mut looks, mut links) = (BTreeSet::new(), BTreeSet::new());
+            for walk in walks.iter().flatten() {
+                match walk.ask() {
+                    Ask::Look(paths) => looks.extend(paths),
+                    Ask::Follow(link) => links.extend([link]),
+                    Ask::Done(_) => {}
+                }
+            }
+            if looks.is_empty() && links.is_empty() {
+                break;
+            }
+            let (seen, led) = tokio::join!(self.look(looks), self.follow(links));
+            let about =
+                |path: &String| seen.get(path).cloned().unwrap_or_else(|| Err(answers::missing("stat")));
+            for slot in &mut walks {
+                let Ok(walk) = slot else { continue };
+                let went = match walk.ask() {
+                    Ask::Look(paths) => walk.looked(paths.iter().map(about)),
+                    Ask::Follow(link) => match led.get(&link) {
+                        Some(Ok(target)) => walk.followed(target),
+                        Some(Err(problem)) => Err(problem.clone()),
+                        None => Err(answers::missing("readlink")),
+                    },
+                    Ask::Done(_) => Ok(()),
+                };
+                if let Err(problem) = went {
+                    *slot = Err(problem);
+                }
+            }
+        }
+        let done = |walk: Walk| match walk.ask() {
+            Ask::Done(resolved) => Ok(resolved),
+            Ask::Look(_) | Ask::Follow(_) => Err(answers::missing("stat")),
+        };
+        walks.into_iter().map(|walk| walk.and_then(done)).collect()
+    }
+
+    async fn look(&self, paths: BTreeSet<String>) -> Said<Option<Entry>> {
+        self.of_each("stat", STAT, paths, answers::entries).await
+    }
+
+    async fn follow(&self, links: BTreeSet<String>) -> Said<String> {
+        self.of_each("readlink", READLINK, links, answers::targets).await
+    }
+
+    /// Asks a program about many paths with as few commands as the patterns and the length of an argv allow.
+    async fn of_each<T>(
+        &self,
+        program: &str,
+        options: &[&str],
+        paths: BTreeSet<String>,
+        read: impl Fn(&[String], Output) -> Vec<Result<T, Problem>>,
+    ) -> Said<T> {
+        let args = |paths: &[String]| -> Vec<String> {
+            options.iter().map(|option| (*option).to_owned()).chain(paths.iter().cloned()).collect()
+        };
+        let mut left: Vec<String> = paths.into_iter().collect();
+        let mut groups: Vec<Vec<String>> = Vec::new();
+        for verb in &self.access.verbs {
+            let covered = |path: &mut String| {
+                verb.allows(program, &args(std::slice::from_ref(path)), &[], false).is_some()
+            };
+            let covered: Vec<_> = left.extract_if(.., covered).collect();
+            groups.extend(covered.chunks(PATHS).map(<[String]>::to_vec));
+        }
+        let mut said: Said<T> =
+            left.into_iter().map(|path| (path.clone(), Err(not_covered(&path)))).collect();
+        let (mut asked, mut commands) = (Vec::new(), Vec::new());
+        for group in groups {
+            match self.command(program, args(&group).iter().map(String::as_str)) {
+                Ok(command) => {
+                    commands.push(command);
+                    asked.push(group);
+                }
+                Err(problem) => said.extend(group.into_iter().map(|path| (path, Err(problem.clone())))),
+            }
+        }
+        let outputs = self.runner.run_all(&commands).await;
+        for (group, output) in asked.into_iter().zip(outputs) {
+            let answers = match output {
+                Ok(output) => read(&group, output),
+                Err(problem) => group.iter().map(|_| Err(problem.clone())).collect(),
+            };
+            said.extend(group.into_iter().zip(answers));
+        }
+        said
+    }
+
+    /// For a part of what was found.
+    fn dd(&self, request: &ReadRequest, found: Resolved) -> Result<Command, Problem> {
+        let entry = there(&request.path, &found)?;
+        if entry.kind() != FileType::RegularFile {
+            return Err(not_a_regular_file(&request.path, entry.kind()));
+        }
+        let skip = match u64::try_from(request.offset) {
+            Ok(offset) => offset,
+            // Further back than the beginning means the beginning.
+            Err(_) => entry.size.saturating_sub(request.offset.unsigned_abs()),
+        };
+        let (file, skip) = (format!("if={}", found.path), format!("skip={skip}"));
+        let count = format!("count={}", request.max_bytes.min(MOST_BYTES));
+        let [flags, block, status] = DD else { return Err(answers::missing("dd")) };
+        self.command("dd", [file.as_str(), flags, block, &skip, &count, status])
+    }
+
+    /// A problem where none of the patterns allows it.
+    fn command<'s>(
+        &self,
+        program: &str,
+        args: impl IntoIterator<Item = &'s str>,
+    ) -> Result<Command, Problem> {
+        let args: Vec<_> = args.into_iter().map(str::to_owned).collect();
+        if !self.access.verbs.iter().any(|verb| verb.allows(program, &args, &[], false).is_some()) {
+            return Err(not_covered(&format!("{program} {}", args.join(" "))));
+        }
+        Ok(Command {
+            program: program.to_owned(),
+            args,
+            env: Vec::new(),
+            stdin: None,
+            privilege: self.access.privilege.clone(),
+            timeout: TIMEOUT,
+            keep: Keep::Head,
+        })
+    }
+}
+
+fn there<'f>(path: &str, found: &'f Resolved) -> Result<&'f Entry, Problem> {
+    match &found.end {
+        End::There(entry) => Ok(entry),
+        End::Missing | End::Dangling => Err(Problem::io(path, &Errno::NOENT.into())),
+    }
+}
+
+fn not_covered(what: &str) -> Problem {
+    let message = format!(
+        "{} is not done with another account's rights: none of the grants covers it",
+        excerpt(what, 300)
+    );
+    Problem::new("CAPABILITY_DENIED", Category::Denied, message)
+}
+
+#[cfg(test)]
+mod tests;
