@@ -17,4 +17,5 @@ mod problem;
 mod server;
 mod signals;
 mod target;
+mod turns;
 mod visible;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
@@ -16,6 +16,7 @@ use crate::envelope::Envelope;
 use crate::listing;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
+use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
 
 /// Everything that a call needs and that outlives it.
@@ -24,8 +25,9 @@ pub struct Pipeline {
     target: Arc<Target>,
     loaded: Loaded,
     validators: Validators,
-    turns: Semaphore,
-    waiting: Semaphore,
+    turns: Turns,
+    /// Counts the changes of the list of tools.
+    tools_changed: watch::Sender<u64>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -60,15 +62,33 @@ impl Pipeline {
             target,
             loaded,
             validators: Validators::default(),
-            turns: Semaphore::new(AT_ONCE),
-            waiting: Semaphore::new(WAITING),
+            turns: Turns::new(AT_ONCE, WAITING),
+            tools_changed: watch::Sender::new(0),
             first_run,
         }
+    }
+
+    /// With no module.
+    #[cfg(test)]
+    pub async fn without_modules() -> Self {
+        let registry = Registry::load(None, None).await.unwrap();
+        Self::new(registry, Loaded { config: Default::default(), path: Default::default(), generated: false })
     }
 
     /// The modules and their tools.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Changes when the list of tools has changed.
+    pub fn tools_changed(&self) -> watch::Receiver<u64> {
+        self.tools_changed.subscribe()
+    }
+
+    /// The list of tools has changed.
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing changes the list yet"))]
+    pub fn announce(&self) {
+        self.tools_changed.send_modify(|changes| *changes += 1);
     }
 
     /// Answers a call. Whatever happens, there is an envelope.
@@ -77,7 +97,7 @@ impl Pipeline {
         let executed = Arc::new(Executed::default());
         let Request { tool, arguments, cancelled, progress } = request;
         let answering = async {
-            let _turn = self.turn().await?;
+            let _turn = self.turns.take(self.target.name()).await.map_err(|busy| server_busy(&busy))?;
             self.answer(&tool, arguments, &executed, progress).await
         };
         let answer = tokio::select! {
@@ -100,12 +120,6 @@ impl Pipeline {
         envelope
     }
 
-    /// Waits for a turn, where not too many wait already.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        let _place = self.waiting.try_acquire().map_err(|_| busy())?;
-        self.turns.acquire().await.map_err(|_| busy())
-    }
-
     async fn answer(
         &self,
         name: &str,
@@ -120,6 +134,8 @@ impl Pipeline {
 
         let Arguments { own, limit, filter } = arguments;
         let call = CallContext {
+            tool: tool.name.clone(),
+            risk: tool.risk,
             target: self.target.clone(),
             grants: module.grants(),
             ceiling: self.loaded.config.errors.ceiling(),
@@ -217,9 +233,8 @@ impl Pipeline {
     }
 }
 
-fn busy() -> Problem {
-    let message = format!("{AT_ONCE} calls are being worked on and {WAITING} wait; this one doesn't");
-    Problem::new("SERVER_BUSY", Category::Resource, message)
+fn server_busy(busy: &Busy) -> Problem {
+    Problem::new("SERVER_BUSY", Category::Resource, busy.to_string())
 }
 
 /// The tool's data, as far as the host changes it.

@@ -10,8 +10,8 @@ use crate::problem::{Category, Problem};
 use crate::target::{Command, Privilege};
 use crate::visible::excerpt;
 
-/// What a line of the log, and a message, holds of what was refused.
-const LOGGED: usize = 300;
+/// What a message holds of what was refused.
+const SHOWN: usize = 300;
 
 /// A command line that the module may use.
 #[derive(Clone, Debug)]
@@ -114,15 +114,18 @@ impl Grants {
                 None => {}
             }
         }
-        let line = excerpt(&command_line("", command), LOGGED);
-        let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == command.program);
-        let granted: Vec<&str> = of_program.map(|grant| grant.pattern.text()).collect();
-        tracing::warn!(module = self.module, command = line, ?granted, "refused: no grant matches");
+        let line = excerpt(&command_line("", command), SHOWN);
         let why = match only_for_changes {
             true => "it changes something, so it runs only as a step of a plan",
             false => "none of its grants matches",
         };
         Err(denied(format!("module {} may not run `{line}`: {why}", self.module)))
+    }
+
+    /// The patterns of the command grants for this program, as they were asked for.
+    pub fn patterns_of(&self, program: &str) -> Vec<&str> {
+        let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == program);
+        of_program.map(|grant| grant.pattern.text()).collect()
     }
 
     /// Whether the module may read the path, as it was asked for and as it is after symlinks.
@@ -149,8 +152,7 @@ impl Grants {
         if granted(asked) && (asked == real || granted(real)) {
             return Ok(());
         }
-        let (asked, real) = (excerpt(asked, LOGGED), excerpt(real, LOGGED));
-        tracing::warn!(module = self.module, verb, asked, real, "refused: no grant covers the path");
+        let (asked, real) = (excerpt(asked, SHOWN), excerpt(real, SHOWN));
         let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
         Err(denied(format!(
             "module {} may not {verb} {asked}{led}: none of its grants covers it",
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_logged_and_told_in_part_only() {
+    fn what_is_refused_is_told_in_part_only() {
         let mut long = command("systemctl");
         long.args.push("x".repeat(1 << 20));
         assert!(grants().may_look(&long).unwrap_err().message.len() < 600);

@@ -14,6 +14,7 @@ use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::bindings::SystemModule;
+use super::limits::STACK_BYTES;
 use super::store::State;
 
 /// How often a running guest is looked at: the precision of its time limit.
@@ -45,6 +46,7 @@ impl Shared {
     fn new() -> wasmtime::Result<Self> {
         let mut config = Config::new();
         config.epoch_interruption(true);
+        config.max_wasm_stack(STACK_BYTES);
         let engine = Engine::new(&config)?;
         let mut linker = Linker::new(&engine);
         link_wasi(&mut linker)?;

@@ -8,8 +8,10 @@ use super::bindings::sysadmin::module::types::{Command, Output, Place, Privilege
 use super::bindings::sysadmin::module::{
     confirm, distro_context, doc_emit, exec_command, progress, session, target_files, tool_calls, types,
 };
-use super::store::{CallContext, State, unsupported};
-use super::{convert, store::Stopped};
+use super::convert;
+use super::limits::Stopped;
+use super::store::{Call, State, unsupported};
+use crate::capability::Risk;
 use crate::problem::{self, Category};
 use crate::target::{OutputStream, PathCheck};
 
@@ -25,20 +27,36 @@ fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
     answer.map_err(convert::problem_to_guest)
 }
 
-impl CallContext {
+/// Grants that the log names beside a refused command.
+const NAMED: usize = 10;
+
+impl Call {
     /// The command as the target takes it, where the module may look by it and it can be started.
     fn allowed(&self, command: Command) -> Result<crate::target::Command, problem::Problem> {
         on_target(command.place)?;
         let command = convert::command(command, self.ceiling);
-        let looking = self.grants.may_look(&command)?;
+        let looking = self.grants.may_look(&command).inspect_err(|problem| {
+            let mut granted = self.grants.patterns_of(&command.program);
+            granted.truncate(NAMED);
+            self.log.refused(problem, &granted);
+        })?;
         let prefix = self.target.prefix(&command, &self.facts)?;
         self.executed.push(&prefix, &looking.shown);
         Ok(command)
     }
 
     fn path_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
-        let (grants, privilege) = (self.grants.clone(), privilege.clone());
-        Arc::new(move |asked, real| grants.may_read(asked, real, &privilege))
+        let (grants, log, privilege) = (self.grants.clone(), self.log.clone(), privilege.clone());
+        Arc::new(move |asked, real| {
+            grants.may_read(asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
+        })
+    }
+
+    fn listing_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
+        let (grants, log, privilege) = (self.grants.clone(), self.log.clone(), privilege.clone());
+        Arc::new(move |asked, real| {
+            grants.may_list(asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
+        })
     }
 }
 
@@ -48,6 +66,13 @@ fn on_target(place: Place) -> Result<(), problem::Problem> {
         Place::Target => Ok(()),
         Place::Controller => Err(unsupported("commands and files of the controller")),
     }
+}
+
+fn read_only_tool(tool: &str) -> problem::Problem {
+    let message = format!(
+        "{tool} handed over a plan that changes something, but its module's description says that it changes nothing"
+    );
+    problem::Problem::new("READ_ONLY_TOOL", Category::Denied, message)
 }
 
 impl types::Host for State {}
@@ -166,8 +191,7 @@ impl target_files::Host for State {
             return Ok(to_guest(Err(problem)));
         }
         let privilege = convert::privilege(privilege);
-        let (grants, whose) = (call.grants.clone(), privilege.clone());
-        let check: Arc<PathCheck> = Arc::new(move |asked, real| grants.may_list(asked, real, &whose));
+        let check = call.listing_check(&privilege);
         Ok(to_guest(call.target.list_dir(path, privilege, check).await))
     }
 }
@@ -177,7 +201,11 @@ impl confirm::Host for State {
         &mut self,
         _change: confirm::Change,
     ) -> wasmtime::Result<Result<confirm::Applied, confirm::Failure>> {
-        self.call()?;
+        let call = self.call()?;
+        if call.risk == Risk::ReadOnly {
+            // Ends the call: clients were told that this tool changes nothing, and no answer to it changes that.
+            return Err(read_only_tool(&call.tool).into());
+        }
         Ok(Err(confirm::Failure {
             problem: convert::problem_to_guest(unsupported("changes")),
             step: 0,
@@ -222,17 +250,5 @@ impl session::Host for State {
             Some(snapshot) => Ok(snapshot.clone()),
             None => Err(Stopped::NoImportsWhileDescribing.into()),
         }
-    }
-}
-
-/// For errors of the host's own making.
-impl From<Stopped> for problem::Problem {
-    fn from(stopped: Stopped) -> Self {
-        let code = match stopped {
-            Stopped::Time => "MODULE_TIME_LIMIT",
-            Stopped::HostCalls => "MODULE_CALL_LIMIT",
-            Stopped::NoImportsWhileDescribing => "MODULE_TRAPPED",
-        };
-        Self::new(code, Category::Internal, format!("the module was stopped: {stopped}"))
     }
 }

@@ -6,7 +6,10 @@ mod convert;
 mod description;
 mod engine;
 mod imports;
+mod limits;
+mod log;
 mod module;
+mod output;
 mod registry;
 mod store;
 
