@@ -252,3 +252,6 @@ impl session::Host for State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,4 +169,4 @@ fn visible_bytes(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

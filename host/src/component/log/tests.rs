@@ -1,12 +1,14 @@
 use std::io::Write;
 
+use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
 use crate::problem::Category;
 
+/// A log that is kept.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+pub(in crate::component) struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -26,22 +28,31 @@ impl<'a> MakeWriter<'a> for Written {
     }
 }
 
+impl Written {
+    /// What this thread logs from here on, until the guard is dropped.
+    pub(in crate::component) fn begin() -> (Self, DefaultGuard) {
+        let written = Self::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(written.clone())
+            .with_max_level(tracing::Level::INFO)
+            .with_ansi(false)
+            .without_time()
+            .with_target(false)
+            .finish();
+        (written, tracing::subscriber::set_default(subscriber))
+    }
+
+    pub(in crate::component) fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(|line| line.trim_start().to_owned()).collect()
+    }
+}
+
 /// The lines that one call's log has at the end of it.
 fn logged(call: impl FnOnce(&CallLog)) -> Vec<String> {
-    let written = Written::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(written.clone())
-        .with_max_level(tracing::Level::INFO)
-        .with_ansi(false)
-        .without_time()
-        .with_target(false)
-        .finish();
-    tracing::subscriber::with_default(subscriber, || {
-        let log = CallLog::new(&"probe".into());
-        call(&log);
-    });
-    let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
-    text.lines().map(|line| line.trim_start().to_owned()).collect()
+    let (written, _guard) = Written::begin();
+    call(&CallLog::new(&"probe".into()));
+    written.lines()
 }
 
 fn printed(stream: &str, line: &str) -> String {
@@ -124,9 +135,7 @@ fn bytes_above_their_number_end_the_log_even_where_a_later_line_would_fit() {
 
 #[test]
 fn a_line_without_an_end_is_kept_in_part_only() {
-    let log = CallLog::new(&"probe".into());
-    let subscriber = tracing_subscriber::fmt().with_writer(std::io::sink).finish();
-    tracing::subscriber::with_default(subscriber, || {
+    logged(|log| {
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..32 {
             log.printed(Stream::Stdout, &piece);
