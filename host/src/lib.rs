@@ -16,6 +16,8 @@ mod pipeline;
 mod problem;
 mod server;
 mod signals;
+mod sudoers;
 mod target;
+mod turns;
 mod visible;
 mod watch;

@@ -5,19 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
 use crate::component::{
-    Absent, CONTRACT, CallContext, Cold, Executed, Module, Places, Progress, Registry, Reply, Route, Shape,
-    Tool,
+    Absent, CONTRACT, CallContext, Cold, Executed, Module, Places, Progress, Registry, Reply, Route, Session,
+    Shape, Tool,
 };
 use crate::config::{self, Loaded};
 use crate::envelope::Envelope;
 use crate::listing;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
+use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
 
 /// Everything that a call needs and that outlives it.
@@ -30,8 +31,7 @@ pub struct Pipeline {
     places: Places,
     target: Arc<Target>,
     loaded: Loaded,
-    turns: Semaphore,
-    waiting: Semaphore,
+    turns: Turns,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -80,8 +80,7 @@ impl Pipeline {
             places,
             target,
             loaded,
-            turns: Semaphore::new(AT_ONCE),
-            waiting: Semaphore::new(WAITING),
+            turns: Turns::new(AT_ONCE, WAITING),
             first_run,
         }
     }
@@ -97,7 +96,7 @@ impl Pipeline {
     }
 
     /// Tells those who want to know that the tools' list has changed.
-    fn announce(&self) {
+    pub fn announce(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
@@ -122,13 +121,21 @@ impl Pipeline {
         }
     }
 
+    /// With no module.
+    #[cfg(test)]
+    pub async fn without_modules() -> Self {
+        let places = Places { host: None, system: "/nonexistent".into(), user: None };
+        let loaded = Loaded { config: Default::default(), path: Default::default(), generated: false };
+        Self::new(places, loaded, Cold::Compile).await
+    }
+
     /// Answers a call. Whatever happens, there is an envelope.
     pub async fn call(&self, request: Request) -> Envelope {
         let started = Instant::now();
         let executed = Arc::new(Executed::default());
         let Request { tool, arguments, cancelled, progress } = request;
         let answering = async {
-            let _turn = self.turn().await?;
+            let _turn = self.turns.take(self.target.name()).await.map_err(|busy| server_busy(&busy))?;
             self.answer(&tool, arguments, &executed, progress).await
         };
         let answer = tokio::select! {
@@ -151,12 +158,6 @@ impl Pipeline {
         envelope
     }
 
-    /// Waits for a turn, where not too many wait already.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        let _place = self.waiting.try_acquire().map_err(|_| busy())?;
-        self.turns.acquire().await.map_err(|_| busy())
-    }
-
     async fn answer(
         &self,
         name: &str,
@@ -172,10 +173,12 @@ impl Pipeline {
 
         let Arguments { own, limit, filter } = arguments;
         let call = CallContext {
+            tool: tool.name.clone(),
+            risk: tool.risk,
             target: self.target.clone(),
             grants: module.grants(),
             ceiling: self.loaded.config.errors.ceiling(),
-            session: module.imports("session").then(|| self.snapshot(&live, &facts)),
+            session: module.imports("session").then(|| self.session(&live, &facts)),
             executed: executed.clone(),
             progress,
             facts,
@@ -189,6 +192,22 @@ impl Pipeline {
             data => Answer { data, page: None },
         };
         Ok((answer, reply))
+    }
+
+    fn session(&self, live: &Arc<Live>, facts: &Arc<Facts>) -> Session {
+        let (live, facts, target) = (live.clone(), facts.clone(), self.target.clone());
+        Session {
+            snapshot: self.snapshot(&live, &facts),
+            sudoers: Box::new(move || {
+                let (live, target, account) = (live.clone(), target.clone(), facts.user.clone());
+                Box::pin(async move {
+                    let modules = live.registry.modules().iter();
+                    let fragments =
+                        modules.map(|module| crate::sudoers::reference(&target, module, &account));
+                    futures_util::future::join_all(fragments).await
+                })
+            }),
+        }
     }
 
     /// What the session interface tells: a JSON object, documented in `wit/session.wit`.
@@ -276,9 +295,8 @@ impl Live {
     }
 }
 
-fn busy() -> Problem {
-    let message = format!("{AT_ONCE} calls are being worked on and {WAITING} wait; this one doesn't");
-    Problem::new("SERVER_BUSY", Category::Resource, message)
+fn server_busy(busy: &Busy) -> Problem {
+    Problem::new("SERVER_BUSY", Category::Resource, busy.to_string())
 }
 
 /// The tool's data, as far as the host changes it.

@@ -199,7 +199,7 @@ async fn a_module_that_exceeds_a_limit_is_stopped_with_its_own_error_and_the_nex
         ("probe_memory", "MODULE_MEMORY_LIMIT"),
         ("probe_trap", "MODULE_TRAPPED"),
         ("probe_calls", "MODULE_CALL_LIMIT"),
-        ("probe_huge", "MODULE_TRAPPED"),
+        ("probe_huge", "MODULE_CALL_SIZE_LIMIT"),
     ] {
         let envelope = client.envelope(tool, json!({})).await;
         assert_eq!(envelope["error_code"], code, "{tool}: {envelope}");

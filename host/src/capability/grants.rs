@@ -13,8 +13,8 @@ use crate::problem::{Category, Problem};
 use crate::target::{Access, Command, Privilege};
 use crate::visible::excerpt;
 
-/// What a line of the log, and a message, holds of what was refused.
-const LOGGED: usize = 300;
+/// What a message holds of what was refused.
+const SHOWN: usize = 300;
 
 /// A command line that the module may use.
 #[derive(Clone, Debug)]
@@ -159,15 +159,18 @@ impl Grants {
                 None => {}
             }
         }
-        let line = excerpt(&command_line("", command), LOGGED);
-        let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == command.program);
-        let granted: Vec<&str> = of_program.map(|grant| grant.pattern.text()).collect();
-        tracing::warn!(module = self.module, command = line, ?granted, "refused: no grant matches");
+        let line = excerpt(&command_line("", command), SHOWN);
         let why = match only_for_changes {
             true => "it changes something, so it runs only as a step of a plan",
             false => "none of its grants matches",
         };
         Err(denied(format!("module {} may not run `{line}`: {why}", self.module)))
+    }
+
+    /// The patterns of the command grants for this program, as they were asked for.
+    pub fn patterns_of(&self, program: &str) -> Vec<&str> {
+        let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == program);
+        of_program.map(|grant| grant.pattern.text()).collect()
     }
 
     /// Whether the module may read the path, as it was asked for and as it is after symlinks.
@@ -185,8 +188,7 @@ impl Grants {
         if hole.accepts(real) {
             return Ok(());
         }
-        let (asked, real) = (excerpt(asked, LOGGED), excerpt(real, LOGGED));
-        tracing::warn!(module = self.module, asked, real, %hole, "refused: the path leads out of the grant");
+        let (asked, real) = (excerpt(asked, SHOWN), excerpt(real, SHOWN));
         Err(denied(format!(
             "module {} may not use {asked}, which leads to {real}: expected <{hole}>",
             self.module
@@ -207,8 +209,7 @@ impl Grants {
         if granted(asked) && (asked == real || granted(real)) {
             return Ok(());
         }
-        let (asked, real) = (excerpt(asked, LOGGED), excerpt(real, LOGGED));
-        tracing::warn!(module = self.module, verb, asked, real, "refused: no grant covers the path");
+        let (asked, real) = (excerpt(asked, SHOWN), excerpt(real, SHOWN));
         let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
         Err(denied(format!(
             "module {} may not {verb} {asked}{led}: none of its grants covers it",
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_logged_and_told_in_part_only() {
+    fn what_is_refused_is_told_in_part_only() {
         let mut long = command("systemctl");
         long.args.push("x".repeat(1 << 20));
         assert!(grants().may_look(&long).unwrap_err().message.len() < 600);

@@ -15,6 +15,7 @@ use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::bindings::SystemModule;
+use super::limits::STACK_BYTES;
 use super::store::State;
 
 /// How often a running guest is looked at: the precision of its time limit.
@@ -70,6 +71,7 @@ impl Shared {
 pub(super) fn new_engine() -> wasmtime::Result<Engine> {
     let mut config = Config::new();
     config.epoch_interruption(true);
+    config.max_wasm_stack(STACK_BYTES);
     Engine::new(&config)
 }
 

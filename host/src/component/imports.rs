@@ -8,8 +8,10 @@ use super::bindings::sysadmin::module::types::{Command, Output, Place, Privilege
 use super::bindings::sysadmin::module::{
     confirm, distro_context, doc_emit, exec_command, progress, session, target_files, tool_calls, types,
 };
-use super::store::{CallContext, State, unsupported};
-use super::{convert, store::Stopped};
+use super::convert;
+use super::limits::Stopped;
+use super::store::{Call, State, unsupported};
+use crate::capability::Risk;
 use crate::problem::{self, Category};
 use crate::target::{OutputStream, PathCheck};
 
@@ -25,10 +27,19 @@ fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
     answer.map_err(convert::problem_to_guest)
 }
 
-impl CallContext {
+impl Call {
     fn path_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
-        let (grants, privilege) = (self.grants.clone(), privilege.clone());
-        Arc::new(move |asked, real| grants.may_read(asked, real, &privilege))
+        let (grants, log, privilege) = (self.grants.clone(), self.log.clone(), privilege.clone());
+        Arc::new(move |asked, real| {
+            grants.may_read(asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
+        })
+    }
+
+    fn listing_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
+        let (grants, log, privilege) = (self.grants.clone(), self.log.clone(), privilege.clone());
+        Arc::new(move |asked, real| {
+            grants.may_list(asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
+        })
     }
 }
 
@@ -38,6 +49,13 @@ pub(super) fn on_target(place: Place) -> Result<(), problem::Problem> {
         Place::Target => Ok(()),
         Place::Controller => Err(unsupported("commands and files of the controller")),
     }
+}
+
+fn read_only_tool(tool: &str) -> problem::Problem {
+    let message = format!(
+        "{tool} handed over a plan that changes something, but its module's description says that it changes nothing"
+    );
+    problem::Problem::new("READ_ONLY_TOOL", Category::Denied, message)
 }
 
 impl types::Host for State {}
@@ -157,8 +175,7 @@ impl target_files::Host for State {
             return Ok(to_guest(Err(problem)));
         }
         let privilege = convert::privilege(privilege);
-        let (grants, whose) = (call.grants.clone(), privilege.clone());
-        let check: Arc<PathCheck> = Arc::new(move |asked, real| grants.may_list(asked, real, &whose));
+        let check = call.listing_check(&privilege);
         Ok(to_guest(call.target.list_dir(path, &call.grants.access(&privilege), check).await))
     }
 }
@@ -168,7 +185,11 @@ impl confirm::Host for State {
         &mut self,
         _change: confirm::Change,
     ) -> wasmtime::Result<Result<confirm::Applied, confirm::Failure>> {
-        self.call()?;
+        let call = self.call()?;
+        if call.risk == Risk::ReadOnly {
+            // Ends the call: clients were told that this tool changes nothing, and no answer to it changes that.
+            return Err(read_only_tool(&call.tool).into());
+        }
         Ok(Err(confirm::Failure {
             problem: convert::problem_to_guest(unsupported("changes")),
             step: 0,
@@ -210,20 +231,18 @@ impl tool_calls::Host for State {
 impl session::Host for State {
     async fn snapshot(&mut self) -> wasmtime::Result<String> {
         match &self.call()?.session {
-            Some(snapshot) => Ok(snapshot.clone()),
+            Some(session) => Ok(session.snapshot.clone()),
+            None => Err(Stopped::NoImportsWhileDescribing.into()),
+        }
+    }
+
+    async fn sudoers_reference(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
+        match &self.call()?.session {
+            Some(session) => Ok((session.sudoers)().await),
             None => Err(Stopped::NoImportsWhileDescribing.into()),
         }
     }
 }
 
-/// For errors of the host's own making.
-impl From<Stopped> for problem::Problem {
-    fn from(stopped: Stopped) -> Self {
-        let code = match stopped {
-            Stopped::Time => "MODULE_TIME_LIMIT",
-            Stopped::HostCalls => "MODULE_CALL_LIMIT",
-            Stopped::NoImportsWhileDescribing => "MODULE_TRAPPED",
-        };
-        Self::new(code, Category::Internal, format!("the module was stopped: {stopped}"))
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,12 +3,15 @@
 use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
-use super::store::CallContext;
+use super::store::Call;
 use crate::capability::{HoleType, Looking};
 use crate::problem::Problem;
 use crate::target::{Command, Privilege};
 
-impl CallContext {
+/// Grants that the log names beside a refused command.
+const NAMED: usize = 10;
+
+impl Call {
     /// The commands as the target takes them, where the module may look by them and they can be started.
     pub(super) async fn allowed(&self, commands: Vec<types::Command>) -> Vec<Result<Command, Problem>> {
         let looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
@@ -26,7 +29,11 @@ impl CallContext {
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
         on_target(command.place)?;
         let command = convert::command(command, self.ceiling);
-        let looking = self.grants.may_look(&command)?;
+        let looking = self.grants.may_look(&command).inspect_err(|problem| {
+            let mut granted = self.grants.patterns_of(&command.program);
+            granted.truncate(NAMED);
+            self.log.refused(problem, &granted);
+        })?;
         Ok((command, looking))
     }
 
@@ -40,7 +47,10 @@ impl CallContext {
             let asked = paths.iter().map(|(_, _, path)| (*path).clone()).collect();
             let resolved = self.target.resolve(asked, &self.grants.access(privilege)).await;
             for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
-                let verdict = resolved.and_then(|leads| self.grants.may_lead(hole, path, &leads.path));
+                let verdict = resolved.and_then(|leads| {
+                    let led = self.grants.may_lead(hole, path, &leads.path);
+                    led.inspect_err(|problem| self.log.refused(problem, &[]))
+                });
                 if verdicts[command].is_ok() {
                     verdicts[command] = verdict;
                 }
@@ -75,7 +85,8 @@ mod tests {
 
     use super::*;
     use crate::capability::{CommandRequest, Effect, Grants, Place, Risk};
-    use crate::component::store::Executed;
+    use crate::component::log::CallLog;
+    use crate::component::store::{CallContext, Executed};
     use crate::target::{Overrides, Target};
 
     /// A directory that root's rights may go through where the tests run as root.
@@ -87,7 +98,7 @@ mod tests {
         .unwrap()
     }
 
-    async fn call(patterns: &[&str]) -> CallContext {
+    async fn call(patterns: &[&str]) -> Call {
         let mut grants = Grants::new("test");
         for pattern in patterns {
             let request = CommandRequest {
@@ -101,7 +112,9 @@ mod tests {
             grants.command(&request).unwrap();
         }
         let target = Arc::new(Target::local(Overrides::default()));
-        CallContext {
+        let context = CallContext {
+            tool: "look".to_owned(),
+            risk: Risk::ReadOnly,
             facts: target.facts().await,
             target,
             grants: Arc::new(grants),
@@ -109,7 +122,8 @@ mod tests {
             session: None,
             executed: Arc::new(Executed::default()),
             progress: Arc::new(|_, _| {}),
-        }
+        };
+        Call { context, log: Arc::new(CallLog::new(&Arc::from("test"))) }
     }
 
     fn cat(path: &str) -> types::Command {

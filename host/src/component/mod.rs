@@ -8,9 +8,12 @@ mod description;
 mod engine;
 mod imports;
 mod install;
+mod limits;
 mod lock;
+mod log;
 mod looking;
 mod module;
+mod output;
 mod registry;
 mod source;
 mod store;
@@ -23,7 +26,7 @@ pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route};
 pub use source::{Absent, Origin, Places, SUMS};
-pub use store::{CallContext, Executed, Progress};
+pub use store::{CallContext, Executed, Progress, Session};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

@@ -19,9 +19,10 @@ use super::cache::{Cache, compiled};
 use super::compile::{self, CompileError};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{Lazy, Shared};
+use super::limits::Stopped;
 use super::lock::Entry;
 use super::source::{Candidate, Origin};
-use super::store::{self, CallContext, State, Stopped};
+use super::store::{self, CallContext, State};
 use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
 use crate::capability::{Grants, Requests};
@@ -98,6 +99,8 @@ pub(super) enum LoadError {
     Contract(wasmtime::Error),
     #[error("it failed while it described itself: {0:#}")]
     Describe(wasmtime::Error),
+    #[error("it was stopped while it described itself: {0}")]
+    DescribeLimit(Stopped),
     #[error("it took longer than {} s to describe itself", DESCRIBE.as_secs())]
     DescribeTime,
     #[error("it describes itself differently when it is asked again, so nothing that it says can be pinned")]
@@ -284,13 +287,15 @@ impl Module {
         let pre = self.ready.get_or_try_init(|| self.prepare()).await?;
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
-        let mut store = store::for_call(shared, tool.duration.guest_time(), call);
+        let module: Arc<str> = self.description.name.as_str().into();
+        let mut store = store::for_call(shared, tool.duration.guest_time(), &module, call)?;
+        let guest_time = store.data().guest_time.clone();
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
             let instance = pre.instantiate_async(&mut store).await?;
             instance.sysadmin_module_tools().call_call(&mut store, &tool.name, &arguments, &context).await
         };
-        let answer = match tokio::time::timeout(wall_time, calling).await {
+        let answer = match tokio::time::timeout(wall_time, guest_time.counting(calling)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(trap)) => return Err(self.stopped(&trap, store.data())),
             Err(_) => return Err(too_long(tool, wall_time)),
@@ -333,14 +338,13 @@ impl Module {
 
     fn stopped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
         let name = &self.description.name;
-        if let Some(stopped) = trap.downcast_ref::<Stopped>() {
-            tracing::warn!(module = name, %stopped, "a module was stopped");
-            return (*stopped).into();
+        if let Some(problem) = trap.downcast_ref::<Problem>() {
+            tracing::warn!(module = name, reason = problem.message, "a call was ended");
+            return problem.clone();
         }
-        if state.memory_refused() {
-            tracing::warn!(module = name, "a module was stopped: it asked for more memory than it may have");
-            let message = format!("the module was stopped: {name} asked for more memory than it may have");
-            return Problem::new("MODULE_MEMORY_LIMIT", Category::Internal, message);
+        if let Some(stopped) = state.stopped(trap) {
+            tracing::warn!(module = name, %stopped, "a module was stopped");
+            return stopped.problem(name);
         }
         tracing::warn!(module = name, trap = excerpt(&format!("{trap:#}"), 2000), "a module trapped");
         let reason = excerpt(&trap.root_cause().to_string(), 300);
@@ -394,14 +398,19 @@ async fn describe(
 ) -> Result<Description, LoadError> {
     let _running = shared.running();
     let mut store = store::for_description(shared);
+    let guest_time = store.data().guest_time.clone();
     let describing = async {
         let instance: SystemModule = pre.instantiate_async(&mut store).await?;
         let first = instance.sysadmin_module_describe().call_describe(&mut store).await?;
         let second = instance.sysadmin_module_describe().call_describe(&mut store).await?;
         wasmtime::Result::Ok((first, second))
     };
+    let describing = guest_time.counting(describing);
     let said = tokio::time::timeout(DESCRIBE, describing).await.map_err(|_| LoadError::DescribeTime)?;
-    let (first, second) = said.map_err(LoadError::Describe)?;
+    let (first, second) = said.map_err(|trap| match store.data().stopped(&trap) {
+        Some(stopped) => LoadError::DescribeLimit(stopped),
+        None => LoadError::Describe(trap),
+    })?;
     let description = Description::new(first, imports.clone())?;
     match Description::new(second, imports) {
         Ok(again) if again.sha256 == description.sha256 => Ok(description),

@@ -1,36 +1,39 @@
 //! One call's store: its memory, time and calls are counted, and nothing of it outlives the call.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use wasmtime::component::ResourceTable;
-use wasmtime::{CallHook, ResourceLimiter, Store, UpdateDeadline};
+use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{
-    Deterministic, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView,
+    Deterministic, FsPerms, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView,
 };
 
 use super::engine::Shared;
-use crate::capability::{Grants, command_line};
-use crate::problem::Problem;
+use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, HOST_CALLS, Limiter, Stopped};
+use super::log::{CallLog, Stream};
+use super::output::Printer;
+use crate::capability::{DataDirectory, Grants, Risk, command_line};
+use crate::problem::{Category, Problem};
 use crate::target::{Command, Facts, Target};
 use crate::visible::excerpt;
-
-/// All linear memories of a component together.
-const MEMORY_BYTES: usize = 64 << 20;
-/// Of one table. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
-const TABLE_ELEMENTS: usize = 10_000;
-/// What one call into the host may hand over.
-const HOST_CALL_BYTES: usize = 16 << 20;
-/// Calls into this package's interfaces.
-const HOST_CALLS: u32 = 10_000;
-/// Streams, pollables and the like that are open at once.
-const HANDLES: usize = 1_000;
 
 /// Told how far a call is: a fraction where it is known, and what it is at.
 pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
 
+/// How long a module may compute to describe itself.
+const DESCRIBING: Duration = Duration::from_secs(2);
+/// What one `get-random-bytes` may ask for: the host makes them all before the guest can take them.
+const RANDOM_BYTES: u64 = 1 << 20;
+
 /// What a tool call may reach. Without one, as while a module is described, every import traps.
 pub struct CallContext {
+    /// The tool's name.
+    pub tool: String,
+    /// Its risk, as its description says.
+    pub risk: Risk,
     /// Where commands run and files are.
     pub target: Arc<Target>,
     /// What is known of it.
@@ -40,11 +43,19 @@ pub struct CallContext {
     /// The longest that a command may take, where the operator set a ceiling.
     pub ceiling: Option<Duration>,
     /// For the session interface; only for modules that import it.
-    pub session: Option<String>,
+    pub session: Option<Session>,
     /// What ran.
     pub executed: Arc<Executed>,
     /// Told how far the tool is, in its own words.
     pub progress: Progress,
+}
+
+/// What the session interface tells.
+pub struct Session {
+    /// A JSON object, documented in `wit/session.wit`.
+    pub snapshot: String,
+    /// Module and sudoers fragment; found out on the target where it is asked for.
+    pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Vec<(String, String)>> + Send + Sync>,
 }
 
 /// The commands of one call, for `command_executed`: the first line, and the names of all programs.
@@ -88,16 +99,30 @@ pub(super) struct State {
     wasi: WasiCtx,
     pub(super) table: ResourceTable,
     limiter: Limiter,
-    guest: GuestTime,
+    pub(super) guest_time: GuestTime,
     host_calls: u32,
     /// Commands that are being read from.
     pub(super) streams: usize,
-    call: Option<CallContext>,
+    call: Option<Call>,
+}
+
+/// A call under way: its context, and its part of the log.
+pub(super) struct Call {
+    pub(super) context: CallContext,
+    pub(super) log: Arc<CallLog>,
+}
+
+impl Deref for Call {
+    type Target = CallContext;
+
+    fn deref(&self) -> &CallContext {
+        &self.context
+    }
 }
 
 impl State {
-    /// The call's context, counting one call into the host. A trap where there is none, or one too many.
-    pub(super) fn call(&mut self) -> wasmtime::Result<&CallContext> {
+    /// The call, counting one call into the host. A trap where there is none, or one too many.
+    pub(super) fn call(&mut self) -> wasmtime::Result<&Call> {
         self.host_calls += 1;
         if self.host_calls > HOST_CALLS {
             return Err(Stopped::HostCalls.into());
@@ -108,9 +133,9 @@ impl State {
         }
     }
 
-    /// Why the guest was stopped, where the trap itself doesn't say.
-    pub(super) fn memory_refused(&self) -> bool {
-        self.limiter.refused
+    /// Why the guest was stopped, where it used more than it may.
+    pub(super) fn stopped(&self, trap: &wasmtime::Error) -> Option<Stopped> {
+        Stopped::because(trap, self.limiter.refused)
     }
 }
 
@@ -120,133 +145,76 @@ impl WasiView for State {
     }
 }
 
-/// Why the host stopped a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Stopped {
-    #[error("it computed for longer than its tool may")]
-    Time,
-    #[error("it called the host more than {HOST_CALLS} times")]
-    HostCalls,
-    #[error("a description may not call the host")]
-    NoImportsWhileDescribing,
+/// A fresh store for one call of a module's tool, with the guest's time limit.
+pub(super) fn for_call(
+    shared: &Shared,
+    guest_time: Duration,
+    module: &Arc<str>,
+    context: CallContext,
+) -> Result<Store<State>, Problem> {
+    let log = Arc::new(CallLog::new(module));
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.stdout(Printer::new(&log, Stream::Stdout))
+        .stderr(Printer::new(&log, Stream::Stderr))
+        .max_random_size(RANDOM_BYTES);
+    for directory in context.grants.directories() {
+        give(&mut wasi, directory)?;
+    }
+    Ok(new_store(shared, guest_time, wasi.build(), Some(Call { context, log })))
 }
 
-/// A fresh store for one call, with the guest's time limit.
-pub(super) fn for_call(shared: &Shared, guest_time: Duration, call: CallContext) -> Store<State> {
-    new_store(shared, guest_time, WasiCtxBuilder::new().build(), Some(call))
+/// A directory of data, to be read, where it is there and is as it should be.
+fn give(wasi: &mut WasiCtxBuilder, directory: &DataDirectory) -> Result<(), Problem> {
+    let refused = |why: String| {
+        let message = format!("the module may read {}, but not as it is now: {why}", directory.path());
+        Problem::new("DIRECTORY_REFUSED", Category::Denied, message)
+    };
+    let path = directory.path();
+    if tokio::task::block_in_place(|| directory.check()).map_err(refused)? {
+        let given = wasi.preopened_dir(path, path, FsPerms::ReadOnly);
+        given.map_err(|error| refused(error.to_string()))?;
+    }
+    Ok(())
 }
 
-/// A fresh store for a description: clock and seed are fixed, so that it says the same every time.
+/// A fresh store for a description: clock and seed are fixed, so that it says the same every time. What it prints goes
+/// nowhere.
 pub(super) fn for_description(shared: &Shared) -> Store<State> {
     let wasi = WasiCtxBuilder::new()
         .insecure_random_seed(0)
         .insecure_random(Deterministic::new(vec![0]))
         .secure_random(Deterministic::new(vec![0]))
+        .max_random_size(RANDOM_BYTES)
         .wall_clock(FixedClock)
         .monotonic_clock(FixedClock)
         .build();
-    new_store(shared, Duration::from_secs(2), wasi, None)
+    new_store(shared, DESCRIBING, wasi, None)
 }
 
-fn new_store(
+/// A store with every limit set.
+pub(super) fn new_store(
     shared: &Shared,
     guest_time: Duration,
     wasi: WasiCtx,
-    call: Option<CallContext>,
+    call: Option<Call>,
 ) -> Store<State> {
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES);
-    let state = State {
-        wasi,
-        table,
-        limiter: Limiter { memory: 0, refused: false },
-        guest: GuestTime::starting(guest_time),
-        host_calls: 0,
-        streams: 0,
-        call,
-    };
+    let guest_time = GuestTime::new(guest_time);
+    let limiter = Limiter::default();
+    let state = State { wasi, table, limiter, guest_time, host_calls: 0, streams: 0, call };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);
     store.set_max_component_handles(HANDLES);
-    store.call_hook(|mut store, hook| {
-        store.data_mut().guest.at(hook);
-        Ok(())
-    });
     // A plain deadline would count the time of host calls, too: a guest that waited for a command would be stopped
     // on its return. So every tick only asks how long the guest itself has run.
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|store| match store.data().guest.is_over() {
-        true => Err(Stopped::Time.into()),
-        false => Ok(UpdateDeadline::Yield(1)),
+    store.epoch_deadline_callback(|store| {
+        store.data().guest_time.check()?;
+        Ok(UpdateDeadline::Yield(1))
     });
     store
-}
-
-/// The guest's own time: the time since the start, less the time spent in the host.
-struct GuestTime {
-    allowed: Duration,
-    spent: Duration,
-    /// Since when the guest has been running; none while the host is.
-    since: Option<Instant>,
-}
-
-impl GuestTime {
-    fn starting(allowed: Duration) -> Self {
-        Self { allowed, spent: Duration::ZERO, since: Some(Instant::now()) }
-    }
-
-    fn at(&mut self, hook: CallHook) {
-        match hook {
-            CallHook::CallingWasm | CallHook::ReturningFromHost => {
-                self.since.get_or_insert_with(Instant::now);
-            }
-            CallHook::ReturningFromWasm | CallHook::CallingHost => {
-                self.spent += self.since.take().map(|since| since.elapsed()).unwrap_or_default();
-            }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.spent + self.since.map(|since| since.elapsed()).unwrap_or_default() > self.allowed
-    }
-}
-
-/// wasmtime's own limits count each memory by itself; this one counts them all. It remembers a refusal, because the
-/// guest only sees a failed growth and then traps as `unreachable`.
-struct Limiter {
-    memory: usize,
-    refused: bool,
-}
-
-impl ResourceLimiter for Limiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.memory.saturating_add(desired.saturating_sub(current));
-        if total > MEMORY_BYTES {
-            self.refused = true;
-            return Ok(false);
-        }
-        self.memory = total;
-        Ok(true)
-    }
-
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let fits = desired <= TABLE_ELEMENTS;
-        self.refused |= !fits;
-        Ok(fits)
-    }
-
-    fn instances(&self) -> usize {
-        100
-    }
-
-    fn tables(&self) -> usize {
-        100
-    }
-
-    fn memories(&self) -> usize {
-        10
-    }
 }
 
 struct FixedClock;

@@ -1,5 +1,6 @@
 //! The MCP face of the pipeline: tools, their calls, progress and cancellation, over stdio.
 
+mod changes;
 mod handler;
 mod transport;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::{QuitReason, ServerInitializeError};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::Pipeline;
@@ -21,31 +23,40 @@ const GRACE: Duration = Duration::from_secs(1);
 /// What is left of a call that was stopped: to say so, and to end its processes.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// Serves until the end of input, or until a signal asks for the end.
+/// Serves on stdin and stdout until the end of input, or until a signal asks for the end.
 pub async fn serve(pipeline: Arc<Pipeline>, watch: Option<Watch>) -> anyhow::Result<()> {
     let tools = pipeline.live().registry.tools().count();
+    if let Some(watch) = watch {
+        tokio::spawn(watch.follow(pipeline.clone()));
+    }
     tracing::info!(tools, "serving MCP on stdin and stdout");
+    let (input, output) = rmcp::transport::io::stdio_pipes();
+    serve_over(pipeline, input, output, crate::signals::asked_to_end()).await
+}
+
+async fn serve_over(
+    pipeline: Arc<Pipeline>,
+    input: impl AsyncRead + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    asked_to_end: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
-    let (input, output) = rmcp::transport::io::stdio_pipes();
     let transport = transport::Lines::new(input, output, ended.clone());
+    let handler = handler::Handler::new(pipeline, ended.clone(), stopping.clone());
     let service_end = CancellationToken::new();
     tokio::spawn({
-        let (stopping, service_end) = (stopping.clone(), service_end.clone());
+        let service_end = service_end.clone();
         async move {
             tokio::select! {
                 () = ended.cancelled() => tokio::time::sleep(GRACE).await,
-                () = crate::signals::asked_to_end() => {}
+                () = asked_to_end => ended.cancel(),
             }
             stopping.cancel();
             tokio::time::sleep(ENDING).await;
             service_end.cancel();
         }
     });
-    if let Some(watch) = watch {
-        tokio::spawn(watch.follow(pipeline.clone()));
-    }
-    let handler = handler::Handler::new(pipeline, stopping);
     match handler.serve_with_ct(transport, service_end).await {
         Ok(service) => match service.waiting().await? {
             QuitReason::JoinError(error) => Err(error.into()),
@@ -55,3 +66,6 @@ pub async fn serve(pipeline: Arc<Pipeline>, watch: Option<Watch>) -> anyhow::Res
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+use std::time::Duration;
+
+use wasmtime::Store;
+use wasmtime_wasi::WasiView;
+
+use super::*;
+use crate::capability::Grants;
+use crate::component::CallContext;
+use crate::component::engine::Lazy;
+use crate::component::log::tests::Written;
+use crate::component::store;
+use crate::target::{Overrides, Target};
+
+/// A call of a tool of this risk, by a module without grants.
+async fn call(risk: Risk) -> Store<State> {
+    let target = Arc::new(Target::local(Overrides::default()));
+    let context = CallContext {
+        tool: "probe_change".into(),
+        risk,
+        facts: target.facts().await,
+        target,
+        grants: Arc::new(Grants::new("probe")),
+        ceiling: None,
+        session: None,
+        executed: Arc::default(),
+        progress: Arc::new(|_, _| {}),
+    };
+    let engine = Lazy::default();
+    store::for_call(engine.get().unwrap(), Duration::from_secs(1), &"probe".into(), context).unwrap()
+}
+
+fn nothing() -> confirm::Change {
+    confirm::Change {
+        summary: "Do nothing".into(),
+        steps: Vec::new(),
+        after_undo: Vec::new(),
+        guard: None,
+        locks: Vec::new(),
+        risk: None,
+        warnings: Vec::new(),
+        affected_services: Vec::new(),
+        dry_run: None,
+    }
+}
+
+fn command() -> Command {
+    Command {
+        program: "true".into(),
+        args: Vec::new(),
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        place: Place::Target,
+        duration: types::DurationCategory::Instant,
+        keep: types::Keep::Head,
+    }
+}
+
+#[tokio::test]
+async fn a_plan_of_a_read_only_tool_ends_the_call() {
+    let mut store = call(Risk::ReadOnly).await;
+    let error = confirm::Host::apply(store.data_mut(), nothing()).await.unwrap_err();
+    let problem = error.downcast_ref::<problem::Problem>().unwrap();
+    assert_eq!((problem.code.as_str(), problem.category), ("READ_ONLY_TOOL", Category::Denied));
+    assert!(problem.message.contains("probe_change"), "{}", problem.message);
+}
+
+#[tokio::test]
+async fn a_plan_of_any_other_tool_is_answered() {
+    for risk in [Risk::Low, Risk::Moderate, Risk::High, Risk::Critical] {
+        let mut store = call(risk).await;
+        let answer = confirm::Host::apply(store.data_mut(), nothing()).await.unwrap();
+        assert_eq!(answer.unwrap_err().problem.code, "NOT_SUPPORTED", "{risk:?}");
+    }
+}
+
+#[tokio::test]
+async fn refused_commands_are_logged_up_to_a_number_and_then_counted() {
+    let mut store = call(Risk::ReadOnly).await;
+    let (written, _guard) = Written::begin();
+    for _ in 0..3 {
+        let answers = exec_command::Host::run_all(store.data_mut(), vec![command(); 10]).await.unwrap();
+        assert!(answers.iter().all(|answer| answer.as_ref().is_err_and(|p| p.code == "CAPABILITY_DENIED")));
+    }
+    drop(store);
+    let lines = written.lines();
+    assert_eq!(lines.len(), 21);
+    assert!(lines[0].contains("module probe may not run `true`"), "{}", lines[0]);
+    assert!(lines[20].contains("and 10 more refusals"), "{}", lines[20]);
+}
+
+#[tokio::test]
+async fn a_guest_may_write_as_much_as_it_likes_and_the_log_stays_small() {
+    let mut store = call(Risk::ReadOnly).await;
+    let (written, _guard) = Written::begin();
+    let state = store.data_mut();
+    for stream in [
+        wasmtime_wasi::p2::bindings::cli::stdout::Host::get_stdout(&mut cli(state)).unwrap(),
+        wasmtime_wasi::p2::bindings::cli::stderr::Host::get_stderr(&mut cli(state)).unwrap(),
+    ] {
+        let stream = state.ctx().table.get_mut(&stream).unwrap();
+        for _ in 0..1000 {
+            assert!(stream.check_write().unwrap() >= 4096);
+            stream.write("a line\n".repeat(500).into()).unwrap();
+            stream.flush().unwrap();
+        }
+    }
+    drop(store);
+    let lines = written.lines();
+    assert_eq!(lines.len(), 101);
+    assert!(lines[100].contains("and 999900 more lines"), "{}", lines[100]);
+}
+
+fn cli(state: &mut State) -> wasmtime_wasi::cli::WasiCliCtxView<'_> {
+    wasmtime_wasi::cli::WasiCliView::cli(state)
+}

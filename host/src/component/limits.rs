@@ -1,0 +1,199 @@
+//! What one call may use, and how it is said that it used more.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use wasmtime::component::ResourceTableError;
+use wasmtime::{ResourceLimiter, Trap};
+
+use crate::problem::{Category, Problem};
+
+/// All linear memories of a component together.
+pub(super) const MEMORY_BYTES: usize = 64 << 20;
+/// Of all tables together. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
+pub(super) const TABLE_ELEMENTS: usize = 10_000;
+/// Of its core modules; a component that was put together of several languages' has ten or so.
+const INSTANCES: usize = 100;
+const TABLES: usize = 100;
+const MEMORIES: usize = 10;
+/// Of nested calls. What is left of the fiber's 2 MiB is for the host's own.
+pub(super) const STACK_BYTES: usize = 512 << 10;
+/// What one call into the host, or one answer, may hand over.
+pub(super) const HOST_CALL_BYTES: usize = 16 << 20;
+/// Calls into this package's interfaces.
+pub(super) const HOST_CALLS: u32 = 10_000;
+/// Streams, pollables and resources of the guest's own that are open at once.
+pub(super) const HANDLES: usize = 1_000;
+
+/// Why the host stopped a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Stopped {
+    #[error("it computed for longer than {} s, which is what it may", .0.as_secs_f64())]
+    Time(Duration),
+    #[error("it called the host more than {HOST_CALLS} times")]
+    HostCalls,
+    #[error("it handed over more than {} MiB at once", HOST_CALL_BYTES >> 20)]
+    CallSize,
+    #[error("it asked for more than {} MiB of memory", MEMORY_BYTES >> 20)]
+    Memory,
+    #[error("it asked for more than {TABLE_ELEMENTS} table elements")]
+    Tables,
+    #[error("it has more than {INSTANCES} instances, {TABLES} tables or {MEMORIES} memories")]
+    Instances,
+    #[error("its calls are nested deeper than a stack of {} KiB holds", STACK_BYTES >> 10)]
+    Stack,
+    #[error("it holds more than {HANDLES} handles at once")]
+    Handles,
+    #[error("a description may not call the host")]
+    NoImportsWhileDescribing,
+}
+
+impl Stopped {
+    /// Why an error came up, where one of these limits is the reason. `refused` is what the limiter said no to: the
+    /// guest only saw a growth that failed, and then gave up in its own way.
+    pub(super) fn because(error: &wasmtime::Error, refused: Option<Self>) -> Option<Self> {
+        if let Some(stopped) = error.downcast_ref::<Self>() {
+            return Some(*stopped);
+        }
+        if let Some(Trap::StackOverflow) = error.downcast_ref::<Trap>() {
+            return Some(Self::Stack);
+        }
+        if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {
+            return Some(Self::Handles);
+        }
+        // wasmtime has no types for these. Only the root is looked at: what is around it names the guest's functions.
+        let root = error.root_cause().to_string();
+        let told = [
+            ("fuel allocated for hostcalls has been exhausted", Self::CallSize),
+            ("store handle limit exceeded", Self::Handles),
+            ("resource limit exceeded", Self::Instances),
+        ];
+        told.iter().find(|(text, _)| root.contains(text)).map(|(_, stopped)| *stopped).or(refused)
+    }
+
+    /// For the caller of this module.
+    pub(super) fn problem(self, module: &str) -> Problem {
+        let code = match self {
+            Self::Time(_) => "MODULE_TIME_LIMIT",
+            Self::HostCalls => "MODULE_CALL_LIMIT",
+            Self::CallSize => "MODULE_CALL_SIZE_LIMIT",
+            Self::Memory => "MODULE_MEMORY_LIMIT",
+            Self::Tables => "MODULE_TABLE_LIMIT",
+            Self::Instances => "MODULE_INSTANCE_LIMIT",
+            Self::Stack => "MODULE_STACK_LIMIT",
+            Self::Handles => "MODULE_HANDLE_LIMIT",
+            Self::NoImportsWhileDescribing => "MODULE_TRAPPED",
+        };
+        Problem::new(code, Category::Internal, format!("module {module} was stopped: {self}"))
+    }
+}
+
+/// wasmtime's own limits count each memory and table by itself; this one counts them all. It remembers a refusal,
+/// because the guest only sees a failed growth and then traps as `unreachable`.
+#[derive(Default)]
+pub(super) struct Limiter {
+    memory: usize,
+    elements: usize,
+    /// The latest growth that was refused.
+    pub(super) refused: Option<Stopped>,
+}
+
+impl Limiter {
+    fn allow(&mut self, fits: bool, otherwise: Stopped) -> wasmtime::Result<bool> {
+        if !fits {
+            self.refused = Some(otherwise);
+        }
+        Ok(fits)
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let total = self.memory.saturating_add(desired.saturating_sub(current));
+        let fits = total <= MEMORY_BYTES;
+        if fits {
+            self.memory = total;
+        }
+        self.allow(fits, Stopped::Memory)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let total = self.elements.saturating_add(desired.saturating_sub(current));
+        let fits = total <= TABLE_ELEMENTS;
+        if fits {
+            self.elements = total;
+        }
+        self.allow(fits, Stopped::Tables)
+    }
+
+    fn instances(&self) -> usize {
+        INSTANCES
+    }
+
+    fn tables(&self) -> usize {
+        TABLES
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES
+    }
+}
+
+/// The guest's time: while its call is being worked on, and not while it waits for a command, or for its turn on a
+/// thread. What it makes the host do on the spot counts as its own: filling 64 MiB of memory is one instruction.
+#[derive(Clone)]
+pub(super) struct GuestTime {
+    allowed: Duration,
+    spent: Arc<Mutex<Spent>>,
+}
+
+#[derive(Default)]
+struct Spent {
+    before: Duration,
+    /// Since when it is being worked on.
+    since: Option<Instant>,
+}
+
+impl Spent {
+    fn so_far(&self) -> Duration {
+        self.before + self.since.map(|since| since.elapsed()).unwrap_or_default()
+    }
+}
+
+impl GuestTime {
+    pub(super) fn new(allowed: Duration) -> Self {
+        Self { allowed, spent: Arc::default() }
+    }
+
+    /// Works on a call, counting.
+    pub(super) async fn counting<T>(self, call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        poll_fn(|cx| {
+            self.with(|spent| spent.since = Some(Instant::now()));
+            let polled = call.as_mut().poll(cx);
+            self.with(|spent| {
+                spent.before = spent.so_far();
+                spent.since = None;
+            });
+            polled
+        })
+        .await
+    }
+
+    /// Asked while the guest runs.
+    pub(super) fn check(&self) -> Result<(), Stopped> {
+        match self.with(|spent| spent.so_far()) > self.allowed {
+            true => Err(Stopped::Time(self.allowed)),
+            false => Ok(()),
+        }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Spent) -> T) -> T {
+        work(&mut self.spent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests;

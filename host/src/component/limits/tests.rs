@@ -1,0 +1,150 @@
+use wasmtime::component::{Component, Val};
+use wasmtime_wasi::WasiCtxBuilder;
+
+use super::*;
+use crate::component::engine::Lazy;
+use crate::component::store;
+
+/// Why a component was stopped while it started or while its `run` ran.
+async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {
+    let engine = Lazy::default();
+    let shared = engine.get().unwrap();
+    let component = Component::from_binary(&shared.engine, &wat::parse_str(component).unwrap()).unwrap();
+    let mut store = store::new_store(shared, allowed, WasiCtxBuilder::new().build(), None);
+    let guest_time = store.data().guest_time.clone();
+    let _running = shared.running();
+    let calling = async {
+        let instance = shared.linker.instantiate_async(&mut store, &component).await?;
+        let run = instance.get_func(&mut store, "run").expect("a function named run");
+        let mut results = vec![Val::Bool(false); run.ty(&store).results().len()];
+        run.call_async(&mut store, &[], &mut results).await
+    };
+    let error = guest_time.counting(calling).await.err()?;
+    store.data().stopped(&error)
+}
+
+/// A component around one core module whose `run` has this body.
+fn component(fields: &str, body: &str) -> String {
+    format!(
+        r#"(component
+            (core module $m {fields} (func $run (export "run") {body}))
+            (core instance $i (instantiate $m))
+            (func (export "run") (canon lift (core func $i "run"))))"#
+    )
+}
+
+/// Several core instances of one module.
+fn instances(number: usize, fields: &str) -> String {
+    let more = "(core instance (instantiate $m))".repeat(number - 1);
+    let first =
+        r#"(core instance $i (instantiate $m)) (func (export "run") (canon lift (core func $i "run")))"#;
+    format!(r#"(component (core module $m {fields} (func (export "run"))) {first} {more})"#)
+}
+
+const PLENTY: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn each_limit_stops_a_guest_for_its_own_reason() {
+    let grow_memory = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
+    let grow_table =
+        "(loop (br_if 0 (i32.ne (table.grow 0 (ref.null func) (i32.const 500)) (i32.const -1)))) unreachable";
+    let resources = r#"(component
+        (type $r (resource (rep i32)))
+        (core func $new (canon resource.new $r))
+        (core module $m (import "" "new" (func $new (param i32) (result i32)))
+            (func (export "run") (loop (drop (call $new (i32.const 0))) (br 0))))
+        (core instance $i (instantiate $m (with "" (instance (export "new" (func $new))))))
+        (func (export "run") (canon lift (core func $i "run"))))"#;
+    // A string of 17 MiB, at 8.
+    let long = r#"(component
+        (core module $m (memory (export "memory") 300)
+            (data (i32.const 0) "\08\00\00\00\00\00\10\01")
+            (func (export "run") (result i32) (i32.const 0)))
+        (core instance $i (instantiate $m))
+        (func (export "run") (result string) (canon lift (core func $i "run") (memory (core memory $i "memory")))))"#;
+    for (case, text, expected) in [
+        ("one memory grows", component("(memory 1)", grow_memory), Stopped::Memory),
+        ("one memory is too large from the start", component("(memory 1025)", ""), Stopped::Memory),
+        ("three memories together", instances(3, "(memory 400)"), Stopped::Memory),
+        ("one table grows", component("(table 1 funcref)", grow_table), Stopped::Tables),
+        ("one table is too large from the start", component("(table 10001 funcref)", ""), Stopped::Tables),
+        ("three tables together", instances(3, "(table 4000 funcref)"), Stopped::Tables),
+        ("many instances", instances(INSTANCES + 1, ""), Stopped::Instances),
+        ("many tables", instances(TABLES / 2 + 1, "(table 1 funcref) (table 1 funcref)"), Stopped::Instances),
+        ("many memories", instances(MEMORIES + 1, "(memory 1)"), Stopped::Instances),
+        ("endless recursion", component("", "(call $run)"), Stopped::Stack),
+        ("resources of its own", resources.to_owned(), Stopped::Handles),
+        ("a long answer", long.to_owned(), Stopped::CallSize),
+    ] {
+        assert_eq!(stopped(&text, PLENTY).await, Some(expected), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_just_within_the_limits_is_not_stopped() {
+    for (case, text) in [
+        ("one memory", component("(memory 1024)", "")),
+        ("memories together", instances(4, "(memory 256)")),
+        ("one table", component("(table 10000 funcref)", "")),
+        ("instances", instances(INSTANCES, "")),
+        ("some recursion", component("", "")),
+    ] {
+        assert_eq!(stopped(&text, PLENTY).await, None, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_trap_of_its_own_is_no_limit() {
+    assert_eq!(stopped(&component("", "unreachable"), PLENTY).await, None);
+    // Not even where it names its functions after what the host says of limits.
+    let named = "(func $store_handle_limit_exceeded unreachable)";
+    let text = component(named, "(call $store_handle_limit_exceeded)").replace('_', " ");
+    let text = text.replace("$store handle limit exceeded", "$\"store handle limit exceeded\"");
+    assert_eq!(stopped(&text, PLENTY).await, None);
+}
+
+#[tokio::test]
+async fn time_is_up_however_it_is_spent() {
+    let allowed = Duration::from_millis(50);
+    let fill = "(loop (memory.fill (i32.const 0) (i32.const 1) (i32.const 0x3000000)) (br 0))";
+    for (case, text) in
+        [("a loop", component("", "(loop (br 0))")), ("work for the host", component("(memory 1000)", fill))]
+    {
+        assert_eq!(stopped(&text, allowed).await, Some(Stopped::Time(allowed)), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn time_that_is_waited_does_not_count() {
+    let time = GuestTime::new(Duration::from_secs(1));
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let waited = tokio::spawn({
+        let time = time.clone();
+        async move { time.counting(receiver).await }
+    });
+    // As if it had been waiting since long ago: nothing is running, so nothing grows.
+    tokio::task::yield_now().await;
+    assert!(time.with(|spent| spent.since.is_none()));
+    sender.send(()).unwrap();
+    waited.await.unwrap().unwrap();
+    assert!(time.with(|spent| spent.since.is_none()));
+}
+
+#[test]
+fn each_limit_has_a_code_and_says_how_much_it_is() {
+    for (stopped, code, said) in [
+        (Stopped::Time(Duration::from_secs(2)), "MODULE_TIME_LIMIT", "2 s"),
+        (Stopped::HostCalls, "MODULE_CALL_LIMIT", "10000"),
+        (Stopped::CallSize, "MODULE_CALL_SIZE_LIMIT", "16 MiB"),
+        (Stopped::Memory, "MODULE_MEMORY_LIMIT", "64 MiB"),
+        (Stopped::Tables, "MODULE_TABLE_LIMIT", "10000"),
+        (Stopped::Instances, "MODULE_INSTANCE_LIMIT", "100 instances"),
+        (Stopped::Stack, "MODULE_STACK_LIMIT", "512 KiB"),
+        (Stopped::Handles, "MODULE_HANDLE_LIMIT", "1000"),
+    ] {
+        let problem = stopped.problem("probe");
+        assert_eq!(problem.code, code);
+        assert!(problem.message.starts_with("module probe was stopped: "), "{}", problem.message);
+        assert!(problem.message.contains(said), "{}", problem.message);
+    }
+}
