@@ -157,9 +157,14 @@ impl Client {
         self.child.id().expect("the server runs")
     }
 
+    /// Closes stdin; answers may still come.
+    pub fn close_input(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Closes stdin and waits for the end; gives the status and what was on stderr.
     pub async fn close(mut self) -> (ExitStatus, String) {
-        drop(self.input.take());
+        self.close_input();
         self.ended().await
     }
 

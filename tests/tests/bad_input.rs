@@ -181,6 +181,21 @@ async fn a_client_that_closes_in_the_middle_of_a_call_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn a_call_that_reports_progress_is_answered_after_the_end_of_input() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let params =
+        json!({"name": "probe_wait", "arguments": {"seconds": 9}, "_meta": {"progressToken": "waiting"}});
+    let id = client.ask("tools/call", params).await;
+    client.receive_where(|message| message["method"] == "notifications/progress").await;
+    client.close_input();
+    let answer = client.answer(id).await;
+    assert_eq!(answer["result"]["structuredContent"]["error_code"], "CANCELLED", "{answer}");
+    let (status, _) = client.ended().await;
+    assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_with_its_whole_process_group_and_the_server_lives_on() {
     let home = Home::new();
     let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;

@@ -11,7 +11,7 @@ use super::bindings::sysadmin::module::{
 use super::convert;
 use super::limits::Stopped;
 use super::store::{Call, State, unsupported};
-use crate::capability::Risk;
+use crate::capability::{Grants, Risk};
 use crate::problem::{self, Category};
 use crate::target::{OutputStream, PathCheck};
 
@@ -23,22 +23,23 @@ const STREAMS: usize = 8;
 
 type Answer<T> = Result<T, Problem>;
 
+/// A question to the grants: about a path as it was asked for, and as it is after symlinks.
+type MayReach = fn(&Grants, &str, &str, &crate::target::Privilege) -> Result<(), problem::Problem>;
+
 fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
     answer.map_err(convert::problem_to_guest)
 }
 
 impl Call {
-    fn path_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
-        let (grants, log, privilege) = (self.grants.clone(), self.log.clone(), privilege.clone());
+    /// By these grants, for as long as the call goes on: what is left of its work on another thread finds nothing
+    /// allowed any more.
+    fn path_check(&self, privilege: &crate::target::Privilege, may: MayReach) -> Arc<PathCheck> {
+        let (grants, log, privilege) = (self.grants.clone(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
-            grants.may_read(asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
-        })
-    }
-
-    fn listing_check(&self, privilege: &crate::target::Privilege) -> Arc<PathCheck> {
-        let (grants, log, privilege) = (self.grants.clone(), self.log.clone(), privilege.clone());
-        Arc::new(move |asked, real| {
-            grants.may_list(asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
+            let log = log.upgrade().ok_or_else(|| {
+                problem::Problem::new("CANCELLED", Category::Other, "the call has ended already")
+            })?;
+            may(&grants, asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
         })
     }
 }
@@ -139,7 +140,7 @@ impl target_files::Host for State {
             return Ok(vec![to_guest(Err(problem)); requests.len()]);
         }
         let privilege = convert::privilege(privilege);
-        let check = call.path_check(&privilege);
+        let check = call.path_check(&privilege, Grants::may_read);
         let requests = requests.into_iter().map(convert::read_request).collect();
         let answers = call.target.read_all(requests, &call.grants.access(&privilege), check).await;
         Ok(answers.into_iter().map(to_guest).collect())
@@ -156,7 +157,7 @@ impl target_files::Host for State {
             return Ok(vec![to_guest(Err(problem)); paths.len()]);
         }
         let privilege = convert::privilege(privilege);
-        let check = call.path_check(&privilege);
+        let check = call.path_check(&privilege, Grants::may_read);
         let answers = call.target.stat_all(paths, &call.grants.access(&privilege), check).await;
         Ok(answers
             .into_iter()
@@ -175,7 +176,7 @@ impl target_files::Host for State {
             return Ok(to_guest(Err(problem)));
         }
         let privilege = convert::privilege(privilege);
-        let check = call.listing_check(&privilege);
+        let check = call.path_check(&privilege, Grants::may_list);
         Ok(to_guest(call.target.list_dir(path, &call.grants.access(&privilege), check).await))
     }
 }

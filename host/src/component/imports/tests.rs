@@ -4,22 +4,34 @@ use wasmtime::Store;
 use wasmtime_wasi::WasiView;
 
 use super::*;
-use crate::capability::Grants;
+use crate::capability::PathRequest;
 use crate::component::CallContext;
 use crate::component::engine::Lazy;
 use crate::component::log::tests::Written;
 use crate::component::store;
 use crate::target::{Overrides, Target};
 
-/// A call of a tool of this risk, by a module without grants.
+const GRANTED: &str = "/etc/hostname";
+
+/// A call of a tool of this risk, by a module that may read one file and run nothing.
 async fn call(risk: Risk) -> Store<State> {
+    let mut grants = Grants::new("probe");
+    grants
+        .path(&PathRequest {
+            glob: GRANTED.into(),
+            write: false,
+            privilege: crate::target::Privilege::Caller,
+            place: crate::capability::Place::Target,
+            reason: String::new(),
+        })
+        .unwrap();
     let target = Arc::new(Target::local(Overrides::default()));
     let context = CallContext {
         tool: "probe_change".into(),
         risk,
         facts: target.facts().await,
         target,
-        grants: Arc::new(Grants::new("probe")),
+        grants: Arc::new(grants),
         ceiling: None,
         session: None,
         executed: Arc::default(),
@@ -87,6 +99,21 @@ async fn refused_commands_are_logged_up_to_a_number_and_then_counted() {
     assert_eq!(lines.len(), 21);
     assert!(lines[0].contains("module probe may not run `true`"), "{}", lines[0]);
     assert!(lines[20].contains("and 10 more refusals"), "{}", lines[20]);
+}
+
+#[tokio::test]
+async fn refused_paths_are_logged_and_a_call_that_has_ended_reaches_none() {
+    let mut store = call(Risk::ReadOnly).await;
+    let (written, _guard) = Written::begin();
+    let caller = crate::target::Privilege::Caller;
+    let check = store.data_mut().call().unwrap().path_check(&caller, Grants::may_read);
+    assert_eq!(check("/etc/motd", "/etc/motd").unwrap_err().code, "CAPABILITY_DENIED");
+    check(GRANTED, GRANTED).unwrap();
+    drop(store);
+    assert_eq!(check(GRANTED, GRANTED).unwrap_err().code, "CANCELLED");
+    let lines = written.lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("module probe may not read /etc/motd"), "{}", lines[0]);
 }
 
 #[tokio::test]
