@@ -1,6 +1,5 @@
 //! One tool call, from request to envelope.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 

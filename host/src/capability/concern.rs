@@ -5,7 +5,7 @@ use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::Pattern;
 use super::request::{CommandRequest, Effect, PathRequest, Requests};
-use super::reviewed::is_reviewed;
+use super::reviewed::review;
 use crate::target::Privilege;
 
 /// One thing that a module asks for.
@@ -28,8 +28,8 @@ pub enum Concern {
     Secret(&'static str),
     /// Other files.
     Files,
-    /// A command that was found to be harmless, whatever it is given.
-    Reviewed,
+    /// A command that was found to be harmless, whatever it is given, and why.
+    Reviewed(&'static str),
 }
 
 /// Everything that is asked for, the gravest first, and root's before others'.
@@ -55,10 +55,8 @@ fn of_command(request: &CommandRequest) -> Concern {
     };
     if takes_anything {
         Concern::Anything
-    } else if is_reviewed(request) {
-        Concern::Reviewed
     } else {
-        Concern::NotReviewed
+        review(request).map_or(Concern::NotReviewed, |review| Concern::Reviewed(review.reason()))
     }
 }
 
@@ -114,6 +112,7 @@ mod tests {
         assert_eq!(shown[2], "NotReviewed visudo -c");
         assert_eq!(shown[3], "NotReviewed cat -- <path:/srv/*>");
         assert!(shown[4].starts_with("Secret(") && shown[4].ends_with(" /proc/*/environ"), "{}", shown[4]);
-        assert_eq!(shown[5..], ["Files /etc/**", "Reviewed uptime"]);
+        assert_eq!(shown[5], "Files /etc/**");
+        assert!(shown[6].starts_with("Reviewed(") && shown[6].ends_with(" uptime"), "{}", shown[6]);
     }
 }

@@ -192,9 +192,34 @@ impl HoleType {
         }
     }
 
+    /// Whether every value of the other type is one of this type too. A yes is certain, a no may only mean
+    /// that it isn't obvious.
+    pub(super) fn covers(&self, other: &HoleType) -> bool {
+        match (self, other) {
+            (HoleType::Arg, _) => true,
+            // What their validators add to the three rules above is nothing.
+            (HoleType::Text | HoleType::Secret, other) => !other.may_begin_with_a_dash(),
+            (HoleType::Path(own), HoleType::Path(other)) => path_covers(own.as_ref(), other.as_ref()),
+            (HoleType::User | HoleType::Group, HoleType::User | HoleType::Group)
+            | (HoleType::Int, HoleType::Port)
+            | (HoleType::Host, HoleType::Address) => true,
+            (own, other) => own == other,
+        }
+    }
+
     /// Whether a value of this type can look like an option.
     pub(super) fn may_begin_with_a_dash(&self) -> bool {
         matches!(self, HoleType::Size | HoleType::Arg)
+    }
+}
+
+/// Whether a path hole takes every path that another one takes; none is a hole without a glob.
+fn path_covers(own: Option<&Glob>, other: Option<&Glob>) -> bool {
+    match (own, other) {
+        (Some(own), Some(other)) => own.covers(other),
+        (None, Some(other)) => !other.may_admit_secrets(),
+        // Not even `/**` covers `/`.
+        (own, None) => own.is_none(),
     }
 }
 

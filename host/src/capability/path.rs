@@ -125,7 +125,8 @@ impl Glob {
     /// Whether the glob covers this path. A path that isn't [lexically safe](is_lexically_safe) is covered
     /// by none.
     pub fn matches(&self, path: &str) -> bool {
-        is_lexically_safe(path) && covers(&self.components, &components_of(path).collect::<Vec<_>>())
+        is_lexically_safe(path)
+            && covers(&self.components, &components_of(path).collect::<Vec<_>>(), covers_name)
     }
 
     /// Whether the names in this directory may be listed: the glob covers the directory itself, or
@@ -135,10 +136,10 @@ impl Glob {
             return false;
         }
         let mut below: Vec<&str> = components_of(directory).collect();
-        covers(&self.components, &below) || {
+        covers(&self.components, &below, covers_name) || {
             // Names cannot be empty, so that one stands for any.
             below.push("");
-            self.text.ends_with("/**") && covers(&self.components, &below)
+            self.text.ends_with("/**") && covers(&self.components, &below, covers_name)
         }
     }
 
@@ -155,6 +156,22 @@ impl Glob {
     pub fn names_secret(&self) -> Option<&'static str> {
         // Any name will do for a wildcard before the end: the secrets' own table has wildcards there.
         self.names_its_end().then(|| secret_reason(&self.text.replace('*', "x"))).flatten()
+    }
+
+    /// Whether every path that the other glob [admits](Glob::admits) is admitted by this one too. A yes is
+    /// certain; a no may only mean that it isn't obvious.
+    pub fn covers(&self, other: &Glob) -> bool {
+        let others: Vec<&str> = other.components.iter().map(AsRef::as_ref).collect();
+        // The other's `*` stands for any text, which a literal of this glob won't be found in: so a component
+        // covers the names that another one stands for where it covers the other one's own text. `**` stands
+        // for several names, and only `**` takes it.
+        let takes = |own: &str, other: &str| other != "**" && covers_name(own, other);
+        covers(&self.components, &others, takes) && (self.names_its_end() || !other.may_admit_secrets())
+    }
+
+    /// Whether some secret could be admitted.
+    pub(super) fn may_admit_secrets(&self) -> bool {
+        self.names_its_end() && (self.text.contains('*') || is_secret(&self.text))
     }
 
     fn names_its_end(&self) -> bool {
@@ -174,7 +191,7 @@ fn components_of(path: &str) -> impl Iterator<Item = &str> {
 
 /// Matches components with `**` in them. Only the last `**` seen is ever gone back to, which finds a match
 /// where there is one, and takes time linear in the path for each component of the glob.
-fn covers<G: AsRef<str>>(glob: &[G], path: &[&str]) -> bool {
+fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &str) -> bool) -> bool {
     let (mut g, mut p) = (0, 0);
     let mut last_star = None;
     while p < path.len() {

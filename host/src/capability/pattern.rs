@@ -53,6 +53,8 @@
 
 mod machine;
 mod parse;
+#[cfg(test)]
+mod sample;
 mod token;
 
 use std::fmt;
@@ -159,6 +161,22 @@ impl Pattern {
         let mut holes = Vec::new();
         collect(&self.items, &mut holes);
         holes.into_iter()
+    }
+
+    /// How many states it came to: matching looks at each at most once for an argument.
+    pub fn states(&self) -> usize {
+        self.machine.size()
+    }
+
+    /// Whether every whole command that the other pattern allows is allowed by this one too.
+    ///
+    /// A yes is certain. A no may mean that it is beyond what is looked into: an argument for which several
+    /// tokens of this pattern would be needed, or more combinations than can be tried in a bounded time.
+    pub fn covers(&self, other: &Pattern) -> bool {
+        let same_env = self.variables.len() == other.variables.len()
+            && other.variables.iter().all(|variable| self.variables.contains(variable));
+        let may = self.program == other.program && same_env && (self.stdin || !other.stdin);
+        may && (self.text == other.text || self.machine.covers(&other.machine))
     }
 
     /// Matches the arguments after the program. The program, the environment and standard input are the

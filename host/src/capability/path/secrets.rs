@@ -217,7 +217,8 @@ pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     }
     // Most globs are done with after their last component.
     let covers = |glob: &[&str]| {
-        glob.last().is_some_and(|last| super::covers_name(last, name)) && super::covers(glob, path)
+        glob.last().is_some_and(|last| super::covers_name(last, name))
+            && super::covers(glob, path, super::covers_name)
     };
     COMPONENTS.iter().find(|(glob, _)| covers(glob)).map(|(_, reason)| *reason)
 }

@@ -174,7 +174,7 @@ impl Pinning {
         let mut accepted = Requests::default();
         let mut declined = 0;
         for (number, (concern, request)) in by_concern(asked).into_iter().enumerate() {
-            let grave = !matches!(concern, Concern::Reviewed | Concern::Files);
+            let grave = !matches!(concern, Concern::Reviewed(_) | Concern::Files);
             if grave && !holds(accepted_before, &request) {
                 say(&format!("\n{}", line(number + 1, concern, &request, false).trim_end()))?;
                 if !asking.yes("     Grant this?")? {

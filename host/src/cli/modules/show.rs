@@ -132,7 +132,7 @@ fn heading(concern: Concern) -> &'static str {
         Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
         Concern::Secret(_) => "SECRETS: reads these files",
         Concern::Files => "Files that it reads; those known to hold secrets are left out of every wildcard",
-        Concern::Reviewed => "Commands reviewed as harmless, whatever they are given",
+        Concern::Reviewed(_) => "Commands reviewed as harmless, whatever they are given",
     }
 }
 
@@ -160,6 +160,10 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
     };
     let denied = if denied { " - NOT GRANTED" } else { "" };
     let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
+    let reason = match concern {
+        Concern::Reviewed(why) => format!("{reason}; reviewed: {why}"),
+        _ => reason,
+    };
     format!(
         "{}\n{}\n{}\n",
         wrapped(&format!("{what}{denied}"), &head, &indent),
