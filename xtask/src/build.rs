@@ -36,8 +36,9 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
 
     let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
     place(&components, "module", &modules, &built.modules)?;
-    for guest in &guests {
-        place(&components, "guest", std::slice::from_ref(guest), &out.join("test-modules").join(guest))?;
+    let test_modules = out.join("test-modules");
+    for (kind, guest) in &guests {
+        place(&components, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
@@ -77,7 +78,8 @@ fn place(from: &Path, kind: &str, modules: &[String], to: &Path) -> Result<()> {
         files::copy(&component, &to.join(&name), 0o644)?;
         placed.insert(name);
     }
-    files::remove_components_except(to, &placed)
+    files::remove_components_except(to, &placed)?;
+    files::write_sums(to)
 }
 
 /// What cargo calls the component of a package.
