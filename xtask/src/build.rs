@@ -1,7 +1,7 @@
 //! Builds the host binary and its modules, and puts the modules where the binary looks for them. The tests' own
 //! components go beside them, and are never installed.
 
-use crate::{cmd, files, wasm, workspace};
+use crate::{cmd, files, python, wasm, workspace};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -40,6 +40,7 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
     for (kind, guest) in &guests {
         place(&components, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
+    python::build(&target, &test_modules.join(python::NAME))?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
 }
