@@ -334,13 +334,15 @@ async fn a_module_that_hands_over_too_much_at_once_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_module_that_waits_for_ever_is_stopped() {
+async fn a_module_that_waits_or_asks_the_time_for_ever_is_stopped() {
     let home = Home::new();
     fs::create_dir_all(home.config().parent().expect("a parent")).expect("a directory");
     fs::write(home.config(), "errors:\n  command_timeout_ceiling: 1\n").expect("written");
     add(&home, &component("escape"));
     let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
-    attack(&mut client, "escape_sleep", json!({}), "TOOL_TIMEOUT").await;
+    for tool in ["escape_sleep", "escape_clock"] {
+        attack(&mut client, tool, json!({}), "TOOL_TIMEOUT").await;
+    }
     survived(client).await;
 }
 

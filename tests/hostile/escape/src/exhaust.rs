@@ -57,6 +57,13 @@ pub(crate) fn sleep(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     }
 }
 
+/// Calls that are no calls of the contract's, and take the host's time rather than the guest's.
+pub(crate) fn clock(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
+    loop {
+        black_box(cx.now());
+    }
+}
+
 /// Ten million lines, and then a gigabyte.
 pub(crate) fn print(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     let mut log = std::io::stderr().lock();

@@ -52,6 +52,7 @@ pub fn module() -> Module {
         .tool(Tool::new("escape_calls", "", exhaust::calls).instant())
         .tool(Tool::new("escape_hand_over", "", exhaust::hand_over).instant())
         .tool(Tool::new("escape_sleep", "", exhaust::sleep).instant())
+        .tool(Tool::new("escape_clock", "", exhaust::clock).instant())
         .tool(Tool::new("escape_print", "", exhaust::print).duration(DurationCategory::Normal))
         .tool(Tool::new("escape_progress", "", exhaust::progress).duration(DurationCategory::Normal))
         .tool(Tool::new("escape_streams", "", exhaust::streams).instant())
