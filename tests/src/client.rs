@@ -129,11 +129,7 @@ impl Client {
     /// The next message; none at the end.
     pub async fn receive(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("an answer in time");
-        let line = line.expect("stdout is text")?;
-        Some(
-            serde_json::from_str(&line)
-                .unwrap_or_else(|_| panic!("stdout has a line that is no JSON: {line}")),
-        )
+        Some(message(&line.expect("stdout is text")?))
     }
 
     /// Calls a tool; gives the result, or the JSON-RPC error.
@@ -168,15 +164,29 @@ impl Client {
         self.ended().await
     }
 
-    /// Waits for the end; gives the status and what was on stderr.
+    /// Waits for the end; gives the status and what was on stderr. What is still on stdout is looked at, too.
     pub async fn ended(mut self) -> (ExitStatus, String) {
         let mut stderr = String::new();
         let mut pipe = self.child.stderr.take().expect("stderr");
+        let rest = async {
+            while let Some(line) = self.output.next_line().await.expect("stdout is text") {
+                message(&line);
+            }
+        };
         let ending = async {
-            pipe.read_to_string(&mut stderr).await.expect("stderr is text");
+            let (_, read) = tokio::join!(rest, pipe.read_to_string(&mut stderr));
+            read.expect("stderr is text");
             self.child.wait().await.expect("the server ends")
         };
         let status = tokio::time::timeout(PATIENCE, ending).await.expect("the server ends in time");
         (status, stderr)
     }
+}
+
+/// Nothing but JSON-RPC is ever on stdout.
+fn message(line: &str) -> Value {
+    let message: Value =
+        serde_json::from_str(line).unwrap_or_else(|_| panic!("stdout has a line that is no JSON: {line}"));
+    assert_eq!(message["jsonrpc"], "2.0", "stdout has a line that is no message: {line}");
+    message
 }

@@ -3,14 +3,19 @@
 
 mod client;
 mod hosts;
+mod processes;
+mod raw;
 
 pub use client::Client;
 pub use hosts::{Host, host, skipped};
+pub use processes::{children_of, peak_memory, processes_with};
+pub use raw::Raw;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// The program under test: `LINUX_SYSADMIN_BIN`, or what `cargo xtask build` made.
@@ -31,13 +36,22 @@ pub fn guest(name: &str) -> PathBuf {
     binary().with_file_name("test-modules").join(name)
 }
 
-/// The component that does what a well-behaved one doesn't.
+/// The component that does as it is told.
 pub fn probe() -> PathBuf {
     guest("probe")
 }
 
-/// A user's home of the test's own, with nothing in it.
-pub struct Home(TempDir);
+/// The file of one of the tests' own components.
+pub fn component(name: &str) -> PathBuf {
+    guest(name).join(format!("{name}.wasm"))
+}
+
+/// A user's home of the test's own.
+pub struct Home {
+    path: PathBuf,
+    /// Removed with it, unless it has a place of its own.
+    _temporary: Option<TempDir>,
+}
 
 impl Default for Home {
     fn default() -> Self {
@@ -48,12 +62,20 @@ impl Default for Home {
 impl Home {
     /// Empty.
     pub fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary directory"))
+        let temporary = tempfile::tempdir().expect("a temporary directory");
+        Self { path: temporary.path().to_owned(), _temporary: Some(temporary) }
+    }
+
+    /// Emptied, at this place: for several tests, the last of which nobody knows.
+    pub fn at(path: PathBuf) -> Self {
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a directory");
+        Self { path, _temporary: None }
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.0.path()
+        &self.path
     }
 
     /// The configuration of a first start.
@@ -66,12 +88,18 @@ impl Home {
         self.path().join(".cache/linux-sysadmin")
     }
 
+    /// Where third parties' modules are.
+    pub fn data(&self) -> PathBuf {
+        self.path().join(".local/share/linux-sysadmin/modules")
+    }
+
     /// The program, at home here and nowhere else.
     pub fn command(&self, modules: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
-        for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "LINUX_SYSADMIN_CONFIG", "LINUX_SYSADMIN_LOG"] {
-            command.env_remove(name);
+        for name in ["CONFIG", "CACHE", "DATA", "STATE"] {
+            command.env_remove(format!("XDG_{name}_HOME"));
         }
+        command.env_remove("LINUX_SYSADMIN_CONFIG").env_remove("LINUX_SYSADMIN_LOG");
         command.env("HOME", self.path()).env("LINUX_SYSADMIN_MODULES", modules).args(args);
         command
     }
@@ -79,6 +107,14 @@ impl Home {
     /// Runs the program to its end.
     pub fn run(&self, modules: &Path, args: &[&str]) -> Output {
         self.command(modules, args).output().expect("the program starts")
+    }
+
+    /// Adds a third party's module beside those that ship, as an operator who agrees to everything.
+    pub fn add(&self, component: &Path) -> Output {
+        let bytes = std::fs::read(component).expect("a component");
+        let sha256 = hex::encode(Sha256::digest(bytes));
+        let file = component.to_str().expect("UTF-8");
+        self.run(&modules(), &["modules", "add", file, "--sha256", &sha256, "--yes"])
     }
 
     /// Calls a tool from the command line; gives the exit code and the envelope.
@@ -90,14 +126,4 @@ impl Home {
         });
         (output.status.code(), envelope)
     }
-}
-
-/// Processes of this machine whose command line holds the mark.
-pub fn processes_with(mark: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
-    entries
-        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
-        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-        .filter(|cmdline| String::from_utf8_lossy(cmdline).contains(mark))
-        .count()
 }

@@ -1,7 +1,7 @@
 //! Builds the host binary and its modules, and puts the modules where the binary looks for them. The tests' own
 //! components go beside them, and are never installed.
 
-use crate::{cmd, files, wasm, workspace};
+use crate::{cmd, files, python, wasm, workspace};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -36,9 +36,11 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
 
     let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
     place(&components, "module", &modules, &built.modules)?;
-    for guest in &guests {
-        place(&components, "guest", std::slice::from_ref(guest), &out.join("test-modules").join(guest))?;
+    let test_modules = out.join("test-modules");
+    for (kind, guest) in &guests {
+        place(&components, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
+    python::build(&target, &test_modules.join(python::NAME))?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
 }
@@ -77,7 +79,8 @@ fn place(from: &Path, kind: &str, modules: &[String], to: &Path) -> Result<()> {
         files::copy(&component, &to.join(&name), 0o644)?;
         placed.insert(name);
     }
-    files::remove_components_except(to, &placed)
+    files::remove_components_except(to, &placed)?;
+    files::write_sums(to)
 }
 
 /// What cargo calls the component of a package.

@@ -1,6 +1,7 @@
 //! Puts files in place so that nobody ever sees a half-written one, a running binary included.
 
 use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -17,13 +18,28 @@ pub(crate) fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
         .with_context(|| format!("cannot copy {}", from.display()))
 }
 
-/// Copies `from`'s *.wasm files into `to` and removes those in `to` that `from` doesn't have.
+/// What `sha256sum *.wasm` would print: the host loads only what is named in it.
+const SUMS: &str = "SHA256SUMS";
+
+/// Writes the sums of a folder's *.wasm files beside them.
+pub(crate) fn write_sums(dir: &Path) -> Result<()> {
+    let mut sums = String::new();
+    for name in components(dir)? {
+        let path = dir.join(&name);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        sums.push_str(&format!("{}  {name}\n", hex::encode(Sha256::digest(bytes))));
+    }
+    write(&dir.join(SUMS), sums, 0o644)
+}
+
+/// Copies `from`'s *.wasm files and their sums into `to` and removes those in `to` that `from` doesn't have.
 pub(crate) fn sync_components(from: &Path, to: &Path) -> Result<()> {
     let wanted = components(from)?;
     make_dir(to)?;
     for name in &wanted {
         copy(&from.join(name), &to.join(name), 0o644)?;
     }
+    copy(&from.join(SUMS), &to.join(SUMS), 0o644)?;
     remove_components_except(to, &wanted)
 }
 
@@ -75,11 +91,26 @@ mod tests {
         fs::write(to.join("cron.wasm"), "old")?;
         fs::write(to.join("gone.wasm"), "old")?;
         fs::write(to.join("README"), "kept")?;
+        write_sums(&from)?;
         sync_components(&from, &to)?;
         assert_eq!(fs::read_to_string(to.join("cron.wasm"))?, "new");
         let mut left: Vec<_> = fs::read_dir(&to)?.flatten().map(|entry| entry.file_name()).collect();
         left.sort();
-        assert_eq!(left, ["README", "cron.wasm"]);
+        assert_eq!(left, ["README", "SHA256SUMS", "cron.wasm"]);
+        Ok(())
+    }
+
+    #[test]
+    fn sums_are_those_of_sha256sum() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        fs::write(dir.path().join("b.wasm"), "abc")?;
+        fs::write(dir.path().join("a.wasm"), "")?;
+        fs::write(dir.path().join("README"), "not counted")?;
+        write_sums(dir.path())?;
+        let expected = "\
+            e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a.wasm\n\
+            ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  b.wasm\n";
+        assert_eq!(fs::read_to_string(dir.path().join(SUMS))?, expected);
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ mod image;
 mod install;
 mod lint;
 mod mirror;
+mod python;
 mod run;
 mod tally;
 mod test;

@@ -45,12 +45,16 @@ pub(crate) fn modules() -> Result<Vec<String>> {
     crates("modules")
 }
 
-/// The components that only the tests use, likewise.
-pub(crate) fn guests() -> Result<Vec<String>> {
-    crates("tests/guests")
+/// The components that only the tests use, likewise, each after its kind.
+pub(crate) fn guests() -> Result<Vec<(&'static str, String)>> {
+    let mut guests = Vec::new();
+    for (kind, folder) in [("guest", "tests/guests"), ("hostile", "tests/hostile")] {
+        guests.extend(crates(folder)?.into_iter().map(|name| (kind, name)));
+    }
+    Ok(guests)
 }
 
-/// The package of the folder `cron` under `modules/` is `module-cron`, of a guest of the tests `guest-…`.
+/// The package of the folder `cron` under `modules/` is `module-cron`, of the tests' own `guest-…` or `hostile-…`.
 pub(crate) fn package(kind: &str, folder: &str) -> String {
     format!("{kind}-{folder}")
 }
@@ -59,7 +63,7 @@ pub(crate) fn package(kind: &str, folder: &str) -> String {
 pub(crate) fn components() -> Result<Vec<String>> {
     let (modules, guests) = (modules()?, guests()?);
     let modules = modules.iter().map(|name| package("module", name));
-    Ok(modules.chain(guests.iter().map(|name| package("guest", name))).collect())
+    Ok(modules.chain(guests.iter().map(|(kind, name)| package(kind, name))).collect())
 }
 
 fn crates(folder: &str) -> Result<Vec<String>> {

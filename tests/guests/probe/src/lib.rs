@@ -1,4 +1,4 @@
-//! A module for the tests: it waits, computes for ever, eats memory, traps, and asks for what it wasn't granted.
+//! A module for the tests: it waits, runs and reads what it is told to. What attacks is in `tests/hostile`.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -42,35 +42,6 @@ fn wait(args: Wait, cx: &Context) -> Result<Single<Seen>> {
     seen("waited")
 }
 
-fn spin(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
-    let mut number = 0_u64;
-    loop {
-        number = std::hint::black_box(number.wrapping_add(1));
-    }
-}
-
-fn memory(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
-    let mut all = Vec::new();
-    loop {
-        all.push(std::hint::black_box(vec![1_u8; 1 << 20]));
-    }
-}
-
-fn trap(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
-    panic!("on purpose")
-}
-
-fn calls(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
-    loop {
-        let _ = cx.distro();
-    }
-}
-
-/// More than one call may hand over.
-fn huge(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
-    seen(cx.read(&"x".repeat(20 << 20)).err().map(|problem| problem.code).unwrap_or_default())
-}
-
 #[derive(Deserialize, JsonSchema)]
 struct Run {
     argv: Vec<String>,
@@ -95,14 +66,6 @@ fn read(args: Read, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.read(&args.path)?)
 }
 
-#[expect(clippy::print_stdout, reason = "to see where it goes")]
-fn environment(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
-    println!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"from a guest\"}}");
-    eprintln!("from a guest");
-    let root = std::fs::read_dir("/").map_or_else(|error| error.to_string(), |_| "readable".to_owned());
-    seen(format!("{} variables, root: {root}", std::env::vars().count()))
-}
-
 fn hostile_text(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     seen("\u{1b}[2J\u{202e}evil\u{200b}")
 }
@@ -115,14 +78,8 @@ pub fn module() -> Module {
         .path(PathGrant::read("/etc/hostname", "to read"))
         .tool(Tool::new("probe_sleep", "", sleep).duration(DurationCategory::Normal))
         .tool(Tool::new("probe_wait", "", wait).instant())
-        .tool(Tool::new("probe_spin", "", spin).instant())
-        .tool(Tool::new("probe_memory", "", memory))
-        .tool(Tool::new("probe_trap", "", trap))
-        .tool(Tool::new("probe_calls", "", calls))
-        .tool(Tool::new("probe_huge", "", huge))
         .tool(Tool::new("probe_run", "", run))
         .tool(Tool::new("probe_read", "", read))
-        .tool(Tool::new("probe_environment", "", environment))
         .tool(Tool::new("probe_hostile_text", "", hostile_text))
 }
 

@@ -1,0 +1,101 @@
+//! Builds the tests' component in Python, by componentize-py in a virtual environment of its own. Where that can't be
+//! had, as without a network, the tests that need the component are skipped, with the reason that is left in its place.
+
+use crate::apt::{self, Need};
+use crate::{cmd, files, workspace};
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The component's name, and that of its folder beside the other guests.
+pub(crate) const NAME: &str = "python";
+/// From PyPI. Another version makes another component.
+const COMPONENTIZE: &str = "componentize-py==0.25.1";
+/// Python's file, and the world's.
+const APP: &str = "tests/guests-python/hello/app.py";
+const WIT: &str = "wit";
+/// Why there is no component: read by the tests.
+const MISSING: &str = "missing.txt";
+
+/// Builds the component where its sources have changed, and puts it into `to`.
+pub(crate) fn build(target: &Path, to: &Path) -> Result<()> {
+    let work = target.join("python");
+    let (component, stamp) = (work.join("python.wasm"), work.join("stamp"));
+    files::make_dir(&work)?;
+    files::make_dir(to)?;
+    let wanted = digest()?;
+    if !component.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&wanted) {
+        let tool = match tool(&work.join("venv")) {
+            Ok(tool) => tool,
+            Err(error) => return leave_out(to, &error),
+        };
+        componentize(&tool, &work, &component)?;
+        files::write(&stamp, &wanted, 0o644)?;
+    }
+    fs::remove_file(to.join(MISSING)).ok();
+    files::copy(&component, &to.join(format!("{NAME}.wasm")), 0o644)?;
+    files::write_sums(to)
+}
+
+/// Of everything that the component is made from.
+fn digest() -> Result<String> {
+    let root = workspace::root();
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(root.join(WIT))?.flatten().map(|entry| entry.path()).collect();
+    sources.push(root.join(APP));
+    sources.sort();
+    let mut hasher = Sha256::new_with_prefix(COMPONENTIZE);
+    for source in sources {
+        let bytes = fs::read(&source).with_context(|| format!("cannot read {}", source.display()))?;
+        hasher.update((bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    }
+    Ok(hex::encode(hasher.finalize()))
+}
+
+/// componentize-py of the pinned version, installed where it isn't yet.
+fn tool(venv: &Path) -> Result<PathBuf> {
+    let (tool, pip) = (venv.join("bin/componentize-py"), venv.join("bin/pip"));
+    let version = COMPONENTIZE.replace("==", " ");
+    let is_there =
+        || cmd::output(Command::new(&tool).arg("--version")).is_ok_and(|said| said.trim() == version);
+    if is_there() {
+        return Ok(tool);
+    }
+    if make_venv(venv).is_err() {
+        // Debian's python3 has the module and not what it unpacks.
+        apt::ensure("the component in Python", &[Need::new("/usr/share/doc/python3-venv", "python3-venv")])?;
+        make_venv(venv)?;
+    }
+    let mut install = Command::new(pip);
+    install.args(["install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20"]);
+    cmd::output(install.arg(COMPONENTIZE))?;
+    anyhow::ensure!(is_there(), "{} is not {version}", tool.display());
+    Ok(tool)
+}
+
+fn make_venv(venv: &Path) -> Result<()> {
+    cmd::output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(venv)).map(drop)
+}
+
+fn componentize(tool: &Path, work: &Path, component: &Path) -> Result<()> {
+    // From a copy: Python leaves its bytecode beside what it reads.
+    let sources = work.join("app");
+    files::make_dir(&sources)?;
+    files::copy(&workspace::root().join(APP), &sources.join("app.py"), 0o644)?;
+    let mut command = Command::new(tool);
+    command.current_dir(workspace::root()).args(["-d", WIT, "-w", "tool-module", "componentize"]);
+    // Without it the component imports sockets, which no module gets.
+    command.args(["--stub-wasi", "app", "-p"]).arg(sources).arg("-o").arg(component);
+    cmd::output(&mut command).map(drop)
+}
+
+fn leave_out(to: &Path, error: &anyhow::Error) -> Result<()> {
+    let reason = format!("no component in Python could be built: {error:#}");
+    eprintln!("xtask: {reason}");
+    files::remove_components_except(to, &Default::default())?;
+    files::write_sums(to)?;
+    files::write(&to.join(MISSING), reason.replace('\n', " "), 0o644)
+}
