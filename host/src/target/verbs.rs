@@ -63,10 +63,10 @@ impl<R: Runner> Verbs<'_, R> {
         let paths: Vec<_> = requests.iter().map(|request| request.path.as_str()).collect();
         let found = self.find(&paths, Last::Followed, check).await;
         let built = requests.iter().zip(found).map(|(request, found)| self.dd(request, found?));
-        let mut built: Vec<_> = built.collect();
+        let built: Vec<_> = built.collect();
         let mut left = READ_BYTES;
         let mut answers = Vec::with_capacity(requests.len());
-        for (built, requests) in built.chunks_mut(READS).zip(requests.chunks(READS)) {
+        for (built, requests) in built.chunks(READS).zip(requests.chunks(READS)) {
             if left == 0 {
                 answers.extend(built.iter().map(|_| Err(files_too_large())));
                 continue;
