@@ -47,11 +47,6 @@ pub struct Live {
 /// Of an analysis.
 const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];
 
-/// Calls that are worked on at once.
-const AT_ONCE: usize = 32;
-/// Calls that wait for their turn.
-const WAITING: usize = 1024;
-
 /// What a client asks for.
 pub struct Request {
     /// The tool's name.
@@ -70,6 +65,8 @@ impl Pipeline {
         let cache = config::directory("XDG_CACHE_HOME", ".cache");
         let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
         let live = Live { registry, validators: Validators::default(), config_error: None };
+        let limits = &loaded.config.modules.limits;
+        let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
         Self {
@@ -79,7 +76,7 @@ impl Pipeline {
             places,
             target,
             loaded,
-            turns: Turns::new(AT_ONCE, WAITING),
+            turns,
             first_run,
         }
     }

@@ -17,22 +17,36 @@ use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 use super::bindings::SystemModule;
 use super::limits::STACK_BYTES;
 use super::store::State;
+use crate::config::Limits;
 
 /// How often a running guest is looked at: the precision of its time limit.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The engine, once something needs it: descriptions are answered from the cache without any.
 #[derive(Default)]
-pub(super) struct Lazy(OnceLock<Shared>);
+pub(super) struct Lazy {
+    limits: Limits,
+    shared: OnceLock<Shared>,
+}
 
 impl Lazy {
+    /// With what calls may take.
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, shared: OnceLock::new() }
+    }
+
+    /// What the operator has set.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     pub(super) fn get(&self) -> wasmtime::Result<&Shared> {
-        if let Some(shared) = self.0.get() {
+        if let Some(shared) = self.shared.get() {
             return Ok(shared);
         }
         // Two calls that come here at once make one engine too many, and one of them is dropped.
-        let shared = Shared::new()?;
-        Ok(self.0.get_or_init(|| shared))
+        let shared = Shared::new(self.limits.clone())?;
+        Ok(self.shared.get_or_init(|| shared))
     }
 }
 
@@ -40,17 +54,23 @@ impl Lazy {
 pub(super) struct Shared {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
+    limits: Limits,
     ticker: Arc<Ticker>,
 }
 
 impl Shared {
-    fn new() -> wasmtime::Result<Self> {
+    fn new(limits: Limits) -> wasmtime::Result<Self> {
         let engine = new_engine()?;
         let mut linker = Linker::new(&engine);
         link_wasi(&mut linker)?;
         SystemModule::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)?;
         let ticker = Ticker::start(engine.weak());
-        Ok(Self { engine, linker, ticker })
+        Ok(Self { engine, linker, limits, ticker })
+    }
+
+    /// What a call may take.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// What the compiled form depends on besides the component: wasmtime's version, its settings, this processor.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cache::Cache;
 use super::description::Description;
+use super::engine::Lazy;
 use super::lock::{Editing, Entry, Lock, LockError};
 use super::module::{self, LoadError, Loader, Module};
 use super::registry::{Cold, Conflict, Registry};
@@ -93,7 +94,7 @@ impl Workshop {
     /// Looks at what is there; compiles nothing.
     pub async fn open(places: Places, config: &Modules) -> Self {
         let cache = crate::config::directory("XDG_CACHE_HOME", ".cache");
-        let loader = Loader { cache: Cache::open(cache), limits: config.limits.clone(), ..Loader::default() };
+        let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
         let loader = Arc::new(loader);
         let registry = Registry::with(loader.clone(), &places, config, Cold::Later).await;
         Self { places, loader, registry }

@@ -10,8 +10,6 @@ use wasmtime::{ResourceLimiter, Trap};
 
 use crate::problem::{Category, Problem};
 
-/// All linear memories of a component together.
-pub(super) const MEMORY_BYTES: usize = 64 << 20;
 /// Of all tables together. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
 pub(super) const TABLE_ELEMENTS: usize = 10_000;
 /// Of its core modules; a component that was put together of several languages' has ten or so.
@@ -22,8 +20,6 @@ const MEMORIES: usize = 10;
 pub(super) const STACK_BYTES: usize = 512 << 10;
 /// What one call into the host, or one answer, may hand over.
 pub(super) const HOST_CALL_BYTES: usize = 16 << 20;
-/// Calls into this package's interfaces.
-pub(super) const HOST_CALLS: u32 = 10_000;
 /// Streams, pollables and resources of the guest's own that are open at once.
 pub(super) const HANDLES: usize = 1_000;
 
@@ -32,12 +28,12 @@ pub(super) const HANDLES: usize = 1_000;
 pub(super) enum Stopped {
     #[error("it computed for longer than {} s, which is what it may", .0.as_secs_f64())]
     Time(Duration),
-    #[error("it called the host more than {HOST_CALLS} times")]
-    HostCalls,
+    #[error("it called the host more than {0} times")]
+    HostCalls(u32),
     #[error("it handed over more than {} MiB at once", HOST_CALL_BYTES >> 20)]
     CallSize,
-    #[error("it asked for more than {} MiB of memory", MEMORY_BYTES >> 20)]
-    Memory,
+    #[error("it asked for more than {} MiB of memory", .0 >> 20)]
+    Memory(usize),
     #[error("it asked for more than {TABLE_ELEMENTS} table elements")]
     Tables,
     #[error("it has more than {INSTANCES} instances, {TABLES} tables or {MEMORIES} memories")]
@@ -77,9 +73,9 @@ impl Stopped {
     pub(super) fn problem(self, module: &str) -> Problem {
         let code = match self {
             Self::Time(_) => "MODULE_TIME_LIMIT",
-            Self::HostCalls => "MODULE_CALL_LIMIT",
+            Self::HostCalls(_) => "MODULE_CALL_LIMIT",
             Self::CallSize => "MODULE_CALL_SIZE_LIMIT",
-            Self::Memory => "MODULE_MEMORY_LIMIT",
+            Self::Memory(_) => "MODULE_MEMORY_LIMIT",
             Self::Tables => "MODULE_TABLE_LIMIT",
             Self::Instances => "MODULE_INSTANCE_LIMIT",
             Self::Stack => "MODULE_STACK_LIMIT",
@@ -92,8 +88,8 @@ impl Stopped {
 
 /// wasmtime's own limits count each memory and table by itself; this one counts them all. It remembers a refusal,
 /// because the guest only sees a failed growth and then traps as `unreachable`.
-#[derive(Default)]
 pub(super) struct Limiter {
+    most_memory: usize,
     memory: usize,
     elements: usize,
     /// The latest growth that was refused.
@@ -101,6 +97,11 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
+    /// With so many bytes for all linear memories together.
+    pub(super) fn new(most_memory: usize) -> Self {
+        Self { most_memory, memory: 0, elements: 0, refused: None }
+    }
+
     fn allow(&mut self, fits: bool, otherwise: Stopped) -> wasmtime::Result<bool> {
         if !fits {
             self.refused = Some(otherwise);
@@ -112,11 +113,11 @@ impl Limiter {
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current));
-        let fits = total <= MEMORY_BYTES;
+        let fits = total <= self.most_memory;
         if fits {
             self.memory = total;
         }
-        self.allow(fits, Stopped::Memory)
+        self.allow(fits, Stopped::Memory(self.most_memory))
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

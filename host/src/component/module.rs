@@ -26,7 +26,6 @@ use super::store::{self, CallContext, State};
 use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
 use crate::capability::{Grants, Requests};
-use crate::config::Limits;
 use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
 
@@ -72,7 +71,6 @@ pub struct Module {
 pub(super) struct Loader {
     pub(super) engine: Lazy,
     pub(super) cache: Cache,
-    pub(super) limits: Limits,
 }
 
 /// Why a file isn't a module.
@@ -155,7 +153,7 @@ impl Loader {
                         tokio::task::block_in_place(|| shared.engine.precompile_component(&bytes))
                             .map_err(LoadError::NotAComponent)?
                     }
-                    Origin::System | Origin::User => compile::in_child(&bytes, &self.limits).await?,
+                    Origin::System | Origin::User => compile::in_child(&bytes, self.engine.limits()).await?,
                 };
                 self.cache.keep_code(&code, sha256, &compatibility);
                 compiled(&shared.engine, &code).map_err(LoadError::NotAComponent)?

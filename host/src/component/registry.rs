@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::cache::Cache;
 use super::description::Tool;
+use super::engine::Lazy;
 use super::module::{self, LoadError, Loader, Module};
 use super::source::{Absent, Candidate, Origin, Places, candidates};
 use crate::config::Modules;
@@ -76,7 +77,7 @@ pub enum Conflict {
 impl Registry {
     /// Loads what the places hold. A component that can't be used takes nothing else with it.
     pub async fn load(places: &Places, config: &Modules, cache: Option<PathBuf>, cold: Cold) -> Self {
-        let loader = Loader { cache: Cache::open(cache), limits: config.limits.clone(), ..Loader::default() };
+        let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
         Self::with(Arc::new(loader), places, config, cold).await
     }
 

@@ -12,7 +12,7 @@ use wasmtime_wasi::{
 };
 
 use super::engine::Shared;
-use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, HOST_CALLS, Limiter, Stopped};
+use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, Limiter, Stopped};
 use super::log::{CallLog, Stream};
 use super::output::Printer;
 use crate::capability::{DataDirectory, Grants, Risk, command_line};
@@ -101,6 +101,7 @@ pub(super) struct State {
     limiter: Limiter,
     pub(super) guest_time: GuestTime,
     host_calls: u32,
+    most_host_calls: u32,
     /// Commands that are being read from.
     pub(super) streams: usize,
     call: Option<Call>,
@@ -124,8 +125,8 @@ impl State {
     /// The call, counting one call into the host. A trap where there is none, or one too many.
     pub(super) fn call(&mut self) -> wasmtime::Result<&Call> {
         self.host_calls += 1;
-        if self.host_calls > HOST_CALLS {
-            return Err(Stopped::HostCalls.into());
+        if self.host_calls > self.most_host_calls {
+            return Err(Stopped::HostCalls(self.most_host_calls).into());
         }
         match &self.call {
             Some(call) => Ok(call),
@@ -201,8 +202,10 @@ pub(super) fn new_store(
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES);
     let guest_time = GuestTime::new(guest_time);
-    let limiter = Limiter::default();
-    let state = State { wasi, table, limiter, guest_time, host_calls: 0, streams: 0, call };
+    let limits = shared.limits();
+    let limiter = Limiter::new((limits.memory_mib.get() as usize) << 20);
+    let most_host_calls = limits.host_calls.get();
+    let state = State { wasi, table, limiter, guest_time, host_calls: 0, most_host_calls, streams: 0, call };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);

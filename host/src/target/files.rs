@@ -256,4 +256,38 @@ mod tests {
         let owner = stat(&text(&directory.join("a")), &Trusted::Anyone, &check).unwrap().unwrap().owner;
         assert_eq!(owner, name_of("/etc/passwd", rustix::process::geteuid().as_raw()));
     }
+
+    #[test]
+    fn as_root_only_roots_directories_are_gone_through() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().canonicalize().unwrap();
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let file = directory.join("file");
+        std::fs::write(&file, "content").unwrap();
+        std::fs::create_dir(directory.join("inner")).unwrap();
+        let all = |_: &str, _: &str| Ok(());
+        for (trusted, code) in [(Trusted::Anyone, ""), (Trusted::Root, "UNTRUSTED_DIRECTORY")] {
+            let read = read(&request(&file, 0, 100), &trusted, &all).map(drop);
+            let stat = stat(&text(&file), &trusted, &all).map(drop);
+            let list = list(&text(&directory.join("inner")), &trusted, &all).map(drop);
+            for answer in [read, stat, list] {
+                assert_eq!(answer.map_or_else(|problem| problem.code, |()| String::new()), code);
+            }
+        }
+        let passwd = request(Path::new("/etc/passwd"), 0, 100);
+        assert!(read(&passwd, &Trusted::Root, &all).is_ok());
+    }
+
+    #[test]
+    fn a_link_of_a_process_leads_root_nowhere() {
+        let all = |_: &str, _: &str| Ok(());
+        let exe = request(Path::new("/proc/self/exe"), 0, 4);
+        assert_eq!(read(&exe, &Trusted::Anyone, &all).unwrap(), b"\x7fELF");
+        assert_eq!(read(&exe, &Trusted::Root, &all).unwrap_err().code, "UNRESOLVABLE_PATH");
+        let below = stat("/proc/self/root/etc/passwd", &Trusted::Root, &all);
+        assert_eq!(below.unwrap_err().code, "UNRESOLVABLE_PATH");
+        // Links that stay with the kernel are followed.
+        assert!(!read(&request(Path::new("/proc/mounts"), 0, 100), &Trusted::Root, &all).unwrap().is_empty());
+    }
 }

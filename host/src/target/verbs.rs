@@ -63,10 +63,10 @@ impl<R: Runner> Verbs<'_, R> {
         let paths: Vec<_> = requests.iter().map(|request| request.path.as_str()).collect();
         let found = self.find(&paths, Last::Followed, check).await;
         let built = requests.iter().zip(found).map(|(request, found)| self.dd(request, found?));
-        let mut built: Vec<_> = built.collect();
+        let built: Vec<_> = built.collect();
         let mut left = READ_BYTES;
         let mut answers = Vec::with_capacity(requests.len());
-        for (built, requests) in built.chunks_mut(READS).zip(requests.chunks(READS)) {
+        for (built, requests) in built.chunks(READS).zip(requests.chunks(READS)) {
             if left == 0 {
                 answers.extend(built.iter().map(|_| Err(files_too_large())));
                 continue;
@@ -204,7 +204,7 @@ impl<R: Runner> Verbs<'_, R> {
             groups.extend(covered.chunks(PATHS).map(<[String]>::to_vec));
         }
         let mut said: Said<T> =
-            left.into_iter().map(|path| (path.clone(), Err(not_covered(&path)))).collect();
+            left.into_iter().map(|path| (path.clone(), Err(not_covered(program, &path)))).collect();
         let (mut asked, mut commands) = (Vec::new(), Vec::new());
         for group in groups {
             match self.command(program, args(&group).iter().map(String::as_str)) {
@@ -251,7 +251,7 @@ impl<R: Runner> Verbs<'_, R> {
     ) -> Result<Command, Problem> {
         let args: Vec<_> = args.into_iter().map(str::to_owned).collect();
         if !self.access.verbs.iter().any(|verb| verb.allows(program, &args, &[], false).is_some()) {
-            return Err(not_covered(&format!("{program} {}", args.join(" "))));
+            return Err(not_covered(program, &args.join(" ")));
         }
         Ok(Command {
             program: program.to_owned(),
@@ -272,11 +272,9 @@ fn there<'f>(path: &str, found: &'f Resolved) -> Result<&'f Entry, Problem> {
     }
 }
 
-fn not_covered(what: &str) -> Problem {
-    let message = format!(
-        "{} is not done with another account's rights: none of the grants covers it",
-        excerpt(what, 300)
-    );
+fn not_covered(program: &str, about: &str) -> Problem {
+    let command = excerpt(&format!("{program} {about}"), 300);
+    let message = format!("`{command}` is not run with another account's rights: no grant covers it");
     Problem::new("CAPABILITY_DENIED", Category::Denied, message)
 }
 

@@ -63,9 +63,9 @@ async fn each_limit_stops_a_guest_for_its_own_reason() {
         (core instance $i (instantiate $m))
         (func (export "run") (result string) (canon lift (core func $i "run") (memory (core memory $i "memory")))))"#;
     for (case, text, expected) in [
-        ("one memory grows", component("(memory 1)", grow_memory), Stopped::Memory),
-        ("one memory is too large from the start", component("(memory 1025)", ""), Stopped::Memory),
-        ("three memories together", instances(3, "(memory 400)"), Stopped::Memory),
+        ("one memory grows", component("(memory 1)", grow_memory), Stopped::Memory(64 << 20)),
+        ("one memory is too large from the start", component("(memory 1025)", ""), Stopped::Memory(64 << 20)),
+        ("three memories together", instances(3, "(memory 400)"), Stopped::Memory(64 << 20)),
         ("one table grows", component("(table 1 funcref)", grow_table), Stopped::Tables),
         ("one table is too large from the start", component("(table 10001 funcref)", ""), Stopped::Tables),
         ("three tables together", instances(3, "(table 4000 funcref)"), Stopped::Tables),
@@ -134,9 +134,9 @@ async fn time_that_is_waited_does_not_count() {
 fn each_limit_has_a_code_and_says_how_much_it_is() {
     for (stopped, code, said) in [
         (Stopped::Time(Duration::from_secs(2)), "MODULE_TIME_LIMIT", "2 s"),
-        (Stopped::HostCalls, "MODULE_CALL_LIMIT", "10000"),
+        (Stopped::HostCalls(10_000), "MODULE_CALL_LIMIT", "10000"),
         (Stopped::CallSize, "MODULE_CALL_SIZE_LIMIT", "16 MiB"),
-        (Stopped::Memory, "MODULE_MEMORY_LIMIT", "64 MiB"),
+        (Stopped::Memory(64 << 20), "MODULE_MEMORY_LIMIT", "64 MiB"),
         (Stopped::Tables, "MODULE_TABLE_LIMIT", "10000"),
         (Stopped::Instances, "MODULE_INSTANCE_LIMIT", "100 instances"),
         (Stopped::Stack, "MODULE_STACK_LIMIT", "512 KiB"),

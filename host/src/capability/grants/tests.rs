@@ -1,0 +1,226 @@
+use std::time::Duration;
+
+use super::*;
+use crate::capability::Risk;
+use crate::target::Keep;
+
+fn command(line: &str) -> Command {
+    let mut words = line.split(' ').map(str::to_owned);
+    Command {
+        program: words.next().unwrap(),
+        args: words.collect(),
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        timeout: Duration::from_secs(1),
+        keep: Keep::Head,
+    }
+}
+
+fn request(pattern: &str, effect: Effect, privilege: Privilege) -> CommandRequest {
+    let (pattern, place, risk) = (pattern.to_owned(), Place::Target, Risk::ReadOnly);
+    CommandRequest { pattern, effect, privilege, place, risk, reason: String::new() }
+}
+
+fn files(glob: &str, privilege: Privilege) -> PathRequest {
+    let (glob, place) = (glob.to_owned(), Place::Target);
+    PathRequest { glob, write: false, privilege, place, reason: String::new() }
+}
+
+fn grants() -> Grants {
+    let mut grants = Grants::new("test");
+    for (pattern, effect, privilege) in [
+        ("systemctl show -- <unit>...", Effect::Read, Privilege::Caller),
+        ("A=b apt-get --simulate install -- <package>", Effect::DryRun, Privilege::RootIfAvailable),
+        ("login --password=<secret> -- <user>", Effect::Read, Privilege::Caller),
+        ("sort < stdin", Effect::Read, Privilege::Caller),
+        ("tail --lines=<int> -- <path:/var/log/*>...", Effect::Read, Privilege::Caller),
+        ("systemctl restart -- <unit>", Effect::Change, Privilege::Root),
+    ] {
+        grants.command(&request(pattern, effect, privilege)).unwrap();
+    }
+    for glob in ["/proc/*/stat", "/sys/block/**", "/etc/**"] {
+        grants.path(&files(glob, Privilege::Caller)).unwrap();
+    }
+    grants
+}
+
+#[test]
+fn without_a_grant_nothing_is_allowed() {
+    let none = Grants::new("none");
+    assert_eq!(none.may_look(&command("true")).unwrap_err().code, "CAPABILITY_DENIED");
+    assert_eq!(
+        none.may_read("/proc/stat", "/proc/stat", &Privilege::Caller).unwrap_err().code,
+        "CAPABILITY_DENIED"
+    );
+}
+
+#[test]
+fn a_command_needs_a_grant_that_matches_the_whole_of_it() {
+    let grants = grants();
+    assert!(grants.may_look(&command("systemctl show -- nginx ssh.socket")).is_ok());
+    for refused in [
+        "systemctl show nginx",
+        "systemctl show --",
+        "systemctl show -- -Hhost",
+        "systemctl show --all -- nginx",
+        "systemctl -Hhost show -- nginx",
+        "/usr/bin/systemctl show -- nginx",
+        "journalctl show -- nginx",
+    ] {
+        assert_eq!(grants.may_look(&command(refused)).unwrap_err().code, "CAPABILITY_DENIED", "{refused}");
+    }
+}
+
+#[test]
+fn what_the_host_cannot_keep_an_eye_on_is_not_granted() {
+    let mut grants = Grants::new("test");
+    let mut away = request("id", Effect::Read, Privilege::Caller);
+    away.place = Place::Controller;
+    assert!(grants.command(&away).unwrap_err().to_string().contains("controller"));
+    let mut written = files("/etc/motd", Privilege::Root);
+    written.write = true;
+    assert!(grants.path(&written).unwrap_err().to_string().contains("written"));
+    for user in ["#0", "", "-x", "a b"] {
+        let user = || Privilege::User(user.into());
+        assert!(grants.command(&request("id", Effect::Read, user())).is_err(), "{:?}", user());
+        assert!(grants.path(&files("/etc/passwd", user())).is_err(), "{:?}", user());
+    }
+}
+
+#[test]
+fn a_command_that_is_granted_for_changes_is_none_to_look_by() {
+    let mut restart = command("systemctl restart -- nginx");
+    restart.privilege = Privilege::Root;
+    let refused = grants().may_look(&restart).unwrap_err();
+    assert_eq!(refused.code, "CAPABILITY_DENIED");
+    assert!(refused.message.contains("step of a plan"), "{}", refused.message);
+}
+
+#[test]
+fn paths_are_given_to_be_asked_again_for_where_they_lead() {
+    let looking = grants().may_look(&command("tail --lines=5 -- /var/log/a /var/log/b")).unwrap();
+    let values: Vec<_> = looking.paths.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["/var/log/a", "/var/log/b"]);
+    for (hole, value) in &looking.paths {
+        assert!(grants().may_lead(hole, value, "/var/log/c").is_ok());
+        for outside in ["/etc/shadow", "/var/log/a/b", "/var/log/../log/a", "relative"] {
+            let refused = grants().may_lead(hole, value, outside).unwrap_err();
+            assert_eq!(refused.code, "CAPABILITY_DENIED");
+            assert!(refused.message.contains("expected <path:/var/log/*>"), "{}", refused.message);
+        }
+    }
+}
+
+#[test]
+fn a_secret_is_not_shown() {
+    let shown = grants().may_look(&command("login --password=hunter2 -- ada")).unwrap().shown;
+    assert_eq!(command_line("", &shown), "login '--password=<secret>' -- ada");
+}
+
+#[test]
+fn what_is_refused_is_logged_and_told_in_part_only() {
+    let mut long = command("systemctl");
+    long.args.push("x".repeat(1 << 20));
+    assert!(grants().may_look(&long).unwrap_err().message.len() < 600);
+    let path = format!("/{}", "x".repeat(1 << 20));
+    assert!(grants().may_read(&path, &path, &Privilege::Caller).unwrap_err().message.len() < 600);
+}
+
+#[test]
+fn a_privilege_is_a_ceiling() {
+    let grants = grants();
+    for privilege in [Privilege::Root, Privilege::RootIfAvailable, Privilege::User("ada".into())] {
+        let mut show = command("systemctl show -- nginx");
+        show.privilege = privilege;
+        assert!(grants.may_look(&show).is_err());
+    }
+    let mut simulate = command("apt-get --simulate install -- nginx");
+    simulate.env.push(("A".into(), "b".into()));
+    assert!(grants.may_look(&simulate).is_ok());
+    simulate.privilege = Privilege::RootIfAvailable;
+    assert!(grants.may_look(&simulate).is_ok());
+    simulate.privilege = Privilege::Root;
+    assert!(grants.may_look(&simulate).is_err());
+}
+
+#[test]
+fn variables_and_stdin_are_only_what_the_pattern_says() {
+    let grants = grants();
+    let mut simulate = command("apt-get --simulate install -- nginx");
+    assert!(grants.may_look(&simulate).is_err());
+    simulate.env = vec![("A".into(), "c".into())];
+    assert!(grants.may_look(&simulate).is_err());
+    simulate.env = vec![("A".into(), "b".into()), ("LD_PRELOAD".into(), "x".into())];
+    assert!(grants.may_look(&simulate).is_err());
+    let mut show = command("systemctl show -- nginx");
+    show.stdin = Some(Vec::new());
+    assert!(grants.may_look(&show).is_err());
+    let mut sort = command("sort");
+    sort.stdin = Some(b"x".to_vec());
+    assert!(grants.may_look(&sort).is_ok());
+}
+
+#[test]
+fn a_path_is_checked_as_asked_and_as_it_is() {
+    let grants = grants();
+    let check = |asked, real| grants.may_read(asked, real, &Privilege::Caller).is_ok();
+    assert!(check("/proc/1/stat", "/proc/1/stat"));
+    assert!(check("/sys/block/vda/stat", "/sys/block/vda/stat"));
+    assert!(!check("/sys/block/vda/stat", "/sys/devices/virtual/block/vda/stat"));
+    assert!(check("/etc/os-release", "/etc/os-release"));
+    assert!(!check("/proc/1/environ", "/proc/1/environ"));
+    assert!(!check("/etc/../root/x", "/etc/../root/x"));
+    assert!(!check("/etc/link", "/root/secret"));
+    assert!(!check("/sys/block/vda/stat", "/etc/../root"));
+    assert!(!check("relative", "relative"));
+}
+
+#[test]
+fn a_directory_is_listed_where_what_is_in_it_may_be_read() {
+    let grants = grants();
+    let check = |path| grants.may_list(path, path, &Privilege::Caller).is_ok();
+    assert!(check("/sys/block"));
+    assert!(check("/etc"));
+    assert!(!check("/root"));
+    assert!(grants.may_list("/etc/link", "/root", &Privilege::Caller).is_err());
+}
+
+#[test]
+fn the_hosts_own_commands_are_those_of_grants_that_cover_the_privilege() {
+    let mut grants = Grants::new("test");
+    grants.path(&files("/etc/passwd", Privilege::Caller)).unwrap();
+    grants.path(&files("/etc/sudoers", Privilege::Root)).unwrap();
+    grants.path(&files("/home/ada/**", Privilege::User("ada".into()))).unwrap();
+    grants.command(&request("head -- <path:/srv/*>", Effect::Read, Privilege::RootIfAvailable)).unwrap();
+    for (privilege, named) in [
+        (Privilege::Root, &["/etc/sudoers"][..]),
+        (Privilege::RootIfAvailable, &["/etc/sudoers", "/srv/*"]),
+        (Privilege::User("ada".into()), &["/home/ada/**"]),
+        (Privilege::User("bob".into()), &[]),
+    ] {
+        let verbs = grants.access(&privilege).verbs;
+        for glob in ["/etc/passwd", "/etc/sudoers", "/home/ada/**", "/srv/*"] {
+            let hole = format!("<path:{glob}>");
+            let found = verbs.iter().any(|verb| verb.text().contains(&hole));
+            assert_eq!(found, named.contains(&glob), "{privilege:?} {glob}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_is_covered_only_by_a_grant_that_names_it() {
+    let mut grants = grants();
+    let shadow = |grants: &Grants| grants.may_read("/etc/shadow", "/etc/shadow", &Privilege::Caller).is_ok();
+    assert!(!shadow(&grants));
+    grants.path(&files("/etc/shadow", Privilege::Caller)).unwrap();
+    assert!(shadow(&grants));
+}
+
+#[test]
+fn a_command_line_is_shown_as_a_shell_would_need_it() {
+    let mut shown = command("printf %s");
+    shown.args.extend(["a b".into(), "it's".into(), String::new()]);
+    shown.env.push(("LANG".into(), "C x".into()));
+    assert_eq!(command_line("sudo -n ", &shown), "sudo -n LANG='C x' printf %s 'a b' 'it'\\''s' ''");
+}
