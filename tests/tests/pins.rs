@@ -48,8 +48,9 @@ fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
     let command = home.command(&modules(), args);
     let program = command.get_program().to_str().expect("UTF-8").to_owned();
     let line: Vec<String> = [program].into_iter().chain(args.iter().map(|arg| format!("'{arg}'"))).collect();
-    let mut terminal = Command::new("script");
-    terminal.args(["--quiet", "--return", "--command", &line.join(" "), "/dev/null"]);
+    // One question more than there are answers would be waited for in vain.
+    let mut terminal = Command::new("timeout");
+    terminal.args(["60", "script", "--quiet", "--return", "--command", &line.join(" "), "/dev/null"]);
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => terminal.env(name, value),
@@ -131,7 +132,8 @@ fn nothing_is_added_without_a_clear_yes() {
     assert_eq!(run(&home, &["modules", "add", &greeter, "--yes"]).status.code(), Some(2));
     let other = "0".repeat(64);
     refused(&home, &["modules", "add", &greeter, "--yes", "--sha256", &other], &["its SHA-256 is", &other]);
-    for lines in ["", "n\n", "n\nn\nn\n", "y\ny\nn\n", "y\ny\nmaybe\n"] {
+    // The last one types the end of input, three times.
+    for lines in ["n\nn\nn\n", "y\ny\nn\n", "y\ny\nmaybe\n", "\u{4}\u{4}\u{4}"] {
         let (success, shown) = typed(&home, &["modules", "add", &greeter], lines);
         assert!(!success && shown.contains("nothing was changed"), "{lines:?}: {shown}");
     }
