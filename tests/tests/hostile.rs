@@ -31,7 +31,8 @@ fn add(home: &Home, component: &Path) {
 /// It can't be added, these words say why, and the others work.
 fn refused(home: &Home, component: &Path, words: &[&str]) {
     let output = home.add(component);
-    let said = String::from_utf8_lossy(&output.stderr);
+    // Its lines are broken to a terminal's width.
+    let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(output.status.code(), Some(1), "{said}");
     for word in words {
         assert!(said.contains(word), "{word} is not in: {said}");
@@ -82,9 +83,15 @@ async fn stopped(tool: &str, code: &str) {
     survived(client).await;
 }
 
+/// Where neither root nor others are refused for the directories on the way.
+fn directory(prefix: &str) -> TempDir {
+    let below = if rustix::process::geteuid().is_root() { "/run" } else { "/tmp" };
+    tempfile::Builder::new().prefix(prefix).tempdir_in(below).expect("a directory")
+}
+
 /// A directory that the module's grants cover.
 fn granted_directory() -> TempDir {
-    tempfile::Builder::new().prefix("linux-sysadmin-hostile-").tempdir_in("/tmp").expect("a directory")
+    directory("linux-sysadmin-hostile-")
 }
 
 fn text(path: &Path) -> &str {
@@ -117,7 +124,7 @@ async fn a_command_that_was_not_granted_never_runs() {
 
 #[tokio::test]
 async fn neither_symlinks_nor_dots_lead_out_of_what_was_granted() {
-    let (inside, outside) = (granted_directory(), tempfile::tempdir_in("/tmp").expect("a directory"));
+    let (inside, outside) = (granted_directory(), directory("linux-sysadmin-other-"));
     let (good, secret) = (inside.path().join("good"), outside.path().join("secret"));
     fs::write(&good, "granted").expect("written");
     fs::write(&secret, "not granted").expect("written");
@@ -180,6 +187,11 @@ fn a_module_that_does_not_just_describe_itself_is_refused() {
         ("(call $grow-tables)", &["describe"]),
         ("(call $current (i32.const 8192))", &["describe", "may not call the host"]),
         ("(return (i32.const -4))", &["describe"]),
+        // Its name's first letter, another one each time.
+        (
+            "(i32.store8 (i32.const 1024) (i32.add (i32.load8_u (i32.const 1024)) (i32.const 1)))",
+            &["describe", "differently"],
+        ),
     ] {
         let component = written(&home, "raw", &Raw::default().describe(instructions).build());
         refused(&home, &component, words);
@@ -211,10 +223,12 @@ async fn a_module_is_what_it_was_when_it_was_added() {
     for cache in ["warm", "cold"] {
         if cache == "cold" {
             fs::remove_dir_all(home.cache()).expect("a cache");
+            // Described anew here; a server would do it while it serves.
+            assert!(home.run(&modules(), &["tools"]).status.success());
         }
         let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
         for _ in 0..2 {
-            // The grant for it is in every description but the first.
+            // The grant for it is in every description since, while its tools are called.
             let envelope = client.envelope("fickle_run", json!({})).await;
             assert_eq!(envelope["error_code"], "CAPABILITY_DENIED", "{cache}: {envelope}");
             assert_eq!(envelope["command_executed"], Value::Null);

@@ -26,18 +26,15 @@ fn count(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     seen((CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string())
 }
 
-/// Directories of the tests.
-const FILES: &str = "/tmp/linux-sysadmin-hostile-*/**";
+/// Directories of the tests: of root's, who goes through no directory that others may write to, and of others.
+const FILES: [&str; 2] = ["/run/linux-sysadmin-hostile-*/**", "/tmp/linux-sysadmin-hostile-*/**"];
 
 /// The module.
 pub fn module() -> Module {
-    let touch = format!("touch -- <path:{FILES}>");
-    Module::new("escape", env!("CARGO_PKG_VERSION"), "escape", "For the tests")
+    let module = Module::new("escape", env!("CARGO_PKG_VERSION"), "escape", "For the tests")
         .command(CommandGrant::read("uname --kernel-name", "to be called with more"))
         .command(CommandGrant::read("sleep <int>", "to be left running"))
-        .command(CommandGrant::change(&touch, Risk::Low, "to change something"))
         .path(PathGrant::read("/etc/*", "to reach what no glob covers"))
-        .path(PathGrant::read(FILES, "to reach what lies elsewhere"))
         .tool(Tool::new("escape_count", "", count).instant())
         .tool(Tool::new("escape_run", "", reach::run).instant())
         .tool(Tool::new("escape_read", "", reach::read).instant())
@@ -56,7 +53,13 @@ pub fn module() -> Module {
         .tool(Tool::new("escape_print", "", exhaust::print).duration(DurationCategory::Normal))
         .tool(Tool::new("escape_progress", "", exhaust::progress).duration(DurationCategory::Normal))
         .tool(Tool::new("escape_streams", "", exhaust::streams).instant())
-        .tool(Tool::new("escape_handles", "", exhaust::handles).instant())
+        .tool(Tool::new("escape_handles", "", exhaust::handles).instant());
+    FILES.iter().fold(module, |module, files| {
+        let touch = format!("touch -- <path:{files}>");
+        module
+            .command(CommandGrant::change(&touch, Risk::Low, "to change something"))
+            .path(PathGrant::read(files, "to reach what lies elsewhere"))
+    })
 }
 
 linux_sysadmin_sdk::export!(module);

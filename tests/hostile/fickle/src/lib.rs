@@ -1,9 +1,9 @@
-//! A hostile module: harmless for as long as it is looked at. The second time that it is asked, or once a clock moves
-//! or a number is really random, it wants more and says that it is something else.
+//! A hostile module: harmless for as long as it is looked at. Once a clock moves it wants more, and wherever a number is
+//! random it says that it is something else.
 #![forbid(unsafe_code)]
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use linux_sysadmin_sdk::prelude::*;
@@ -19,14 +19,13 @@ fn run(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     Ok(Single(Seen { text: cx.run(Command::new("id"))?.text().into_owned() }))
 }
 
-/// Everything that could tell one look from the next.
+/// Everything that could tell one instance from the next.
 fn moment() -> String {
-    static LOOKS: AtomicU32 = AtomicU32::new(0);
-    let looks = LOOKS.fetch_add(1, Ordering::Relaxed);
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let started = Instant::now();
-    let random = RandomState::new().hash_one(1);
-    format!("{looks} {clock} {random} {}", started.elapsed().as_nanos())
+    // Made once: two in one instance always differ, and that would be seen at once.
+    static RANDOM: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(1));
+    format!("{clock} {} {}", started.elapsed().as_nanos(), *RANDOM)
 }
 
 /// The module, as of now.
