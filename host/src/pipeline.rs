@@ -86,6 +86,11 @@ impl Pipeline {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The machine under administration.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Tells when the tools' list has changed.
     pub fn tools_changed(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()

@@ -1,8 +1,123 @@
-//! What sudo must allow a module on a target: from its grants, and from what the target is.
-use crate::component::Module;
-use crate::target::Target;
+//! What sudo must allow a module on a target, and nothing beyond it: from what the module was granted, and from what
+//! the target is.
 
-/// Module and fragment.
-pub async fn reference(_: &Target, module: &Module, _: &str) -> (String, String) {
-    (module.description.name.clone(), String::new())
+use crate::capability::{
+    Fragment, FragmentError, HoleType, Pattern, PatternError, Rule, SudoVersion, verbs_for, verbs_for_command,
+};
+use crate::component::Module;
+use crate::problem::Problem;
+use crate::target::{Command, Keep, Privilege, Target};
+
+/// Why there is no fragment.
+#[derive(Debug, thiserror::Error)]
+pub enum SudoersError {
+    /// Of names that can't stand in one.
+    #[error(transparent)]
+    Fragment(#[from] FragmentError),
+    /// Of a grant that is none; a module that has one isn't loaded.
+    #[error("a grant can't be read: {0}")]
+    Pattern(#[from] PatternError),
+}
+
+/// A command that another account's rights are needed for.
+struct Needed {
+    pattern: Pattern,
+    run_as: String,
+    reason: String,
+}
+
+/// The fragment by which this account may use the module on this target.
+pub async fn fragment(target: &Target, module: &Module, account: &str) -> Result<Fragment, SudoersError> {
+    let description = &module.description;
+    let needed = needed(module)?;
+    let mut rules = Vec::new();
+    for Needed { pattern, run_as, reason } in &needed {
+        let program = target.program(pattern.program()).map_err(|problem| problem.message);
+        let refused = unsafe_path(target, pattern, run_as).await.map(|problem| problem.message);
+        rules.push(Rule { pattern, run_as, program, reason, refused });
+    }
+    let sudo = sudo_version(target).await;
+    Ok(Fragment::new(&description.name, &description.version, account, sudo, &rules)?)
+}
+
+/// Module and fragment, or why there is none, for those who only show it.
+pub async fn reference(target: &Target, module: &Module, account: &str) -> (String, String) {
+    let shown = match fragment(target, module, account).await {
+        Ok(fragment) => fragment.to_string(),
+        Err(error) => format!("# There is no fragment: {error}\n"),
+    };
+    (module.description.name.clone(), shown)
+}
+
+/// Commands of the grants, and the host's own that look at their paths and read their files; each once.
+fn needed(module: &Module) -> Result<Vec<Needed>, PatternError> {
+    let mut needed: Vec<Needed> = Vec::new();
+    let mut add = |pattern: Pattern, run_as: &str, reason: String| {
+        if !needed.iter().any(|known| known.pattern.text() == pattern.text() && known.run_as == run_as) {
+            needed.push(Needed { pattern, run_as: run_as.to_owned(), reason });
+        }
+    };
+    let granted = module.granted();
+    for request in &granted.commands {
+        let Some(run_as) = account(&request.privilege) else { continue };
+        let pattern = Pattern::parse(&request.pattern)?;
+        for verb in verbs_for_command(&pattern, &request.privilege)? {
+            add(verb, run_as, format!("to see where the paths of {} lead", pattern.program()));
+        }
+        add(pattern, run_as, request.reason.clone());
+    }
+    for request in &granted.paths {
+        let Some(run_as) = account(&request.privilege) else { continue };
+        for verb in verbs_for(request)? {
+            add(verb, run_as, format!("to read {}: {}", request.glob, request.reason));
+        }
+    }
+    Ok(needed)
+}
+
+/// Whose rights are taken, where they aren't the caller's.
+fn account(privilege: &Privilege) -> Option<&str> {
+    match privilege {
+        Privilege::Caller => None,
+        Privilege::Root | Privilege::RootIfAvailable => Some("root"),
+        Privilege::User(name) => Some(name),
+    }
+}
+
+/// sudo sees a path's text and not where it leads. So a path that others could make lead elsewhere isn't allowed at
+/// all: neither one below a directory that they can write to, nor one with directories that aren't known now.
+async fn unsafe_path(target: &Target, pattern: &Pattern, run_as: &str) -> Option<Problem> {
+    let globs: Vec<&str> = pattern
+        .holes()
+        .filter_map(|hole| match hole {
+            HoleType::Path(Some(glob)) => Some(glob.text()),
+            _ => None,
+        })
+        .collect();
+    for glob in globs {
+        let above = glob.rsplit_once('/').map_or("", |(above, _)| above);
+        if above.contains('*') {
+            let message = format!("which directories {glob} goes through isn't known before it is used");
+            return Some(Problem::new("UNTRUSTED_DIRECTORY", crate::problem::Category::Denied, message));
+        }
+        // A name with a star in it is one that nothing has, and its directories are those of all names.
+        if let Err(problem) = target.is_safe_for(glob, run_as).await {
+            return Some(problem);
+        }
+    }
+    None
+}
+
+async fn sudo_version(target: &Target) -> Option<SudoVersion> {
+    let question = Command {
+        program: "sudo".to_owned(),
+        args: vec!["-V".to_owned()],
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        timeout: std::time::Duration::from_secs(10),
+        keep: Keep::Head,
+    };
+    let output = target.run_all(&[question]).await.pop()?.ok()?;
+    SudoVersion::parse(&String::from_utf8_lossy(&output.stdout))
 }

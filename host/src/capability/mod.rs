@@ -8,6 +8,7 @@ mod path;
 mod pattern;
 mod request;
 mod reviewed;
+mod sudoers;
 mod verbs;
 
 pub use concern::{Concern, Request, by_concern};
@@ -15,5 +16,7 @@ pub use directory::DataDirectory;
 pub use grants::{GrantError, Grants, Looking, command_line};
 pub use hole::HoleType;
 pub use path::is_lexically_safe;
-pub use pattern::Pattern;
+pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};
+pub use sudoers::{Fragment, FragmentError, Rule, SudoVersion};
+pub use verbs::{verbs_for, verbs_for_command};

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use crate::characters::is_hidden;
 
 /// The kernel's `PATH_MAX` of 4096 counts the NUL at the end.
-const MAX_PATH: usize = 4095;
+pub(super) const MAX_PATH: usize = 4095;
 /// `NAME_MAX`, path_resolution(7).
-const MAX_COMPONENT: usize = 255;
+pub(super) const MAX_COMPONENT: usize = 255;
 
 /// Whether a path means the same to everyone who reads its text: absolute, no empty, `.` or `..`
 /// component, nothing hidden in it, and no longer than the kernel takes.
@@ -54,6 +54,11 @@ pub fn secret_reason(path: &str) -> Option<&'static str> {
         }
     }
     secrets::reason(&components)
+}
+
+/// The globs of all secrets as components, each with the reason.
+pub(super) fn secret_globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
+    secrets::globs()
 }
 
 /// A pattern for absolute paths, as in path grants and `<path:GLOB>` holes.
@@ -174,7 +179,13 @@ impl Glob {
         self.names_its_end() && (self.text.contains('*') || is_secret(&self.text))
     }
 
-    fn names_its_end(&self) -> bool {
+    /// Its components; a `**` at the end is two, `**` and `*`.
+    pub(super) fn components(&self) -> impl Iterator<Item = &str> {
+        self.components.iter().map(AsRef::as_ref)
+    }
+
+    /// Whether it grants the secrets that it covers.
+    pub(super) fn names_its_end(&self) -> bool {
         !self.text.contains("**") && self.components.last().is_some_and(|last| !last.contains('*'))
     }
 }
@@ -217,7 +228,7 @@ fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &
 }
 
 /// Matches one component with `*` in it: the pieces between the stars, each at the first place it fits.
-fn covers_name(glob: &str, name: &str) -> bool {
+pub(super) fn covers_name(glob: &str, name: &str) -> bool {
     let Some((head, rest)) = glob.split_once('*') else { return glob == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(mut between) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else {

@@ -1,20 +1,71 @@
-//! To be written.
+//! `linux-sysadmin modules sudoers`: the fragments, to be read, and to be put where sudo finds them.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::component::Places;
+use crate::capability::Fragment;
+use crate::component::{Cold, Module, Places};
 use crate::config::Loaded;
+use crate::pipeline::Pipeline;
+use crate::sudoers;
 
 #[derive(Args)]
 pub(super) struct Sudoers {
-    /// Only of this module
+    /// Of this module only
     name: Option<String>,
+    /// The account that the server runs as [default: this one]
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
 }
 
 impl Sudoers {
-    pub(super) async fn run(self, _: Places, _: Loaded) -> anyhow::Result<ExitCode> {
-        let _ = self.name;
+    pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+        let pipeline = Pipeline::new(places, loaded, Cold::Compile).await;
+        let (live, target) = (pipeline.live(), pipeline.target());
+        let account = match self.account {
+            Some(account) => account,
+            None => target.facts().await.user.clone(),
+        };
+        let is_wanted = |module: &&std::sync::Arc<Module>| match &self.name {
+            Some(name) => module.description.name == *name,
+            None => true,
+        };
+        let modules: Vec<_> = live.registry.modules().iter().filter(is_wanted).collect();
+        if modules.is_empty() {
+            let name = self.name.as_deref().unwrap_or("any name");
+            eprintln!(
+                "error: there is no module named {name}; `linux-sysadmin modules list` shows those that are there"
+            );
+            return Ok(ExitCode::FAILURE);
+        }
+        let mut text = String::new();
+        for module in modules {
+            let fragment = sudoers::fragment(target, module, &account).await?;
+            // Fragments of modules that need nothing say no more than that, so among others they are left out.
+            if self.name.is_some() || fragment.is_needed {
+                let _ = writeln!(text, "{}", shown(&fragment));
+            }
+        }
+        if text.is_empty() {
+            text = "# No module needs another account's rights, so there is nothing that sudo must allow.\n"
+                .to_owned();
+        }
+        write!(io::stdout().lock(), "{}", text.trim_end().to_owned() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The fragment, and as comments what must lie beside it.
+fn shown(fragment: &Fragment) -> String {
+    let mut text = fragment.to_string();
+    for environment in &fragment.environments {
+        let _ = writeln!(text, "\n# {}, owned by root, mode 0440:", environment.path.display());
+        for line in environment.text.lines() {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
+    text
 }

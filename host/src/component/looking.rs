@@ -5,7 +5,7 @@ use super::convert;
 use super::imports::on_target;
 use super::store::Call;
 use crate::capability::{HoleType, Looking};
-use crate::problem::Problem;
+use crate::problem::{Category, Problem};
 use crate::target::{Command, Privilege};
 
 /// Grants that the log names beside a refused command.
@@ -14,8 +14,21 @@ const NAMED: usize = 10;
 impl Call {
     /// The commands as the target takes them, where the module may look by them and they can be started.
     pub(super) async fn allowed(&self, commands: Vec<types::Command>) -> Vec<Result<Command, Problem>> {
-        let looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
-        let paths = self.lead_where_granted(&looking).await;
+        let mut looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
+        let mut paths = self.lead_where_granted(&looking).await;
+        // Where sudo doesn't allow to look at the paths, nothing is run through it.
+        let mut again = false;
+        for (looking, paths) in looking.iter_mut().zip(&paths) {
+            let Ok((command, _)) = looking else { continue };
+            let refused = paths.as_ref().is_err_and(|problem| problem.category == Category::Privilege);
+            if refused && command.privilege == Privilege::RootIfAvailable {
+                command.privilege = Privilege::Caller;
+                again = true;
+            }
+        }
+        if again {
+            paths = self.lead_where_granted(&looking).await;
+        }
         let allowed = |(looking, paths): (Result<(Command, Looking), Problem>, Result<(), Problem>)| {
             let (command, looking) = looking?;
             paths?;

@@ -1,6 +1,7 @@
 //! What the target is: asked once, all questions together, and then kept.
 //!
-//! Every question is a file or a program's presence; `sudo -n true` is the only command.
+//! Every question is a file or a program's presence, but for two of sudo: whether it allows everything, and whether it
+//! allows anything.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,8 +48,11 @@ pub struct Facts {
     pub kernel: String,
     /// As `uname -m`.
     pub architecture: String,
-    /// Whether `sudo -n` works.
+    /// Whether sudo allows anything without a password.
     pub sudo_available: bool,
+    /// Whether that is certain commands only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sudo_limited: bool,
     /// Further facts: `timezone`.
     pub extra: BTreeMap<String, String>,
     /// Name of the account that the target is reached as.
@@ -141,7 +145,10 @@ struct Answers {
     /// Where `/etc/localtime` leads.
     localtime: Option<String>,
     architecture: String,
-    sudo: bool,
+    /// `sudo -n true`, as far as sudo is concerned.
+    sudo_everything: bool,
+    /// `sudo -n -l`: it lists what is allowed, where anything is.
+    sudo_something: bool,
     uid: u32,
 }
 
@@ -152,17 +159,18 @@ pub(super) async fn gather(local: &Local) -> Facts {
         .collect();
     // The host's own questions: the paths are above, no module has a say in them.
     let reading = local.read_all(requests, Trusted::Anyone, Arc::new(|_, _| Ok(())));
-    let sudo = Command {
+    let sudo = |argument: &str| Command {
         program: "sudo".into(),
-        args: vec!["-n".into(), "true".into()],
+        args: vec!["-n".into(), argument.into()],
         env: Vec::new(),
         stdin: None,
         privilege: Privilege::Caller,
         timeout: Duration::from_secs(5),
         keep: Keep::Head,
     };
-    let asking = async { local.run(&sudo, false).await.is_ok_and(|output| output.exit_code == 0) };
-    let (files, sudo) = tokio::join!(reading, asking);
+    let asking =
+        async |argument| local.run(&sudo(argument), false).await.is_ok_and(|output| output.exit_code == 0);
+    let (files, sudo_everything, sudo_something) = tokio::join!(reading, asking("true"), asking("-l"));
     let files = FILES
         .iter()
         .zip(files)
@@ -173,7 +181,8 @@ pub(super) async fn gather(local: &Local) -> Facts {
         programs: PROGRAMS.iter().copied().filter(|program| local.has(program)).collect(),
         localtime: std::fs::read_link("/etc/localtime").ok().map(|path| path.to_string_lossy().into_owned()),
         architecture: rustix::system::uname().machine().to_string_lossy().into_owned(),
-        sudo,
+        sudo_everything,
+        sudo_something,
         uid: rustix::process::geteuid().as_raw(),
     })
 }
@@ -236,7 +245,8 @@ fn derive(answers: &Answers) -> Facts {
         hostname: line("/proc/sys/kernel/hostname"),
         kernel: line("/proc/sys/kernel/osrelease"),
         architecture: answers.architecture.clone(),
-        sudo_available: answers.sudo,
+        sudo_available: answers.sudo_everything || answers.sudo_something,
+        sudo_limited: answers.sudo_something && !answers.sudo_everything,
         extra,
         user: user.unwrap_or_else(|| answers.uid.to_string()),
         uid: answers.uid,

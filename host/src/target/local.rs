@@ -16,6 +16,7 @@ use super::resolve::{Last, Resolved, is_kernels, resolve};
 use super::stream::{Captured, OutputStream, capture};
 use super::{Command, Metadata, Output, PathCheck, Privilege, ReadRequest, files};
 use crate::problem::{Category, Problem};
+use crate::visible::excerpt;
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);
@@ -38,13 +39,37 @@ impl Local {
         Self { programs: Programs::default(), home: home() }
     }
 
+    /// Where a program is.
+    pub(super) fn program(&self, name: &str) -> Result<PathBuf, Problem> {
+        self.programs.find(name)
+    }
+
     /// Whether a program is there.
     pub(super) fn has(&self, program: &str) -> bool {
         self.programs.find(program).is_ok()
     }
 
-    /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group.
+    /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group. What sudo
+    /// doesn't allow runs without it where that will do.
     pub(super) async fn run(&self, command: &Command, root_available: bool) -> Result<Output, Problem> {
+        let output = self.run_once(command, root_available).await?;
+        if self.sudo_arguments(&command.privilege, root_available)?.is_none() {
+            return Ok(output);
+        }
+        match refused_by_sudo(&output) {
+            None => Ok(output),
+            Some(_) if command.privilege == Privilege::RootIfAvailable => {
+                self.run_once(&Command { privilege: Privilege::Caller, ..command.clone() }, false).await
+            }
+            Some(said) => {
+                let mut problem = no_root();
+                problem.message = format!("{}, and {} was not run: {said}", problem.message, command.program);
+                Err(problem)
+            }
+        }
+    }
+
+    async fn run_once(&self, command: &Command, root_available: bool) -> Result<Output, Problem> {
         let started = Instant::now();
         let mut child = self.spawn(command, root_available)?;
         let mut group = Group::of(&child);
@@ -258,7 +283,28 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 pub(super) fn no_root() -> Problem {
     Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "this needs the rights of another account")
         .remedy("Allow this account to run the command through sudo without a password")
-        .remedy("Run 'sudo -n true' to test")
+        .remedy(
+            "Run 'linux-sysadmin modules sudoers' for the rules, and nothing beyond them, that sudo needs",
+        )
+}
+
+/// What sudo said, where it was sudo that ended and not the program: sudoers(5), with `LC_ALL` set to C.
+fn refused_by_sudo(output: &Output) -> Option<String> {
+    const REFUSALS: [&str; 4] = [
+        "a password is required",
+        "a terminal is required",
+        "is not allowed to execute",
+        "is not in the sudoers",
+    ];
+    let said = String::from_utf8_lossy(&output.stderr);
+    let refused = output.exit_code == 1
+        && output.stdout.is_empty()
+        && said.lines().any(|line| {
+            let by_sudo =
+                line.starts_with("sudo: ") || line.starts_with("Sorry, user ") || line.contains("sudoers");
+            by_sudo && REFUSALS.iter().any(|refusal| line.contains(refusal))
+        });
+    refused.then(|| excerpt(said.trim(), 300))
 }
 
 fn timed_out(command: &Command) -> Problem {

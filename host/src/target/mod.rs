@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
 use crate::capability::Pattern;
-use crate::problem::Problem;
+use crate::problem::{Category, Problem};
 use entry::Trusted;
 use resolve::Last;
 use verbs::{Runner, Verbs};
@@ -161,6 +161,16 @@ pub struct Access {
     pub verbs: Vec<Arc<Pattern>>,
 }
 
+impl Access {
+    /// Whether sudo said no, to one who would be content without it.
+    pub fn would_do_without_sudo<T>(&self, answers: &[Result<T, Problem>]) -> bool {
+        let refused = |answer: &Result<T, Problem>| {
+            answer.as_ref().is_err_and(|problem| problem.category == Category::Privilege)
+        };
+        self.privilege == Privilege::RootIfAvailable && answers.iter().any(refused)
+    }
+}
+
 /// Who reaches a path, and who may be able to change where it leads.
 enum Way {
     /// This process, with its own rights.
@@ -210,8 +220,47 @@ impl Target {
 
     /// Starts a command whose stdout is read piece by piece.
     pub async fn open(&self, command: &Command) -> Result<OutputStream, Problem> {
-        let root_available = self.facts().await.root_available();
-        self.local.open(command, root_available).await
+        let facts = self.facts().await;
+        // Where sudo allows some commands only, it says no on a stream that nobody reads here.
+        let allowed = !facts.sudo_limited || self.is_allowed(command).await;
+        match command.privilege {
+            Privilege::RootIfAvailable if !allowed => {
+                let command = Command { privilege: Privilege::Caller, ..command.clone() };
+                self.local.open(&command, false).await
+            }
+            _ => self.local.open(command, facts.root_available() && allowed).await,
+        }
+    }
+
+    /// Whether sudo would run it, or wouldn't be asked.
+    async fn is_allowed(&self, command: &Command) -> bool {
+        let account = match &command.privilege {
+            Privilege::Caller => return true,
+            Privilege::Root | Privilege::RootIfAvailable => "root",
+            Privilege::User(name) => name,
+        };
+        let asked = ["-n", "-l", "-u", account, "--", &command.program].map(str::to_owned);
+        let args = asked.into_iter().chain(command.args.iter().cloned()).collect();
+        let question = Command {
+            program: "sudo".to_owned(),
+            args,
+            privilege: Privilege::Caller,
+            stdin: None,
+            ..command.clone()
+        };
+        self.local.run(&question, false).await.is_ok_and(|output| output.exit_code == 0)
+    }
+
+    /// Where a program is on the target.
+    pub fn program(&self, name: &str) -> Result<std::path::PathBuf, Problem> {
+        self.local.program(name)
+    }
+
+    /// Whether nobody but root, or this account besides, could change what a path leads to.
+    pub async fn is_safe_for(&self, path: &str, account: &str) -> Result<(), Problem> {
+        let trusted = if account == "root" { Trusted::Root } else { Trusted::User(account.to_owned()) };
+        let mut resolved = self.local.resolve(vec![path.to_owned()], trusted).await;
+        resolved.pop().unwrap_or_else(|| Err(local::no_root()))?.unless_dangling(path).map(drop)
     }
 
     /// Where paths lead, for a command that goes there with these rights; answers in the order given. A problem where
@@ -238,7 +287,13 @@ impl Target {
     ) -> Vec<Result<Vec<u8>, Problem>> {
         match self.way(&access.privilege).await {
             Way::Here(trusted) => self.local.read_all(requests, trusted, check).await,
-            Way::Commands(trusted) => self.verbs(access, &trusted).read_all(&requests, &*check).await,
+            Way::Commands(trusted) => {
+                let answers = self.verbs(access, &trusted).read_all(&requests, &*check).await;
+                match access.would_do_without_sudo(&answers) {
+                    true => self.local.read_all(requests, Trusted::Anyone, check).await,
+                    false => answers,
+                }
+            }
         }
     }
 
@@ -251,7 +306,13 @@ impl Target {
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         match self.way(&access.privilege).await {
             Way::Here(trusted) => self.local.stat_all(paths, trusted, check).await,
-            Way::Commands(trusted) => self.verbs(access, &trusted).stat_all(&paths, &*check).await,
+            Way::Commands(trusted) => {
+                let answers = self.verbs(access, &trusted).stat_all(&paths, &*check).await;
+                match access.would_do_without_sudo(&answers) {
+                    true => self.local.stat_all(paths, Trusted::Anyone, check).await,
+                    false => answers,
+                }
+            }
         }
     }
 
@@ -264,7 +325,16 @@ impl Target {
     ) -> Result<Vec<String>, Problem> {
         match self.way(&access.privilege).await {
             Way::Here(trusted) => self.local.list_dir(path, trusted, check).await,
-            Way::Commands(trusted) => self.verbs(access, &trusted).list_dir(&path, &*check).await,
+            Way::Commands(trusted) => {
+                let answers = [self.verbs(access, &trusted).list_dir(&path, &*check).await];
+                match access.would_do_without_sudo(&answers) {
+                    true => self.local.list_dir(path, Trusted::Anyone, check).await,
+                    false => {
+                        let [answer] = answers;
+                        answer
+                    }
+                }
+            }
         }
     }
 

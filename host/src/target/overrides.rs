@@ -107,6 +107,7 @@ mod tests {
             kernel: "6.1".into(),
             architecture: "x86_64".into(),
             sudo_available: false,
+            sudo_limited: false,
             extra: Default::default(),
             user: "root".into(),
             uid: 0,

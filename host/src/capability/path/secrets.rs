@@ -206,6 +206,11 @@ static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Every glob of the table as components.
+pub(super) fn globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
+    COMPONENTS.iter().map(|(components, reason)| (components.as_slice(), *reason))
+}
+
 /// The reason why a path, given by its components, is secret.
 pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     let name = path.last()?;

@@ -1,0 +1,118 @@
+//! The globs of path holes as expressions, and the secrets that they must not reach.
+//!
+//! A glob with a wildcard at its end doesn't grant the secrets that it covers, and an expression has no way to
+//! leave names out. So wildcards are narrower here: they match no leading dot, which most secrets have, and at
+//! the end of a path nothing that looks like a key's file (`x.key`, `x.keytab`, `x.bin`). Where that isn't
+//! enough, or can't be since there is a `**`, there is no expression.
+//!
+//! A wildcard is letters, digits and `_ . @ % + = : , ~ -`. One slash at the end of a path, which a glob takes or
+//! leaves, is left.
+
+use regex_syntax::hir::Hir;
+
+use super::Refusal;
+use super::expression::{literal, parse};
+use crate::capability::path::{Glob, MAX_COMPONENT, MAX_PATH, covers_name, secret_globs};
+
+/// What a `*` matches where a component begins: no dot in front, and not nothing.
+const LEADING: &str = r"[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]{0,60}";
+/// What it matches behind something else.
+const INNER: &str = r"[A-Za-z0-9_.@%+=:,~-]{0,60}";
+/// What follows at the end of a path: no ending, or one that doesn't begin with `b` or `k`.
+const NO_KEY: &str = r"(?:[A-Za-z0-9_.@%+=:,~-]{0,60}\.[A-Zac-jl-z0-9_@%+=:,~-][A-Za-z0-9_@%+=:,~-]{0,40})?";
+
+/// The expression for a glob.
+pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {
+    let components: Vec<&str> = glob.components().collect();
+    if components.contains(&"**") {
+        return Err(Refusal::AnyDepth(glob.text().to_owned()));
+    }
+    if !glob.names_its_end()
+        && let Some((secret, reason)) = secret_globs().find(|(secret, _)| may_meet(&components, secret))
+    {
+        return Err(Refusal::Secret(glob.text().to_owned(), format!("/{}", secret.join("/")), reason));
+    }
+    let mut parts = Vec::new();
+    for (at, component) in components.iter().enumerate() {
+        let name = name(component, at + 1 == components.len());
+        if longest(&name) > MAX_COMPONENT {
+            return Err(Refusal::TooLong);
+        }
+        parts.extend([literal("/"), name]);
+    }
+    let path = if parts.is_empty() { literal("/") } else { Hir::concat(parts) };
+    if longest(&path) > MAX_PATH { Err(Refusal::TooLong) } else { Ok(path) }
+}
+
+/// One component. A wildcard that leads, or has nothing but dots beside it, keeps the component from being hidden, or
+/// a dot, or two.
+fn name(component: &str, last: bool) -> Hir {
+    let pieces: Vec<&str> = component.split('*').collect();
+    let only_dots = pieces.iter().all(|piece| piece.bytes().all(|byte| byte == b'.'));
+    let mut parts = vec![literal(pieces[0])];
+    for (at, piece) in pieces.iter().enumerate().skip(1) {
+        let leads = only_dots || (at == 1 && pieces[0].is_empty());
+        let ends = last && at + 1 == pieces.len() && piece.is_empty();
+        parts.push(parse(&match (leads, ends) {
+            (true, false) => LEADING.to_owned(),
+            (true, true) => format!("[A-Za-z0-9_@%+=:,~-]{{1,60}}{NO_KEY}"),
+            (false, false) => INNER.to_owned(),
+            (false, true) => format!("[A-Za-z0-9_@%+=:,~-]{{0,60}}{NO_KEY}"),
+        }));
+        parts.push(literal(piece));
+    }
+    Hir::concat(parts)
+}
+
+fn longest(hir: &Hir) -> usize {
+    hir.properties().maximum_len().unwrap_or(usize::MAX)
+}
+
+/// Whether a path could match both the narrowed glob and the one of a secret. Says yes rather too often.
+fn may_meet(glob: &[&str], secret: &[&str]) -> bool {
+    // reached[s] for the glob's components so far: the secret's first `s` could cover the same path.
+    let skip = |reached: &mut Vec<bool>| {
+        for s in 0..secret.len() {
+            reached[s + 1] |= reached[s] && secret[s] == "**";
+        }
+    };
+    let mut reached = vec![false; secret.len() + 1];
+    reached[0] = true;
+    skip(&mut reached);
+    for (g, component) in glob.iter().enumerate() {
+        let last = g + 1 == glob.len();
+        let mut next = vec![false; secret.len() + 1];
+        for s in (0..secret.len()).filter(|s| reached[*s]) {
+            if secret[s] == "**" {
+                next[s] = true;
+            } else if may_be_both(component, secret[s], last) {
+                next[s + 1] = true;
+            }
+        }
+        skip(&mut next);
+        reached = next;
+    }
+    reached[secret.len()]
+}
+
+/// Whether a name could match both.
+fn may_be_both(granted: &str, secret: &str, last: bool) -> bool {
+    let Some((head, _)) = granted.split_once('*') else { return covers_name(secret, granted) };
+    if head.is_empty() && secret.starts_with('.') {
+        return false;
+    }
+    let ending = secret.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if last
+        && granted.ends_with('*')
+        && !granted.contains('.')
+        && !ending.contains('*')
+        && ending.starts_with(['b', 'k'])
+    {
+        return false;
+    }
+    let Some((secret_head, _)) = secret.split_once('*') else { return covers_name(granted, secret) };
+    let tail = |text: &str| text.rsplit_once('*').map_or(String::new(), |(_, tail)| tail.to_owned());
+    let (tail, secret_tail) = (tail(granted), tail(secret));
+    (head.starts_with(secret_head) || secret_head.starts_with(head))
+        && (tail.ends_with(&secret_tail) || secret_tail.ends_with(&tail))
+}

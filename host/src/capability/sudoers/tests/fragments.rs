@@ -1,0 +1,197 @@
+//! Whole fragments.
+
+use super::*;
+
+const SUDO: Option<SudoVersion> = Some(SudoVersion::Sudo(1, 9, 13));
+
+fn rule<'a>(pattern: &'a Pattern) -> Rule<'a> {
+    Rule {
+        pattern,
+        run_as: "root",
+        program: Ok(PathBuf::from("/usr/bin").join(pattern.program())),
+        reason: "to do it",
+        refused: None,
+    }
+}
+
+fn fragment(rules: &[Rule<'_>]) -> Fragment {
+    Fragment::new("disk-tools", "0.1.0", "ops", SUDO, rules).unwrap()
+}
+
+/// What sudo would act upon.
+fn lines(fragment: &Fragment) -> Vec<String> {
+    fragment
+        .to_string()
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_rule_is_an_alias_and_its_use() {
+    let (units, dates) = (pattern("systemctl restart -- <int>"), pattern("date [--utc]"));
+    let rules = [rule(&units), Rule { run_as: "www-data", ..rule(&dates) }];
+    let fragment = fragment(&rules);
+    assert_eq!(
+        lines(&fragment),
+        [
+            "Cmnd_Alias LSA_DISK_TOOLS_1 = /usr/bin/systemctl ^restart -- (0|[1-9][0-9]{0,18})$",
+            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_1",
+            "Cmnd_Alias LSA_DISK_TOOLS_2 = /usr/bin/date \"\", \\",
+            "    /usr/bin/date ^--utc$",
+            "ops ALL=(www-data) NOPASSWD: LSA_DISK_TOOLS_2",
+        ]
+    );
+    let text = fragment.to_string();
+    for expected in [
+        "# The module disk-tools 0.1.0 of linux-sysadmin, for the account ops.\n",
+        "/etc/sudoers.d/linux-sysadmin-disk-tools, owned by root, mode 0440",
+        "# 1. systemctl restart -- <int>\n# as root, since: to do it\n",
+        "# as www-data, since: to do it\n",
+    ] {
+        assert!(text.contains(expected), "{expected:?} in {text}");
+    }
+    assert_eq!((fragment.usable, fragment.environments.len()), (2, 0));
+}
+
+#[test]
+fn a_variable_has_the_value_of_the_pattern() {
+    let pattern = pattern("DEBIAN_FRONTEND=noninteractive A= apt-get update");
+    let fragment = fragment(&[rule(&pattern)]);
+    let path = "/etc/sudoers.d/linux-sysadmin-disk-tools.1.env";
+    assert_eq!(lines(&fragment)[1], format!("Defaults!LSA_DISK_TOOLS_1 env_reset, env_file=\"{path}\""));
+    let text = "DEBIAN_FRONTEND=noninteractive\nA=\n".to_owned();
+    assert_eq!(fragment.environments, [Environment { path: path.into(), text }]);
+    for word in ["SETENV", "env_keep", "env_check"] {
+        assert!(!fragment.to_string().contains(word));
+    }
+}
+
+#[test]
+fn without_rules_a_fragment_says_so() {
+    let fragment = fragment(&[]);
+    assert_eq!(lines(&fragment), [""; 0]);
+    assert!(fragment.to_string().contains("nothing to allow"));
+}
+
+#[test]
+fn what_cannot_be_said_is_a_comment_with_the_reason() {
+    let (plain, path) = (pattern("id"), pattern("cat -- <path>"));
+    let (value, editor) = (pattern("A='#' id"), pattern("sudoedit x"));
+    for (rule, reason) in [
+        (rule(&path), "expected a path hole with a glob"),
+        (rule(&value), "expected a value of letters"),
+        (rule(&editor), "expected a program with a plain absolute path"),
+        (
+            Rule { refused: Some("/srv can be written to by others".into()), ..rule(&plain) },
+            "/srv can be written",
+        ),
+        (Rule { program: Err("id is not installed".into()), ..rule(&plain) }, "id is not installed"),
+        (Rule { run_as: "ALL", ..rule(&plain) }, "found \"ALL\""),
+        (Rule { run_as: "#0", ..rule(&plain) }, "found \"#0\""),
+        (Rule { run_as: "root) NOPASSWD: ALL", ..rule(&plain) }, "expected an account's name"),
+    ] {
+        let fragment = fragment(&[rule]);
+        assert_eq!(lines(&fragment), [""; 0]);
+        assert_eq!((fragment.usable, fragment.environments.len()), (0, 0));
+        let text = fragment.to_string();
+        assert!(
+            text.lines().any(|line| line.starts_with("# Not allowed: ") && line.contains(reason)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_program_is_a_plain_absolute_path() {
+    let pattern = pattern("id");
+    for path in [
+        "id",
+        "/",
+        "/usr/bin/",
+        "/usr//bin/id",
+        "/usr/../id",
+        "/usr/bin/*",
+        "/usr/bin/a b",
+        "/usr/bin/a,b",
+        "/usr/bin/sudoedit",
+        "/a\n/b",
+        "",
+    ] {
+        let fragment = fragment(&[Rule { program: Ok(path.into()), ..rule(&pattern) }]);
+        assert_eq!(lines(&fragment), [""; 0], "{path:?}");
+    }
+}
+
+#[test]
+fn a_sudo_without_expressions_gets_comments() {
+    let pattern = pattern("systemctl [--now] restart -- <unit>");
+    for (sudo, reason) in [
+        (Some(SudoVersion::Sudo(1, 9, 5)), "found 1.9.5"),
+        (Some(SudoVersion::Rs), "found sudo-rs"),
+        (None, "found one that doesn't say"),
+    ] {
+        let fragment = Fragment::new("m", "1", "ops", sudo, &[rule(&pattern)]).unwrap();
+        assert_eq!(lines(&fragment), [""; 0]);
+        let text = fragment.to_string();
+        assert!(
+            text.contains(reason) && text.contains("# Cmnd_Alias LSA_M_1 = /usr/bin/systemctl ^"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn names_have_no_other_meaning_in_sudoers() {
+    let new = |module: &str, account: &str| Fragment::new(module, "1", account, SUDO, &[]);
+    for module in ["", "A", "a.b", "a/b", "../x", "a_b", "a b", "a\n", "ü"] {
+        assert_eq!(new(module, "ops"), Err(FragmentError::Module(module.to_owned())));
+    }
+    for account in [
+        "",
+        "ALL",
+        "OPS",
+        "Defaults",
+        "User_Alias",
+        "0",
+        "#0",
+        "%wheel",
+        "+net",
+        "!ops",
+        "a b",
+        "a,b",
+        "ops\n",
+        "a$",
+    ] {
+        assert_eq!(new("m", account), Err(FragmentError::Account(account.to_owned())));
+    }
+    assert!(new("a-1", "_svc.ops-2").is_ok());
+}
+
+#[test]
+fn text_of_a_module_stays_in_its_comment() {
+    let pattern = pattern("id");
+    for text in [
+        "a\nops ALL=(ALL) NOPASSWD: ALL",
+        "a\r\nops ALL=(ALL) NOPASSWD: ALL",
+        "a\u{85}\u{2028}\u{b}ops ALL=(ALL) NOPASSWD: ALL",
+        "ends in \\",
+        "ends in \\ \t",
+        "\n#include /etc/passwd\n@include /etc/passwd\n#includedir /tmp",
+        "#0 ALL=(ALL) ALL",
+        "\u{1b}[2J\u{202e}",
+        "\0",
+        "",
+    ] {
+        let rules = [Rule { reason: text, refused: Some(text.to_owned()), ..rule(&pattern) }];
+        let fragment = Fragment::new("m", text, "ops", SUDO, &rules).unwrap().to_string();
+        for line in fragment.lines() {
+            assert!(line.is_empty() || line == "#" || line.starts_with("# "), "{text:?}: {line:?}");
+            assert!(!line.trim_end().ends_with('\\'), "{text:?}: {line:?}");
+            assert!(!line.chars().any(crate::characters::is_hidden), "{text:?}: {line:?}");
+        }
+    }
+    let long = "x".repeat(100_000);
+    assert!(fragment(&[Rule { reason: &long, ..rule(&pattern) }]).to_string().len() < 3000);
+}
