@@ -143,11 +143,6 @@ impl Pattern {
         &self.items
     }
 
-    /// How many states it came to: matching looks at each at most once for an argument.
-    pub fn states(&self) -> usize {
-        self.machine.size()
-    }
-
     /// Whether every whole command that the other pattern allows is allowed by this one too.
     ///
     /// A yes is certain. A no may mean that it is beyond what is looked into: an argument for which several
