@@ -1,13 +1,33 @@
 //! Patterns against arguments. The input's lines are a pattern, another one, and arguments; its bytes make
-//! the choices where a command line, or a third pattern, is made from the first. That the work is bounded is asserted where it is done.
+//! the choices where a command line, or a third pattern, is made from the first. That the work is bounded is
+//! asserted where it is done.
 #![no_main]
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use fuzz::capability::hole::HoleType;
 use fuzz::capability::pattern::{Item, MAX_PATTERN, Part, Pattern, Token};
 use fuzz::sample;
 use libfuzzer_sys::fuzz_target;
+
+/// Every type of hole.
+const HOLES: &str = "unit package version user group path path:/a/* path:/** path:/etc/shadow disk volume \
+        interface int port protocol address cidr host time size mode url image text secret arg";
+
+/// For each type of hole all that say that they cover it.
+static COVERED: LazyLock<Vec<(HoleType, HoleType)>> = LazyLock::new(|| {
+    let types = || HOLES.split_whitespace().map(|name| HoleType::parse(name).expect("a type of hole"));
+    let covers = |wide: &HoleType, narrow: &HoleType| {
+        let [wide, narrow] =
+            [wide, narrow].map(|hole| Pattern::parse(&format!("x -- <{hole}>")).expect("a pattern"));
+        wide.covers(&narrow)
+    };
+    types()
+        .flat_map(|wide| types().map(move |narrow| (wide.clone(), narrow)))
+        .filter(|(wide, narrow)| covers(wide, narrow))
+        .collect()
+});
 
 fuzz_target!(|input: &str| {
     let mut lines = input.split('\n');
@@ -20,6 +40,11 @@ fuzz_target!(|input: &str| {
     for pattern in &patterns {
         argvs.push(sample::argv(pattern, &mut choices.clone()));
         argvs.push(sample::argv(pattern, &mut input.bytes()));
+    }
+    for value in argvs.iter().flatten() {
+        for (wide, narrow) in COVERED.iter().filter(|(_, narrow)| narrow.accepts(value)) {
+            assert!(wide.accepts(value), "<{wide}> covers <{narrow}> and refuses {value:?}");
+        }
     }
     for argv in &argvs {
         for pattern in &patterns {
@@ -34,8 +59,6 @@ fuzz_target!(|input: &str| {
 
 /// The first pattern but for one word, since two that have nothing in common are never compared far.
 fn edited(first: &str, second: &str, choices: &mut impl Iterator<Item = u8>) -> String {
-    const HOLES: &str = "unit package version user group path path:/a/* path:/** path:/etc/shadow disk volume \
-        interface int port protocol address cidr host time size mode url image text secret arg";
     let mut choose = |below: usize| choices.next().map_or(0, usize::from) % below;
     let mut words: Vec<&str> = first.split(' ').collect();
     let at = choose(words.len());
