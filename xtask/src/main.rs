@@ -9,6 +9,7 @@ mod bench;
 mod build;
 mod cmd;
 mod files;
+mod fuzz;
 mod hosts;
 mod image;
 mod install;
@@ -62,6 +63,12 @@ enum Task {
     Bench,
     /// Check formatting and lints
     Lint,
+    /// Fuzz what decides which commands and paths a module may use
+    Fuzz {
+        /// For how long each target is fuzzed
+        #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: u32,
+    },
     /// Bring up, enter and take down test hosts
     #[command(subcommand)]
     Hosts(hosts::Hosts),
@@ -83,6 +90,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Test { no_hosts, filters } => return test::test(no_hosts, &filters),
         Task::Bench => bench::bench()?,
         Task::Lint => lint::lint()?,
+        Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,
         Task::Hosts(hosts) => hosts::run(hosts)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -134,6 +134,7 @@ impl Pattern {
     }
 
     /// Whether standard input is allowed.
+    #[cfg(test)]
     pub fn stdin(&self) -> bool {
         self.stdin
     }
@@ -161,11 +162,6 @@ impl Pattern {
         let mut holes = Vec::new();
         collect(&self.items, &mut holes);
         holes.into_iter()
-    }
-
-    /// How many states it came to: matching looks at each at most once for an argument.
-    pub fn states(&self) -> usize {
-        self.machine.size()
     }
 
     /// Whether every whole command that the other pattern allows is allowed by this one too.

@@ -54,9 +54,12 @@ pub struct CallContext {
 pub struct Session {
     /// A JSON object, documented in `wit/session.wit`.
     pub snapshot: String,
-    /// Module and sudoers fragment; found out on the target where it is asked for.
-    pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Vec<(String, String)>> + Send + Sync>,
+    /// Found out on the target where it is asked for.
+    pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Fragments> + Send + Sync>,
 }
+
+/// Modules, each with what sudo must allow it.
+type Fragments = Vec<(String, String)>;
 
 /// The commands of one call, for `command_executed`: the first line, and the names of all programs.
 #[derive(Default)]

@@ -262,6 +262,22 @@ fn every_type_has_a_table() {
 }
 
 #[test]
+fn a_type_covers_another_only_where_it_takes_all_its_values() {
+    let table = || TABLE.iter().map(|(hole, accepted, _)| (HoleType::parse(hole).unwrap(), *accepted));
+    let mut covered = 0;
+    for (wide, _) in table() {
+        for (narrow, values) in table().filter(|(narrow, _)| wide.covers(narrow)) {
+            covered += 1;
+            for value in values {
+                assert!(wide.accepts(value), "<{wide}> covers <{narrow}> and refuses {value:?}");
+            }
+        }
+        assert!(wide.covers(&wide), "<{wide}>");
+    }
+    assert!(covered > 3 * TABLE.len(), "`text`, `secret` and `arg` cover nearly all");
+}
+
+#[test]
 fn no_type_takes_more_than_its_longest_value() {
     for (_, hole) in SIMPLE {
         for letter in ["a", "1", "/a"] {

@@ -40,6 +40,7 @@ impl Machine {
     pub(super) fn new(items: &[Item]) -> Option<Machine> {
         let mut machine = Machine { states: vec![State::End], start: 0 };
         machine.start = machine.sequence(items, 0)?;
+        debug_assert!(machine.states.len() <= MAX_STATES);
         Some(machine)
     }
 
@@ -77,11 +78,6 @@ impl Machine {
         }
     }
 
-    /// How many states there are.
-    pub(super) fn size(&self) -> usize {
-        self.states.len()
-    }
-
     /// Reads an argv; the match is the preferred reading.
     pub(super) fn run(&self, args: &[String]) -> Option<Match> {
         let mut steps: Vec<Step> = Vec::new();
@@ -99,8 +95,9 @@ impl Machine {
                     self.enter(*next, Some(steps.len() - 1), at + 1, &mut seen, &mut next_readings);
                 }
             }
-            // What makes the time linear: no state is read from twice for one argument.
+            // What makes the time linear: for one argument no state is read from twice.
             debug_assert!(next_readings.len() <= self.states.len());
+            debug_assert!(steps.len() <= self.states.len() * (at + 1));
             readings = next_readings;
         }
         let end = readings.into_iter().find(|reading| matches!(self.states[reading.state], State::End))?;
