@@ -35,6 +35,8 @@ const LARGEST: u64 = 128 << 20;
 const DESCRIBE: Duration = Duration::from_secs(5);
 /// A tool's whole answer.
 const LARGEST_REPLY: usize = 8 << 20;
+/// Values in it, counted generously: as text a value may take two bytes, and parsed some hundred.
+const MOST_VALUES: usize = 500_000;
 
 /// What a tool said.
 pub struct Reply {
@@ -299,9 +301,13 @@ impl Module {
             Err(_) => return Err(too_long(tool, wall_time)),
         };
         let reply = answer.map_err(convert::problem_from_guest)?;
-        if reply.data.len() > LARGEST_REPLY {
-            let message =
-                format!("module {} answered with {} bytes", self.description.name, reply.data.len());
+        let values = reply.data.bytes().filter(|byte| b",[{".contains(byte)).count();
+        if reply.data.len() > LARGEST_REPLY || values > MOST_VALUES {
+            let (name, bytes) = (&self.description.name, reply.data.len());
+            let message = format!(
+                "module {name} answered with {bytes} bytes and some {values} values; at most {LARGEST_REPLY} and \
+                 {MOST_VALUES} are taken"
+            );
             return Err(Problem::new("REPLY_TOO_LARGE", Category::Resource, message));
         }
         Ok(Reply {
