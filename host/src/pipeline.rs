@@ -246,6 +246,7 @@ impl Pipeline {
                 "uid": facts.uid,
                 "root": facts.uid == 0,
                 "sudo": facts.sudo_available,
+                "sudo_limited": facts.sudo_limited,
             },
             "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
             "modules": modules,

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 const ACCOUNT: &str = "lsa-test";
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
-const ROOTED: &str = "/opt/linux-sysadmin/test-modules/rooted/rooted.wasm";
+const ROOTED: &str = "/tmp/rooted.wasm";
 const FRAGMENT: &str = "/etc/sudoers.d/linux-sysadmin-rooted";
 /// Of root's, in a directory of root's, that leads to what nobody was granted.
 const LEADS_OUT: &str = "/etc/sudoers.d/leads-out~";
@@ -27,7 +27,10 @@ impl Account {
 
     fn clean(&self) {
         let _ = self.0.command(&["userdel", "--remove", ACCOUNT]).output();
-        let _ = self.0.command(&["rm", "-f", FRAGMENT, LEADS_OUT, "/tmp/leads-in"]).output();
+        let _ = self
+            .0
+            .command(&["rm", "-f", FRAGMENT, LEADS_OUT, "/tmp/leads-in", ROOTED, "/tmp/fragment"])
+            .output();
         let environments = "/etc/sudoers.d/linux-sysadmin-rooted.5.env";
         let _ = self.0.command(&["rm", "-f", environments]).output();
     }
@@ -55,13 +58,12 @@ impl Account {
     }
 
     /// Puts a file there, as root.
-    fn put(&self, path: &str, contents: &str) {
+    fn put(&self, path: &str, contents: &[u8]) {
         let mut tee = self.0.command(&["tee", path]);
         let mut tee = tee.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("xtask runs");
-        tee.stdin.take().expect("stdin").write_all(contents.as_bytes()).expect("written");
+        tee.stdin.take().expect("stdin").write_all(contents).expect("written");
         assert!(tee.wait().expect("it ends").success());
-        self.0.run(&["chmod", "0440", path]);
-        assert_eq!(self.0.run(&["cat", path]), contents);
+        self.0.run(&["chmod", "0444", path]);
     }
 }
 
@@ -93,7 +95,8 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     let Some(host) = host(test, "debian1") else { return };
     let account = Account::new(host);
     let bytes = std::fs::read(component("rooted")).expect("a component");
-    let sha256 = hex::encode(Sha256::digest(bytes));
+    let sha256 = hex::encode(Sha256::digest(&bytes));
+    account.put(ROOTED, &bytes);
     account.run(&[PROGRAM, "modules", "add", ROOTED, "--yes", "--sha256", &sha256]);
 
     // Before: what needs root's rights says so, and what doesn't works.
@@ -114,11 +117,13 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     assert!(!fragment.contains("NOPASSWD: ALL") && !fragment.contains("SETENV"), "{fragment}");
     let files = environments(&fragment);
     assert!(matches!(&files[..], [(_, text)] if text == "DEBIAN_FRONTEND=noninteractive\n"), "{files:?}");
-    account.put("/tmp/fragment", &fragment);
+    account.put("/tmp/fragment", fragment.as_bytes());
     account.0.run(&["visudo", "-cf", "/tmp/fragment"]);
-    account.put(FRAGMENT, &fragment);
+    account.put(FRAGMENT, fragment.as_bytes());
+    account.0.run(&["chmod", "0440", FRAGMENT]);
     for (path, text) in &files {
-        account.put(path, text);
+        account.put(path, text.as_bytes());
+        account.0.run(&["chmod", "0440", path]);
     }
     account.0.run(&["visudo", "-c"]);
 
