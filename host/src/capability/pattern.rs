@@ -134,7 +134,6 @@ impl Pattern {
     }
 
     /// Whether standard input is allowed.
-    #[cfg(test)]
     pub fn stdin(&self) -> bool {
         self.stdin
     }

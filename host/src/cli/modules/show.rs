@@ -5,7 +5,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::capability::{
-    CommandRequest, Concern, Effect, PathRequest, Place, Request, Requests, Risk, by_concern,
+    CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, Risk, by_concern,
 };
 use crate::component::{Description, Examined, Module, Origin};
 use crate::target::Privilege;
@@ -147,7 +147,12 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 Effect::DryRun => "to simulate a change".to_owned(),
                 Effect::Change => format!("to change something (risk: {})", risk(*least)),
             };
-            (format!("{}, {does}", account(privilege)), pattern, reason)
+            // The one part of a command that no hole holds in check.
+            let stdin = match Pattern::parse(pattern).is_ok_and(|pattern| pattern.stdin()) {
+                true => ", with any standard input it likes",
+                false => "",
+            };
+            (format!("{}, {does}{stdin}", account(privilege)), pattern, reason)
         }
         Request::Path(PathRequest { glob, privilege, place, reason, .. }) => {
             let what = match (concern, place) {

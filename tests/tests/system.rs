@@ -1,0 +1,131 @@
+//! On a real host: modules that root adds for everyone, which no account can change, override or do without.
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use linux_sysadmin_tests::{Host, component, host};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+const ACCOUNT: &str = "system-test";
+const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
+const PLACE: &str = "/var/lib/linux-sysadmin";
+
+struct Machine(Host);
+
+impl Machine {
+    fn new(host: Host) -> Self {
+        let machine = Self(host);
+        machine.clean();
+        machine.0.run(&["useradd", "--create-home", ACCOUNT]);
+        machine
+    }
+
+    fn clean(&self) {
+        let _ = self.0.command(&["userdel", "--remove", ACCOUNT]).output();
+        let _ = self.0.command(&["rm", "-rf", PLACE, "/tmp/greeter.wasm", "/tmp/greeter-next.wasm"]).output();
+    }
+
+    /// Puts a component there; gives its path and its SHA-256.
+    fn put(&self, name: &str) -> (String, String) {
+        let path = format!("/tmp/{name}.wasm");
+        let bytes = std::fs::read(component(name)).expect("a component");
+        let mut tee = self.0.command(&["tee", &path]);
+        let mut tee = tee.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("xtask runs");
+        tee.stdin.take().expect("stdin").write_all(&bytes).expect("written");
+        assert!(tee.wait().expect("it ends").success());
+        (path, hex::encode(Sha256::digest(bytes)))
+    }
+
+    /// `linux-sysadmin` with these arguments, as the account.
+    fn account(&self, args: &[&str]) -> Output {
+        let home = format!("HOME=/home/{ACCOUNT}");
+        let head = ["runuser", "-u", ACCOUNT, "--", "env", "-i", "-C", "/", &home, PROGRAM];
+        self.0.command(&[&head[..], args].concat()).output().expect("xtask runs")
+    }
+
+    /// The same, as root.
+    fn root(&self, args: &[&str]) -> Output {
+        let head = ["env", "-i", "-C", "/", "HOME=/root", PROGRAM];
+        self.0.command(&[&head[..], args].concat()).output().expect("xtask runs")
+    }
+
+    /// Whether the account has the module's tools, and what it is told if not.
+    fn has_greeter(&self) -> (bool, String) {
+        let listed = self.account(&["modules", "list", "--json"]);
+        let all: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+        let entries = all.as_array().expect("a list").iter();
+        let why = entries.filter_map(|entry| entry["reason"].as_str()).collect::<Vec<_>>().join("; ");
+        let tools = self.account(&["tools"]);
+        (String::from_utf8_lossy(&tools.stdout).contains("greet_users"), why)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.clean();
+    }
+}
+
+fn said(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn done(output: &Output) {
+    assert!(output.status.success(), "{}", said(output));
+}
+
+#[track_caller]
+fn refused(output: &Output, word: &str) {
+    let said = said(output);
+    assert!(output.status.code() == Some(1) && said.contains(word), "{word} is not in: {said}");
+}
+
+#[test]
+fn what_root_adds_is_everyones_and_nobody_elses_to_change() {
+    let test = "what_root_adds_is_everyones_and_nobody_elses_to_change";
+    let Some(host) = host(test, "debian1") else { return };
+    let machine = Machine::new(host);
+    let (greeter, sha256) = machine.put("greeter");
+    let (next, next_sha256) = machine.put("greeter-next");
+    let add = ["modules", "add", &greeter, "--yes", "--sha256", &sha256];
+    let system = [&add[..], &["--system"]].concat();
+
+    refused(&machine.account(&system), "/var/lib/linux-sysadmin");
+    assert!(!machine.has_greeter().0);
+    done(&machine.root(&system));
+    assert!(machine.has_greeter().0);
+    done(&machine.account(&["call", "greet"]));
+
+    // An account can neither change it nor put another of its name in its place.
+    for args in [&["modules", "disable", "greeter"][..], &["modules", "remove", "greeter"]] {
+        refused(&machine.account(args), "only root can change it");
+    }
+    let update = ["modules", "update", "greeter", &next, "--yes", "--sha256", &next_sha256];
+    refused(&machine.account(&update), "only root can change it");
+    let own = ["modules", "add", &next, "--yes", "--sha256", &next_sha256];
+    refused(&machine.account(&own), "which root added for everyone");
+    refused(&machine.account(&[&own[..], &["--replace"]].concat()), "which root added for everyone");
+
+    // What root disables by its bytes is nobody's, wherever it lies.
+    done(&machine.root(&["modules", "disable", &format!("sha256:{sha256}"), "--system"]));
+    let (has, why) = machine.has_greeter();
+    assert!(!has && why.contains("/var/lib/linux-sysadmin/modules/modules.lock"), "{why}");
+    done(&machine.root(&["modules", "remove", "greeter"]));
+    done(&machine.account(&add));
+    let (has, why) = machine.has_greeter();
+    assert!(!has && why.contains("/var/lib/linux-sysadmin/modules/modules.lock"), "{why}");
+    let enabled = machine.account(&["modules", "enable", "greeter"]);
+    refused(&enabled, "/var/lib/linux-sysadmin/modules/modules.lock");
+    done(&machine.root(&["modules", "enable", &format!("sha256:{sha256}"), "--system"]));
+    assert!(machine.has_greeter().0);
+
+    // A directory that others could have written to says nothing.
+    done(&machine.account(&["modules", "remove", "greeter"]));
+    done(&machine.root(&system));
+    machine.0.run(&["chmod", "0777", "/var/lib/linux-sysadmin/modules"]);
+    let (has, why) = machine.has_greeter();
+    assert!(!has && why.contains("nothing in it is trusted"), "{why}");
+}
