@@ -206,6 +206,35 @@ async fn a_module_gets_what_it_was_granted_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_directory_of_data_is_read_through_wasi_and_nothing_around_it() {
+    let home = Home::new();
+    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let license = "/usr/share/common-licenses/GPL-3";
+    let size = fs::metadata(license).expect("of Debian's base-files").len();
+    let mut seen = async |path: &str| {
+        let envelope = client.envelope("probe_data", json!({"path": path})).await;
+        envelope["data"]["text"].as_str().unwrap_or_else(|| panic!("{envelope}")).to_owned()
+    };
+    assert_eq!(seen(license).await, format!("{size} bytes, changed: false"));
+    // A link that stays within it.
+    assert_eq!(seen("/usr/share/common-licenses/GPL").await, format!("{size} bytes, changed: false"));
+    for outside in [
+        "/usr/share/common-licenses/../../../etc/hostname",
+        "/usr/share/common-licenses/../doc",
+        "/usr/share/not-there/x",
+        "/usr/share/dict",
+        "/etc/hostname",
+        "/etc/passwd",
+        "etc/passwd",
+        "/proc/self/environ",
+    ] {
+        let text = seen(outside).await;
+        assert!(!text.contains("bytes"), "{outside}: {text}");
+    }
+    assert_eq!(fs::metadata(license).expect("still there").len(), size);
+}
+
+#[tokio::test]
 async fn more_calls_than_can_wait_are_told_so_and_the_others_go_on() {
     let home = Home::new();
     let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
