@@ -15,6 +15,13 @@ pub(crate) fn lint() -> Result<()> {
     } else {
         eprintln!("xtask: no clippy for {} without rustup's target", wasm::TARGET);
     }
+    // A workspace of its own, which nothing else builds.
+    calls.push(vec!["fmt", "--manifest-path", "fuzz/Cargo.toml", "--", "--check"]);
+    if cmd::find_program("c++").is_some() {
+        calls.push(vec!["clippy", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--", "-D", "warnings"]);
+    } else {
+        eprintln!("xtask: no clippy for fuzz/ without a C++ compiler");
+    }
     let mut failed = Vec::new();
     for call in calls {
         let mut cargo = workspace::cargo();
