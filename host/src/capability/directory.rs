@@ -88,8 +88,7 @@ fn look_through(path: &Path, left: &mut usize) -> Result<(), String> {
 /// Whether nobody but root and this account can put something into a directory.
 fn trusted(path: &Path, metadata: &Metadata) -> Result<(), String> {
     let own = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
-    let others_write = if metadata.gid() == 0 { 0o002 } else { 0o022 };
-    match own && metadata.mode() & others_write == 0 {
+    match own && metadata.mode() & 0o022 == 0 {
         true => Ok(()),
         false => Err(format!("others than root and this account can write to {}", path.display())),
     }

@@ -229,7 +229,8 @@ fn known_user(privilege: &Privilege) -> Result<(), GrantError> {
 /// A grant's privilege is a ceiling.
 fn covers(granted: &Privilege, asked: &Privilege) -> bool {
     match (granted, asked) {
-        (_, Privilege::Caller) => true,
+        // Another account's rights aren't more than the caller's, but others.
+        (Privilege::Caller | Privilege::Root | Privilege::RootIfAvailable, Privilege::Caller) => true,
         (Privilege::Root, Privilege::Root | Privilege::RootIfAvailable) => true,
         (Privilege::RootIfAvailable, Privilege::RootIfAvailable) => true,
         (Privilege::User(granted), Privilege::User(asked)) => granted == asked,

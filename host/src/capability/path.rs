@@ -137,7 +137,9 @@ impl Glob {
     /// Whether the names in this directory may be listed: the glob covers the directory itself, or
     /// everything below it (`/proc` with `/proc/**`).
     pub fn covers_listing(&self, directory: &str) -> bool {
-        if !is_lexically_safe(directory) || is_secret(directory) && !self.names_its_end() {
+        if !is_lexically_safe(directory)
+            || is_secret(directory) && self.names(components_of(directory)).is_none()
+        {
             return false;
         }
         let mut below: Vec<&str> = components_of(directory).collect();
@@ -149,18 +151,27 @@ impl Glob {
     }
 
     /// Whether this glob grants this path: it covers it, and where the path [holds a secret](is_secret),
-    /// the glob names the secret, that is, has no wildcard in its last component and no `**` anywhere.
-    /// `/proc/*/environ` names one, `/etc/*` and `/root/**` don't.
+    /// the glob names the secret, that is, has no `**`, and wildcards only where any name would do.
+    /// `/proc/*/environ` names one, `/etc/*`, `/*/shadow` and `/root/**` don't.
     ///
     /// To be asked again for the path that symlinks lead to.
     pub fn admits(&self, path: &str) -> bool {
-        self.matches(path) && (self.names_its_end() || !is_secret(path))
+        self.matches(path) && (!is_secret(path) || self.names(components_of(path)).is_some())
     }
 
     /// Why what this glob names is secret, where it names a secret.
     pub fn names_secret(&self) -> Option<&'static str> {
-        // Any name will do for a wildcard before the end: the secrets' own table has wildcards there.
-        self.names_its_end().then(|| secret_reason(&self.text.replace('*', "x"))).flatten()
+        self.names(self.components.iter().map(AsRef::as_ref))
+    }
+
+    /// Why a path is secret that this glob names: with any other name in the place of its wildcards it would be one as
+    /// well, as `/proc/*/environ`. `/*/shadow` covers a secret and names none.
+    fn names<'a>(&'a self, path: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+        if !self.names_its_end() {
+            return None;
+        }
+        let any = |(own, name): (&Box<str>, &'a str)| if own.contains('*') { "any" } else { name };
+        secrets::reason(&self.components.iter().zip(path).map(any).collect::<Vec<_>>())
     }
 
     /// Whether every path that the other glob [admits](Glob::admits) is admitted by this one too. A yes is
@@ -171,12 +182,16 @@ impl Glob {
         // covers the names that another one stands for where it covers the other one's own text. `**` stands
         // for several names, and only `**` takes it.
         let takes = |own: &str, other: &str| other != "**" && covers_name(own, other);
-        covers(&self.components, &others, takes) && (self.names_its_end() || !other.may_admit_secrets())
+        let has_secrets = match other.text.contains('*') {
+            true => self == other,
+            false => self.admits(&other.text),
+        };
+        covers(&self.components, &others, takes) && (!other.may_admit_secrets() || has_secrets)
     }
 
     /// Whether some secret could be admitted.
     pub(super) fn may_admit_secrets(&self) -> bool {
-        self.names_its_end() && (self.text.contains('*') || is_secret(&self.text))
+        self.names_secret().is_some()
     }
 
     /// Its components; a `**` at the end is two, `**` and `*`.

@@ -202,7 +202,11 @@ impl Fragment {
         if let Some(Environment { path, text }) = &environment {
             let (file, variables) = (path.display(), text.trim_end().replace('\n', " "));
             self.comment(&format!("sudo sets {variables}, from {file} (owned by root, mode 0440)"));
-            lines.push(format!("Defaults!{name} env_reset, env_file=\"{file}\""));
+            // A variable that sudo lets through, as it does TZ, would be the account's and not the file's.
+            let names = rule.pattern.variables().iter().map(|(name, _)| name);
+            let dropped: String =
+                names.map(|name| format!(", env_keep-=\"{name}\", env_check-=\"{name}\"")).collect();
+            lines.push(format!("Defaults!{name} env_reset, env_file=\"{file}\"{dropped}"));
         }
         lines.push(format!("{account} ALL=({}) NOPASSWD: {name}", rule.run_as));
         if let Some(refusal) = unusable(rule, sudo) {

@@ -3,13 +3,25 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::server;
 use crate::watch::Watch;
 
+/// Descriptors: what calls may hold at once exceeds the usual 1,024.
+const DESCRIPTORS: u64 = 65_536;
+
 pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < most)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
     // Before the first look, so that no change falls between the two.
     let watch = Watch::begin(&places, &loaded.path)
         .inspect_err(

@@ -1,6 +1,6 @@
 //! What a module says of itself, checked before anything of it is believed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -210,12 +210,16 @@ impl Description {
         }
         let mut names = BTreeSet::new();
         for tool in &self.tools {
-            named("tool", &tool.name, "[a-z0-9_], 1 to 64 characters", |byte| byte == b'_')?;
             if !names.insert(&tool.name) {
                 return Err(DescriptionError::Twice(tool.name.clone()));
             }
         }
         for condition in &self.serves {
+            let fits = |value: &String| value.len() <= 64 && !value.is_empty() && value.bytes().all(is_fact);
+            if let Some(value) = condition.any_of.iter().find(|value| !fits(value)) {
+                let (what, form) = ("condition", "[A-Za-z0-9._+-], 1 to 64 characters");
+                return Err(DescriptionError::Name { what, name: value.chars().take(64).collect(), form });
+            }
             if !Facts::NAMES.contains(&condition.fact.as_str()) {
                 return Err(DescriptionError::Fact(condition.fact.clone()));
             }
@@ -258,6 +262,7 @@ impl Description {
 }
 
 fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
+    named("tool", &said.name, "[a-z0-9_], 1 to 64 characters", |byte| byte == b'_')?;
     let wrong = |reason: String| DescriptionError::Schema { tool: said.name.clone(), reason };
     if said.summary.len() > MOST_SUMMARY || said.input_schema.len() > MOST_SCHEMA {
         return Err(wrong(format!(
@@ -275,6 +280,7 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
         return Err(wrong("its type is not object".to_owned()));
     }
     let schema = Value::Object(input_schema.clone());
+    check_size(&schema).map_err(wrong)?;
     jsonschema::meta::validate(&schema).map_err(|error| wrong(error.to_string()))?;
     jsonschema::validator_for(&schema).map_err(|error| wrong(error.to_string()))?;
     Ok(Tool {
@@ -297,6 +303,74 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     })
 }
 
+/// Schemas are held against arguments by the host, where no limit of the guest's holds. References multiply: twenty
+/// definitions that each name the next one twice are a million schemas. So a reference leads only to the schema's own
+/// definitions, never round in a circle, and what is left after following them all is bounded.
+fn check_size(schema: &Value) -> Result<(), String> {
+    const MOST: u64 = 10_000;
+    let mut known = BTreeMap::new();
+    match nodes(schema, schema, &mut known, &mut Vec::new())? {
+        ..=MOST => Ok(()),
+        more => {
+            Err(format!("with its references followed it has {more} parts or more; at most {MOST} are taken"))
+        }
+    }
+}
+
+fn nodes<'a>(
+    root: &'a Value,
+    value: &'a Value,
+    known: &mut BTreeMap<&'a str, u64>,
+    within: &mut Vec<&'a str>,
+) -> Result<u64, String> {
+    let mut sum = 1_u64;
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                sum = sum.saturating_add(nodes(root, item, known, within)?);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let counted = match (name.as_str(), member) {
+                    // Counted where they are referred to.
+                    ("$defs" | "definitions", Value::Object(_)) => 0,
+                    ("$ref", Value::String(to)) => referred(root, to, known, within)?,
+                    ("$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$anchor" | "$id", _) => {
+                        return Err(format!("{name} is not taken; $ref with #/$defs/NAME is"));
+                    }
+                    _ => nodes(root, member, known, within)?,
+                };
+                sum = sum.saturating_add(counted);
+            }
+        }
+        _ => {}
+    }
+    Ok(sum)
+}
+
+fn referred<'a>(
+    root: &'a Value,
+    to: &'a str,
+    known: &mut BTreeMap<&'a str, u64>,
+    within: &mut Vec<&'a str>,
+) -> Result<u64, String> {
+    if let Some(counted) = known.get(to) {
+        return Ok(*counted);
+    }
+    if within.contains(&to) {
+        return Err(format!("{to} refers to itself"));
+    }
+    let pointed = to.strip_prefix('#').filter(|pointer| pointer.starts_with('/'));
+    let found = pointed.and_then(|pointer| root.pointer(pointer));
+    let Some(found) = found else { return Err(format!("{to:?} is none of its own definitions")) };
+    within.push(to);
+    let counted = nodes(root, found, known, within)?;
+    within.pop();
+    known.insert(to, counted);
+    Ok(counted)
+}
+
 fn named(
     what: &'static str,
     name: &str,
@@ -308,6 +382,10 @@ fn named(
         return Ok(());
     }
     Err(DescriptionError::Name { what, name: name.chars().take(64).collect(), form })
+}
+
+fn is_fact(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._+-".contains(&byte)
 }
 
 fn is_version(byte: u8) -> bool {

@@ -16,7 +16,7 @@ use crate::problem::{self, Category};
 use crate::target::{OutputStream, PathCheck};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
-const COMMANDS: usize = 64;
+const COMMANDS: usize = 32;
 
 /// Commands that a module reads from at the same time.
 const STREAMS: usize = 8;

@@ -63,13 +63,14 @@ impl From<&Entry> for Metadata {
 }
 
 /// Whether it belongs to root, and nobody else may write to it.
-pub(super) fn is_roots(uid: u32, gid: u32, mode: u32) -> bool {
-    uid == 0 && !others_write(gid, mode)
+pub(super) fn is_roots(uid: u32, mode: u32) -> bool {
+    uid == 0 && !others_write(mode)
 }
 
-fn others_write(gid: u32, mode: u32) -> bool {
-    let others = if gid == 0 { 0o002 } else { 0o022 };
-    mode & others != 0
+/// Root's own group isn't spared: where there is an access control list, its bits stand for all that the list allows,
+/// acl(5).
+fn others_write(mode: u32) -> bool {
+    mode & 0o022 != 0
 }
 
 /// Who may be able to change the directories that lead to a path. Whoever can puts a link there, and has it followed
@@ -96,7 +97,7 @@ impl Trusted {
             format!("belongs to {}", entry.owner())
         } else if entry.mode & 0o002 != 0 {
             "can be written to by everybody".to_owned()
-        } else if others_write(entry.gid, entry.mode) {
+        } else if others_write(entry.mode) {
             format!("can be written to by group {}", entry.group())
         } else {
             return Ok(());
@@ -136,7 +137,7 @@ mod tests {
         for (mode, uid, gid, root, user_too) in [
             (0o755, 0, 0, true, true),
             (0o700, 0, 5, true, true),
-            (0o775, 0, 0, true, true),
+            (0o775, 0, 0, false, false),
             (0o775, 0, 5, false, false),
             (0o777, 0, 0, false, false),
             // Sticky keeps others from replacing what is there, and not from adding a link.
@@ -149,7 +150,7 @@ mod tests {
         ] {
             let entry = directory(mode, uid, gid);
             let trusts = |trusted: &Trusted| trusted.check("/a", &entry, "/a/b").is_ok();
-            assert_eq!(is_roots(uid, gid, entry.mode), root, "{mode:o} {uid}:{gid}");
+            assert_eq!(is_roots(uid, entry.mode), root, "{mode:o} {uid}:{gid}");
             assert_eq!(trusts(&Trusted::Root), root, "{mode:o} {uid}:{gid}");
             assert_eq!(trusts(&user), user_too, "{mode:o} {uid}:{gid}");
             assert!(trusts(&Trusted::Anyone));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::entry::Trusted;
-use super::local::Local;
+use super::local::{Local, Rights};
 use super::{Command, Keep, Privilege, ReadRequest};
 
 /// What is known of a target. The names are those of the `distro-context` interface.
@@ -168,8 +168,9 @@ pub(super) async fn gather(local: &Local) -> Facts {
         timeout: Duration::from_secs(5),
         keep: Keep::Head,
     };
-    let asking =
-        async |argument| local.run(&sudo(argument), false).await.is_ok_and(|output| output.exit_code == 0);
+    let asking = async |argument| {
+        local.run(&sudo(argument), Rights::NONE).await.is_ok_and(|output| output.exit_code == 0)
+    };
     let (files, sudo_everything, sudo_something) = tokio::join!(reading, asking("true"), asking("-l"));
     let files = FILES
         .iter()

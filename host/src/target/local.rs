@@ -28,6 +28,18 @@ const READ_HERE: usize = 16;
 /// What one call may read in all: no module could hold more.
 pub(super) const READ_BYTES: usize = 64 << 20;
 
+/// What sudo allows without a password.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rights {
+    pub(super) available: bool,
+    /// Certain commands only.
+    pub(super) limited: bool,
+}
+
+impl Rights {
+    pub(super) const NONE: Self = Self { available: false, limited: false };
+}
+
 /// This machine.
 pub struct Local {
     programs: Programs,
@@ -51,28 +63,26 @@ impl Local {
 
     /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group. What sudo
     /// doesn't allow runs without it where that will do.
-    pub(super) async fn run(&self, command: &Command, root_available: bool) -> Result<Output, Problem> {
-        let output = self.run_once(command, root_available).await?;
-        if self.sudo_arguments(&command.privilege, root_available)?.is_none() {
+    pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
+        let output = self.run_once(command, rights).await?;
+        if self.sudo_arguments(&command.privilege, rights)?.is_none() {
             return Ok(output);
         }
-        match refused_by_sudo(&output) {
+        match refused_by_sudo(output.exit_code, !output.stdout.is_empty(), &output.stderr) {
             None => Ok(output),
             Some(_) if command.privilege == Privilege::RootIfAvailable => {
-                self.run_once(&Command { privilege: Privilege::Caller, ..command.clone() }, false).await
+                self.run_once(&Command { privilege: Privilege::Caller, ..command.clone() }, Rights::NONE)
+                    .await
             }
-            Some(said) => {
-                let mut problem = no_root();
-                problem.message = format!("{}, and {} was not run: {said}", problem.message, command.program);
-                Err(problem)
-            }
+            Some(said) => Err(refused(&command.program, &said)),
         }
     }
 
-    async fn run_once(&self, command: &Command, root_available: bool) -> Result<Output, Problem> {
+    async fn run_once(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
         let started = Instant::now();
-        let mut child = self.spawn(command, root_available)?;
-        let mut group = Group::of(&child);
+        let mut child = self.spawn(command, rights)?;
+        let by_sudo = self.sudo_arguments(&command.privilege, rights)?.is_some();
+        let mut group = Group::of(&child, by_sudo);
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes"));
         };
@@ -115,7 +125,7 @@ impl Local {
         };
         // Whatever the command left behind is ended with it. Its number can't be another group's yet: numbers are given
         // out in a circle, and this one was in use a moment ago.
-        group.kill();
+        group.leader_ended();
         let status = status.map_err(|error| Problem::io(&command.program, &error))?;
         Ok(Output {
             exit_code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
@@ -129,16 +139,11 @@ impl Local {
     }
 
     /// Starts a command whose stdout is read piece by piece; its stderr goes nowhere.
-    pub(super) async fn open(
-        &self,
-        command: &Command,
-        root_available: bool,
-    ) -> Result<OutputStream, Problem> {
-        let mut child = self.spawn(command, root_available)?;
-        let group = Group::of(&child);
-        if let Some(mut stderr) = child.stderr.take() {
-            tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await });
-        }
+    pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
+        let mut child = self.spawn(command, rights)?;
+        let by_sudo = self.sudo_arguments(&command.privilege, rights)?.is_some();
+        let group = Group::of(&child, by_sudo);
+        let stderr = child.stderr.take();
         if let Some((mut pipe, contents)) = child.stdin.take().zip(command.stdin.clone()) {
             // Closed when the command has all of it, or has ended.
             tokio::spawn(async move { pipe.write_all(&contents).await });
@@ -147,26 +152,34 @@ impl Local {
         let stdout =
             stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
         let deadline = tokio::time::Instant::now() + command.timeout;
-        Ok(OutputStream { stdout, deadline, program: command.program.clone(), group, _child: child })
+        Ok(OutputStream::new(stdout, stderr, deadline, command.program.clone(), group, child))
     }
 
     /// Whose rights a command would really take, as it is shown: nothing, or how sudo is called. A problem where it
     /// could not even be started.
-    pub(super) fn prefix(&self, command: &Command, root_available: bool) -> Result<String, Problem> {
+    pub(super) fn prefix(&self, command: &Command, rights: Rights) -> Result<String, Problem> {
         self.programs.find(&command.program)?;
-        Ok(match self.sudo_arguments(&command.privilege, root_available)? {
+        Ok(match self.sudo_arguments(&command.privilege, rights)? {
             None => String::new(),
             Some(arguments) => format!("sudo {} ", arguments.join(" ")),
         })
     }
 
-    fn spawn(&self, command: &Command, root_available: bool) -> Result<Child, Problem> {
+    fn spawn(&self, command: &Command, rights: Rights) -> Result<Child, Problem> {
         let program = self.programs.find(&command.program)?;
-        let mut prepared = match self.sudo_arguments(&command.privilege, root_available)? {
+        let by_sudo = self.sudo_arguments(&command.privilege, rights)?;
+        let is_own = by_sudo.is_none();
+        let mut prepared = match by_sudo {
             None => tokio::process::Command::new(program),
             Some(arguments) => {
                 let mut sudo = tokio::process::Command::new(self.programs.find("sudo")?);
-                sudo.args(arguments).arg("--").arg(program);
+                sudo.args(arguments);
+                // Where sudo allows everything, it takes variables here and nowhere else. Where it allows certain
+                // commands, it sets their variables by itself: the fragment names a file with them.
+                if !rights.limited {
+                    sudo.args(command.env.iter().map(|(name, value)| format!("{name}={value}")));
+                }
+                sudo.arg("--").arg(program);
                 sudo
             }
         };
@@ -182,24 +195,23 @@ impl Local {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            .kill_on_drop(true);
+            // Killed, sudo would leave what it runs; see `Group`.
+            .kill_on_drop(is_own);
         prepared.spawn().map_err(|error| Problem::io(&command.program, &error))
     }
 
     /// What goes before the program, where it doesn't run as the caller.
-    fn sudo_arguments(
-        &self,
-        privilege: &Privilege,
-        root_available: bool,
-    ) -> Result<Option<Vec<String>>, Problem> {
+    fn sudo_arguments(&self, privilege: &Privilege, rights: Rights) -> Result<Option<Vec<String>>, Problem> {
         let is_root = rustix::process::geteuid().is_root();
         match privilege {
             Privilege::Caller => Ok(None),
             Privilege::Root | Privilege::RootIfAvailable if is_root => Ok(None),
-            Privilege::RootIfAvailable if !root_available => Ok(None),
-            Privilege::Root if !root_available => Err(no_root()),
+            Privilege::RootIfAvailable if !rights.available => Ok(None),
+            Privilege::Root if !rights.available => Err(no_root()),
             Privilege::Root | Privilege::RootIfAvailable => Ok(Some(vec!["-n".into()])),
-            Privilege::User(name) if root_available => Ok(Some(vec!["-n".into(), "-u".into(), name.clone()])),
+            Privilege::User(name) if rights.available => {
+                Ok(Some(vec!["-n".into(), "-u".into(), name.clone()]))
+            }
             Privilege::User(_) => Err(no_root()),
         }
     }
@@ -288,23 +300,29 @@ pub(super) fn no_root() -> Problem {
         )
 }
 
-/// What sudo said, where it was sudo that ended and not the program: sudoers(5), with `LC_ALL` set to C.
-fn refused_by_sudo(output: &Output) -> Option<String> {
-    const REFUSALS: [&str; 4] = [
-        "a password is required",
-        "a terminal is required",
-        "is not allowed to execute",
-        "is not in the sudoers",
-    ];
-    let said = String::from_utf8_lossy(&output.stderr);
-    let refused = output.exit_code == 1
-        && output.stdout.is_empty()
-        && said.lines().any(|line| {
-            let by_sudo =
-                line.starts_with("sudo: ") || line.starts_with("Sorry, user ") || line.contains("sudoers");
-            by_sudo && REFUSALS.iter().any(|refusal| line.contains(refusal))
+/// What sudo said, where it was sudo that ended and not the program: its messages as they read without translation.
+pub(super) fn refused_by_sudo(exit_code: i32, said_anything: bool, stderr: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(stderr);
+    let is_sudos = |line: &str| {
+        let refusal = line.strip_prefix("sudo: ").is_some_and(|rest| {
+            ["a password is required", "a terminal is required", "sorry, you must have a tty"]
+                .iter()
+                .any(|refusal| rest.starts_with(refusal))
         });
+        let words: Vec<&str> = line.split(' ').collect();
+        let of_user = matches!(words[..], ["Sorry,", "user", _, "is" | "may", "not", ..])
+            || matches!(words[..], [_, "is", "not", "in", "the", "sudoers", ..])
+            || matches!(words[..], [_, "is", "not", "allowed", "to", "run", "sudo", ..]);
+        refusal || of_user
+    };
+    let refused = exit_code == 1 && !said_anything && said.lines().any(is_sudos);
     refused.then(|| excerpt(said.trim(), 300))
+}
+
+pub(super) fn refused(program: &str, said: &str) -> Problem {
+    let mut problem = no_root();
+    problem.message = format!("{}, and {program} was not run: {said}", problem.message);
+    problem
 }
 
 fn timed_out(command: &Command) -> Problem {

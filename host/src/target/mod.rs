@@ -13,6 +13,7 @@ mod verbs;
 
 pub use facts::Facts;
 pub use local::Local;
+use local::Rights;
 pub use overrides::Overrides;
 pub use resolve::Resolved;
 pub use stream::OutputStream;
@@ -32,6 +33,9 @@ use verbs::{Runner, Verbs};
 
 /// Commands that run at the same time; the rest wait.
 const AT_ONCE: usize = 8;
+
+/// Paths of one question that commands look at: each is a line of theirs, and so is each directory above it.
+const PATHS_BY_COMMANDS: usize = 1000;
 
 /// Whose rights a command or a file access takes. Written as `caller`, `root`, `root-if-available`, `user:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +175,18 @@ impl Access {
     }
 }
 
+/// The same answer to all.
+fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {
+    let message =
+        format!("{paths} paths at once with another account's rights; at most {PATHS_BY_COMMANDS} are taken");
+    let problem = Problem::new("TOO_MANY_PATHS", Category::Resource, message);
+    (0..paths).map(|_| Err(problem.clone())).collect()
+}
+
+fn rights(facts: &Facts) -> Rights {
+    Rights { available: facts.root_available(), limited: facts.sudo_limited }
+}
+
 /// Who reaches a path, and who may be able to change where it leads.
 enum Way {
     /// This process, with its own rights.
@@ -206,14 +222,13 @@ impl Target {
     /// What stands in front of the command where it runs with other rights than the caller's, as `sudo -n `. A problem
     /// where it can't be started.
     pub fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
-        self.local.prefix(command, facts.root_available())
+        self.local.prefix(command, rights(facts))
     }
 
     /// Runs commands side by side; answers in the order given. Dropping the future ends them, with what they started.
     pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
-        let root_available = self.facts().await.root_available();
-        let running: Vec<_> =
-            commands.iter().map(|command| self.local.run(command, root_available)).collect();
+        let rights = rights(&*self.facts().await);
+        let running: Vec<_> = commands.iter().map(|command| self.local.run(command, rights)).collect();
         // Polled in this task, so that dropping the whole drops each.
         futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
     }
@@ -226,9 +241,10 @@ impl Target {
         match command.privilege {
             Privilege::RootIfAvailable if !allowed => {
                 let command = Command { privilege: Privilege::Caller, ..command.clone() };
-                self.local.open(&command, false).await
+                self.local.open(&command, Rights::NONE).await
             }
-            _ => self.local.open(command, facts.root_available() && allowed).await,
+            _ if allowed => self.local.open(command, rights(&facts)).await,
+            _ => self.local.open(command, Rights::NONE).await,
         }
     }
 
@@ -248,7 +264,7 @@ impl Target {
             stdin: None,
             ..command.clone()
         };
-        self.local.run(&question, false).await.is_ok_and(|output| output.exit_code == 0)
+        self.local.run(&question, Rights::NONE).await.is_ok_and(|output| output.exit_code == 0)
     }
 
     /// Where a program is on the target.
@@ -268,6 +284,7 @@ impl Target {
     pub async fn resolve(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Resolved, Problem>> {
         let resolved = match self.way(&access.privilege).await {
             Way::Here(trusted) => self.local.resolve(paths.clone(), trusted).await,
+            Way::Commands(_) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
             Way::Commands(trusted) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
                 self.verbs(access, &trusted).resolve(&asked, Last::Followed).await
@@ -287,6 +304,7 @@ impl Target {
     ) -> Vec<Result<Vec<u8>, Problem>> {
         match self.way(&access.privilege).await {
             Way::Here(trusted) => self.local.read_all(requests, trusted, check).await,
+            Way::Commands(_) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
             Way::Commands(trusted) => {
                 let answers = self.verbs(access, &trusted).read_all(&requests, &*check).await;
                 match access.would_do_without_sudo(&answers) {
@@ -306,6 +324,7 @@ impl Target {
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         match self.way(&access.privilege).await {
             Way::Here(trusted) => self.local.stat_all(paths, trusted, check).await,
+            Way::Commands(_) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Way::Commands(trusted) => {
                 let answers = self.verbs(access, &trusted).stat_all(&paths, &*check).await;
                 match access.would_do_without_sudo(&answers) {

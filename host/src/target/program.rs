@@ -95,7 +95,7 @@ fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
 }
 
 fn is_roots(metadata: &Metadata) -> bool {
-    entry::is_roots(metadata.uid(), metadata.gid(), metadata.mode())
+    entry::is_roots(metadata.uid(), metadata.mode())
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ use crate::visible::excerpt;
 /// As many links as the kernel follows, path_resolution(7).
 const MOST_LINKS: usize = 40;
 
+/// Names in a path. Every directory on the way is looked at, so a path of 4,095 bytes would be two thousand questions.
+const DEEPEST: usize = 64;
+
 /// Where a path leads.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -86,6 +89,9 @@ impl<'a> Walk<'a> {
     pub(super) fn new(asked: &'a str, last: Last, trusted: &'a Trusted) -> Result<Self, Problem> {
         if !is_lexically_safe(asked) {
             return Err(unresolvable(asked, "expected an absolute path without `.`, `..` or `//`"));
+        }
+        if asked.split('/').count() > DEEPEST {
+            return Err(unresolvable(asked, "expected a path that isn't nested so deeply"));
         }
         let mut walk = Self {
             asked,

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStdout};
+use tokio::process::{Child, ChildStderr, ChildStdout};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::Keep;
 use super::group::Group;
+use super::local::{refused, refused_by_sudo};
 use crate::problem::{Category, Problem};
 
 /// What is kept of each of a command's two streams.
@@ -61,29 +63,81 @@ pub(super) async fn capture(mut source: impl AsyncRead + Unpin, keep: Keep, capt
     }
 }
 
+/// What is kept of a stream's stderr: enough to know sudo by.
+const HEARD: usize = 4 << 10;
+
 /// A running command whose stdout is read piece by piece. Dropping it ends the command.
 pub struct OutputStream {
-    pub(super) stdout: ChildStdout,
+    stdout: ChildStdout,
+    heard: AbortOnDrop<Vec<u8>>,
+    said_anything: bool,
     /// When the command has had its time.
-    pub(super) deadline: Instant,
-    pub(super) program: String,
-    pub(super) group: Group,
-    pub(super) _child: Child,
+    deadline: Instant,
+    program: String,
+    group: Group,
+    child: Child,
+}
+
+/// A task that ends with its owner.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl OutputStream {
+    pub(super) fn new(
+        stdout: ChildStdout,
+        stderr: Option<ChildStderr>,
+        deadline: Instant,
+        program: String,
+        group: Group,
+        child: Child,
+    ) -> Self {
+        let heard = AbortOnDrop(tokio::spawn(async move {
+            let Some(stderr) = stderr else { return Vec::new() };
+            let (mut heard, mut rest) = (Vec::new(), stderr.take(HEARD as u64));
+            let _ = rest.read_to_end(&mut heard).await;
+            // The rest goes nowhere, but it has to go.
+            let _ = tokio::io::copy(&mut rest.into_inner(), &mut tokio::io::sink()).await;
+            heard
+        }));
+        Self { stdout, heard, said_anything: false, deadline, program, group, child }
+    }
+
     /// At most `max_bytes`, and at most 1 MiB; empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let mut piece = vec![0; (max_bytes as usize).clamp(1, KEPT_BYTES)];
         let reading = tokio::time::timeout_at(self.deadline, self.stdout.read(&mut piece));
-        let Ok(read) = reading.await else {
-            self.group.kill();
-            let message = format!("{} took longer than it may and was stopped", self.program);
-            return Err(Problem::new("COMMAND_TIMEOUT", Category::Timeout, message));
-        };
+        let Ok(read) = reading.await else { return Err(self.timed_out()) };
         let count = read.map_err(|error| Problem::io("reading the output", &error))?;
         piece.truncate(count);
+        if count == 0 && !std::mem::replace(&mut self.said_anything, true) {
+            self.unless_refused().await?;
+        }
+        self.said_anything = true;
         Ok(piece)
+    }
+
+    /// Where a command said nothing at all, it may not have been run.
+    async fn unless_refused(&mut self) -> Result<(), Problem> {
+        let ending = async { (self.child.wait().await, (&mut self.heard.0).await) };
+        let Ok((status, heard)) = tokio::time::timeout_at(self.deadline, ending).await else {
+            return Err(self.timed_out());
+        };
+        let exit_code = status.ok().and_then(|status| status.code()).unwrap_or(0);
+        match refused_by_sudo(exit_code, false, &heard.unwrap_or_default()) {
+            Some(said) => Err(refused(&self.program, &said)),
+            None => Ok(()),
+        }
+    }
+
+    fn timed_out(&mut self) -> Problem {
+        self.group.kill();
+        let message = format!("{} took longer than it may and was stopped", self.program);
+        Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
     }
 }
 

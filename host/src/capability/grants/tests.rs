@@ -128,6 +128,26 @@ fn what_is_refused_is_logged_and_told_in_part_only() {
 }
 
 #[test]
+fn a_grant_of_another_account_is_none_of_the_callers() {
+    let mut grants = Grants::new("test");
+    let other = || Privilege::User("www-data".into());
+    grants.command(&request("cat -- <path:/srv/*>", Effect::Read, other())).unwrap();
+    grants.path(&files("/srv/**", other())).unwrap();
+    for (privilege, granted) in [
+        (other(), true),
+        (Privilege::Caller, false),
+        (Privilege::Root, false),
+        (Privilege::RootIfAvailable, false),
+        (Privilege::User("ada".into()), false),
+    ] {
+        let mut cat = command("cat -- /srv/x");
+        cat.privilege = privilege.clone();
+        assert_eq!(grants.may_look(&cat).is_ok(), granted, "{privilege:?}");
+        assert_eq!(grants.may_read("/srv/x", "/srv/x", &privilege).is_ok(), granted, "{privilege:?}");
+    }
+}
+
+#[test]
 fn a_privilege_is_a_ceiling() {
     let grants = grants();
     for privilege in [Privilege::Root, Privilege::RootIfAvailable, Privilege::User("ada".into())] {

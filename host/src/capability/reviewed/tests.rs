@@ -8,7 +8,7 @@ fn request(pattern: &str, privilege: Privilege, effect: Effect) -> CommandReques
 }
 
 fn is_reviewed(pattern: &str, privilege: Privilege, effect: Effect) -> bool {
-    review(&request(pattern, privilege, effect)).is_some()
+    review_for(&request(pattern, privilege, effect), false).is_some()
 }
 
 fn holes(items: &[Item], found: &mut Vec<HoleType>) {
@@ -47,9 +47,14 @@ fn no_entry_is_within_another() {
         let within = request(one.pattern.text(), privilege, one.effect);
         let others = REVIEWS.iter().enumerate().filter(|(other, _)| *other != at);
         for (_, other) in others {
-            assert!(!other.allows(&one.pattern, &within), "{} is within {}", one.pattern, other.pattern);
+            assert!(
+                !other.allows(&one.pattern, &within, false),
+                "{} is within {}",
+                one.pattern,
+                other.pattern
+            );
         }
-        assert!(one.allows(&one.pattern, &within), "{} is within itself", one.pattern);
+        assert!(one.allows(&one.pattern, &within, false), "{} is within itself", one.pattern);
     }
 }
 
@@ -239,7 +244,7 @@ fn a_review_is_for_its_rights_its_effect_and_the_target_only() {
     assert!(!is_reviewed("apt-get --simulate upgrade", Privilege::Caller, Effect::Change));
     let elsewhere =
         CommandRequest { place: Place::Controller, ..request("uname", Privilege::Caller, Effect::Read) };
-    assert!(review(&elsewhere).is_none());
+    assert!(review_for(&elsewhere, false).is_none());
 }
 
 #[test]
@@ -258,5 +263,14 @@ fn a_list_that_is_not_understood_reviews_nothing() {
     ] {
         let error = parse(&text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn what_is_harmless_for_an_ordinary_account_is_not_for_a_server_that_runs_as_root() {
+    for (pattern, as_root_too) in [("apt-cache policy -- <package>", false), ("uname", true)] {
+        let asked = request(pattern, Privilege::Caller, Effect::Read);
+        assert!(review_for(&asked, false).is_some());
+        assert_eq!(review_for(&asked, true).is_some(), as_root_too, "{pattern}");
     }
 }

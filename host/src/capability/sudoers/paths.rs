@@ -27,7 +27,7 @@ pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {
     if components.contains(&"**") {
         return Err(Refusal::AnyDepth(glob.text().to_owned()));
     }
-    if !glob.names_its_end()
+    if glob.names_secret().is_none()
         && let Some((secret, reason)) = secret_globs().find(|(secret, _)| may_meet(&components, secret))
     {
         return Err(Refusal::Secret(glob.text().to_owned(), format!("/{}", secret.join("/")), reason));

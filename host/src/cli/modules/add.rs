@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::ask::Asking;
 use super::scope;
-use super::show::{Shown, holds, line, risk};
+use super::show::{Shown, heading, holds, line, risk, wrapped};
 use crate::capability::{Concern, Request, Requests, by_concern};
 use crate::component::{Conflict, Examined, InstallError, Origin, Workshop};
 
@@ -107,11 +107,15 @@ impl Update {
         if entry.sha256 == examined.sha256() {
             return Err(refused(examined, format!("these are the bytes that {} has already", self.name)));
         }
-        let mut replaces = entry.replaces.clone();
-        replaces.extend(self.pinning.check_update(examined, &entry.replaces)?);
         let description = examined.description();
+        let is_still_there = |tool: &&String| description.tools.iter().any(|new| new.name == **tool);
+        let mut replaces: Vec<String> = entry.replaces.iter().filter(is_still_there).cloned().collect();
+        replaces.extend(self.pinning.check_update(examined, &replaces)?);
         say(&format!("{} {} -> {}", self.name, entry.version, description.version))?;
         say(&differences(workshop, examined, &entry.grants))?;
+        if !replaces.is_empty() {
+            say(&format!("\nTakes the place of the host's own: {}", replaces.join(", ")))?;
+        }
         // What was declined before is asked for again: it may have been declined for the old version only.
         let Some(accepted) = self.pinning.accept(examined, asking, &description.requests, &entry.grants)?
         else {
@@ -138,7 +142,7 @@ impl Pinning {
         let mut replaces = Vec::new();
         for conflict in &examined.conflicts {
             match conflict {
-                Conflict::Shadows { tool, .. } if replaced.contains(tool) => {}
+                Conflict::Shadows { origin: Origin::Host, tool, .. } if replaced.contains(tool) => {}
                 Conflict::Shadows { origin: Origin::Host, tool, .. } if self.replace => {
                     replaces.push(tool.clone());
                 }
@@ -176,7 +180,8 @@ impl Pinning {
         for (number, (concern, request)) in by_concern(asked).into_iter().enumerate() {
             let grave = !matches!(concern, Concern::Reviewed(_) | Concern::Files);
             if grave && !holds(accepted_before, &request) {
-                say(&format!("\n{}", line(number + 1, concern, &request, false).trim_end()))?;
+                let heading = wrapped(heading(concern), "", "  ");
+                say(&format!("\n{heading}\n{}", line(number + 1, concern, &request, false).trim_end()))?;
                 if !asking.yes("     Grant this?")? {
                     declined += 1;
                     continue;
@@ -205,7 +210,9 @@ fn differences(workshop: &Workshop, examined: &Examined, granted: &Requests) -> 
     };
     let asked = by_concern(&new.requests).into_iter().enumerate();
     let wider = asked.filter(|(_, (_, request))| !holds(granted, request));
-    let wider = wider.map(|(number, (concern, request))| line(number + 1, concern, &request, false));
+    let wider = wider.map(|(number, (concern, request))| {
+        format!("{}\n{}", wrapped(heading(concern), "  ", "    "), line(number + 1, concern, &request, false))
+    });
     section("WIDER: it asks for what was not granted before", wider.collect());
     let old = workshop.registry.modules().iter().find(|module| module.description.name == new.name);
     let old_tools = old.map(|module| module.description.tools.as_slice()).unwrap_or_default();

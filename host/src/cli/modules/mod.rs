@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 
 use crate::component::{InstallError, Origin, Places, Workshop};
 use crate::config::{Disabled, Loaded};
+use crate::visible::visible;
 use ask::Asking;
 use show::Shown;
 
@@ -118,6 +119,12 @@ async fn inspect(workshop: &Workshop, wanted: &str) -> Result<String, InstallErr
     Ok(Shown::of_file(&examined).to_string())
 }
 
+/// What is refused may be named in the message, as it came.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" ")).into_owned()
+}
+
 /// Says what was refused where an operator looks for it.
 fn finish(done: Result<Option<String>, InstallError>) -> anyhow::Result<ExitCode> {
     match done {
@@ -128,7 +135,11 @@ fn finish(done: Result<Option<String>, InstallError>) -> anyhow::Result<ExitCode
             Ok(ExitCode::SUCCESS)
         }
         Err(refused) => {
-            writeln!(io::stderr().lock(), "{}", show::wrapped(&format!("error: {refused}"), "", "  "))?;
+            writeln!(
+                io::stderr().lock(),
+                "{}",
+                show::wrapped(&one_line(&format!("error: {refused}")), "", "  ")
+            )?;
             Ok(ExitCode::FAILURE)
         }
     }

@@ -12,6 +12,8 @@ use crate::target::Privilege;
 use crate::visible::visible;
 
 const WIDTH: usize = 80;
+/// In somebody else's words.
+const LONGEST_WORD: usize = 40;
 
 /// A module, or what could become one.
 pub(super) struct Shown<'a> {
@@ -124,7 +126,7 @@ pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
     }
 }
 
-fn heading(concern: Concern) -> &'static str {
+pub(super) fn heading(concern: Concern) -> &'static str {
     match concern {
         Concern::Anything => {
             "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
@@ -165,16 +167,18 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
     };
     let denied = if denied { " - NOT GRANTED" } else { "" };
     let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
-    let reason = match concern {
-        Concern::Reviewed(why) => format!("{reason}; reviewed: {why}"),
-        _ => reason,
+    let verdict = match concern {
+        Concern::Reviewed(why) => format!("reviewed: {why}\n"),
+        _ => String::new(),
     };
+    let below = format!("{indent}  ");
     format!(
-        "{}\n{}\n{}\n",
+        "{}\n{}\n{}{}\n",
         wrapped(&format!("{what}{denied}"), &head, &indent),
-        // Not broken where it isn't too long: it is to be compared and copied.
-        wrapped(&visible(text), &format!("{indent}  "), &format!("{indent}    ")),
-        wrapped(&reason, &format!("{indent}  "), &format!("{indent}  ")),
+        // Whole words: it is to be compared and copied.
+        wrapped(&visible(text), &below, &format!("{indent}    ")),
+        if verdict.is_empty() { verdict } else { wrapped(&verdict, &below, &below) },
+        wrapped(&format!("it says: {reason}"), &below, &below),
     )
 }
 
@@ -197,11 +201,20 @@ pub(super) fn risk(risk: Risk) -> &'static str {
     }
 }
 
-/// Somebody else's words: on one line, in quotes, and nothing hidden.
+/// Somebody else's words: on one line, in quotes that they can't close, and nothing hidden. A word that would fill a
+/// line is divided, so that no line is theirs alone.
 pub(super) fn quoted(text: &str) -> String {
-    let text = visible(text);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    format!("\"{}\"", words.join(" "))
+    let text = visible(text).replace('\\', "\\\\").replace('"', "\\\"");
+    let mut shown = String::new();
+    for word in text.split_whitespace() {
+        for (at, character) in word.chars().enumerate() {
+            if at % LONGEST_WORD == 0 && !shown.is_empty() {
+                shown.push(' ');
+            }
+            shown.push(character);
+        }
+    }
+    format!("\"{shown}\"")
 }
 
 /// 1,234,567

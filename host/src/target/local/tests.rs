@@ -16,7 +16,7 @@ fn command(program: &str, args: &[&str]) -> Command {
 }
 
 async fn run(command: Command) -> Result<Output, Problem> {
-    Local::new().run(&command, false).await
+    Local::new().run(&command, Rights::NONE).await
 }
 
 /// Processes of this machine whose command line holds the mark.
@@ -78,7 +78,7 @@ async fn dropping_the_call_ends_the_whole_group() {
     let wanted = command("sh", &["-c", &format!("sleep {mark} & sleep {mark}; true")]);
     {
         let local = Local::new();
-        let running = local.run(&wanted, false);
+        let running = local.run(&wanted, Rights::NONE);
         tokio::pin!(running);
         // Until both are there, and then no longer.
         while processes_with(mark) < 3 {
@@ -118,7 +118,7 @@ async fn the_end_of_an_output_is_kept_though_a_process_left_behind_holds_it() {
 async fn an_output_is_read_piece_by_piece_with_stdin_given() {
     let mut wanted = command("cat", &[]);
     wanted.stdin = Some(b"0123456789".to_vec());
-    let mut stream = Local::new().open(&wanted, false).await.unwrap();
+    let mut stream = Local::new().open(&wanted, Rights::NONE).await.unwrap();
     let mut pieces = Vec::new();
     loop {
         let piece = stream.read(4).await.unwrap();
@@ -136,7 +136,7 @@ async fn a_command_that_is_read_from_has_its_time_too() {
     let mark = "86399.76";
     let mut wanted = command("sleep", &[mark]);
     wanted.timeout = Duration::from_millis(200);
-    let mut stream = Local::new().open(&wanted, false).await.unwrap();
+    let mut stream = Local::new().open(&wanted, Rights::NONE).await.unwrap();
     assert_eq!(stream.read(1).await.unwrap_err().code, "COMMAND_TIMEOUT");
     gone(mark).await;
 }

@@ -23,8 +23,10 @@ pub(super) fn entries(paths: &[String], output: Output) -> Vec<Result<Option<Ent
     let mut errors = own_errors("stat", &stderr);
     let mut answers = Vec::with_capacity(paths.len());
     for path in paths {
-        // Names come last in a line, so whatever is in one belongs to it.
-        let fields = lines.peek().and_then(|line| line.strip_suffix(path.as_str())).map(str::to_owned);
+        // Names come last in a line, so whatever is in one belongs to it, and stands behind a colon: a longer name may
+        // end in this one.
+        let fields = lines.peek().and_then(|line| line.strip_suffix(path.as_str()));
+        let fields = fields.filter(|fields| fields.ends_with(':')).map(str::to_owned);
         answers.push(match fields {
             Some(fields) => {
                 lines.next();

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::capability::{Grants, PathRequest, Pattern, Place};
+use crate::target::local::Rights;
 use crate::target::{Local, Privilege};
 
 /// Runs the real programs as the account that the tests run as, and keeps what was asked of it.
@@ -23,7 +24,7 @@ impl Runner for Directly {
         for command in commands {
             self.asked.lock().unwrap().push(command.clone());
             let command = Command { privilege: Privilege::Caller, ..command.clone() };
-            outputs.push(local.run(&command, false).await);
+            outputs.push(local.run(&command, Rights::NONE).await);
         }
         outputs
     }

@@ -60,10 +60,13 @@ fn a_variable_has_the_value_of_the_pattern() {
     let pattern = pattern("DEBIAN_FRONTEND=noninteractive A= apt-get update");
     let fragment = fragment(&[rule(&pattern)]);
     let path = "/etc/sudoers.d/linux-sysadmin-disk-tools.1.env";
-    assert_eq!(lines(&fragment)[1], format!("Defaults!LSA_DISK_TOOLS_1 env_reset, env_file=\"{path}\""));
+    let dropped = |name: &str| format!(", env_keep-=\"{name}\", env_check-=\"{name}\"");
+    let (first, second) = (dropped("DEBIAN_FRONTEND"), dropped("A"));
+    let expected = format!("Defaults!LSA_DISK_TOOLS_1 env_reset, env_file=\"{path}\"{first}{second}");
+    assert_eq!(lines(&fragment)[1], expected);
     let text = "DEBIAN_FRONTEND=noninteractive\nA=\n".to_owned();
     assert_eq!(fragment.environments, [Environment { path: path.into(), text }]);
-    for word in ["SETENV", "env_keep", "env_check"] {
+    for word in ["SETENV", "env_keep+", "env_keep =", "env_check+"] {
         assert!(!fragment.to_string().contains(word));
     }
 }

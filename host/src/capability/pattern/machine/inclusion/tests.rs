@@ -90,7 +90,6 @@ fn a_pattern_does_not_cover_what_it_may_not_allow() {
         ("x <path>", "x <path:/proc/*/environ>"),
         ("x <path:/etc/*>", "x <path:/etc/shadow>"),
         ("x <path:/**>", "x <path:/proc/*/environ>"),
-        ("x <path:/srv/**>", "x <path:/srv/*/shadow>"),
     ] {
         assert!(!pattern(narrow).covers(&pattern(wide)), "{narrow} must not cover {wide}");
     }
