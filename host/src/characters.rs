@@ -17,6 +17,7 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{200b}', '\u{200f}'),   // zero width space, joiners, directional marks
     ('\u{2028}', '\u{202e}'),   // line and paragraph separator, embeddings, overrides
     ('\u{2060}', '\u{206f}'),   // word joiner, invisible operators, isolates
+    ('\u{2800}', '\u{2800}'),   // blank Braille pattern
     ('\u{3164}', '\u{3164}'),   // Hangul filler
     ('\u{fe00}', '\u{fe0f}'),   // variation selectors
     ('\u{feff}', '\u{feff}'),   // byte order mark

@@ -16,6 +16,7 @@ mod pipeline;
 mod problem;
 mod server;
 mod signals;
+mod small_file;
 mod sudoers;
 mod target;
 mod turns;

@@ -64,6 +64,7 @@ impl Pipeline {
     pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Self {
         let cache = config::directory("XDG_CACHE_HOME", ".cache");
         let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
+        registry.tell_absent();
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
@@ -113,6 +114,7 @@ impl Pipeline {
             }
         };
         let registry = before.registry.reload(&self.places, &modules).await;
+        registry.tell_absent();
         let same = registry.tools().eq(before.registry.tools());
         tracing::info!(modules = registry.modules().len(), same_tools = same, "looked at the modules anew");
         let live = Live { registry, validators: Validators::default(), config_error };

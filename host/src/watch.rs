@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use inotify::{Event, Inotify, WatchDescriptor, WatchMask, Watches};
+use inotify::{Event, EventMask, Inotify, WatchDescriptor, WatchMask, Watches};
 
 use crate::component::{LOCK, Places, SUMS};
 use crate::pipeline::Pipeline;
@@ -23,6 +23,14 @@ const CHANGES: WatchMask = WatchMask::CLOSE_WRITE
     .union(WatchMask::DELETE)
     .union(WatchMask::MOVE)
     .union(WatchMask::ATTRIB)
+    .union(WatchMask::DELETE_SELF)
+    .union(WatchMask::MOVE_SELF)
+    .union(WatchMask::ONLYDIR);
+
+/// What can change where a directory's name leads.
+const WAYS: WatchMask = WatchMask::CREATE
+    .union(WatchMask::DELETE)
+    .union(WatchMask::MOVE)
     .union(WatchMask::DELETE_SELF)
     .union(WatchMask::MOVE_SELF)
     .union(WatchMask::ONLYDIR);
@@ -116,7 +124,7 @@ impl Wanted {
     }
 }
 
-/// What is being watched: every wanted directory, or the one nearest to it that is there.
+/// What is being watched: every wanted directory, and all above it, since a link there may be made to lead elsewhere.
 struct Watched {
     watches: Watches,
     by: Vec<(WatchDescriptor, PathBuf)>,
@@ -129,10 +137,11 @@ impl Watched {
         let directories: BTreeSet<&Path> = wanted
             .0
             .iter()
-            .filter_map(|place| place.directory.ancestors().find(|directory| directory.is_dir()))
+            .flat_map(|place| place.directory.ancestors().filter(|directory| directory.is_dir()))
             .collect();
         for directory in directories {
-            match self.watches.add(directory, CHANGES) {
+            let is_wanted = wanted.0.iter().any(|place| place.directory == directory);
+            match self.watches.add(directory, if is_wanted { CHANGES } else { WAYS }) {
                 Ok(watch) => self.by.push((watch, directory.to_owned())),
                 Err(error) => {
                     tracing::warn!(directory = %directory.display(), %error, "changes there are not noticed");
@@ -142,12 +151,15 @@ impl Watched {
     }
 
     fn concerns(&self, event: &Event<impl AsRef<OsStr>>, wanted: &Wanted) -> bool {
+        let mut directories = self.by.iter().filter(|(watch, _)| *watch == event.wd);
         let Some(name) = &event.name else {
-            // The directory itself has changed, or the kernel's queue was too short for all that happened.
-            return true;
+            // A directory itself has changed, or the kernel's queue was too short for all that happened.
+            let is_wanted = |directory: &PathBuf| wanted.0.iter().any(|place| place.directory == *directory);
+            return event.mask.contains(EventMask::Q_OVERFLOW)
+                || event.mask.intersects(EventMask::DELETE_SELF | EventMask::MOVE_SELF)
+                || directories.any(|(_, directory)| is_wanted(directory));
         };
         let name = name.as_ref();
-        let mut directories = self.by.iter().filter(|(watch, _)| *watch == event.wd);
         directories.any(|(_, directory)| {
             wanted.0.iter().any(|place| match place.directory.strip_prefix(directory) {
                 Ok(rest) if rest.as_os_str().is_empty() => place.has(name),

@@ -117,7 +117,7 @@ fn a_module_is_shown_with_its_gravest_requests_first_within_80_columns() {
     assert!(at("NOT REVIEWED") < at("systemctl restart -- <unit>"));
     assert!(at("systemctl restart -- <unit>") < at("printf '%s' <text>"));
     assert!(at("<text>") < at("/etc/hostname"));
-    at("as ROOT, to change something (risk: moderate)");
+    at("as ROOT, to change something (the module calls the risk moderate)");
     at("\"harmless REVIEWED: really\"");
     at("greet_shout  low");
     at("\"MIT\"");
@@ -133,8 +133,8 @@ fn nothing_is_added_without_a_clear_yes() {
     assert_eq!(run(&home, &["modules", "add", &greeter, "--yes"]).status.code(), Some(2));
     let other = "0".repeat(64);
     refused(&home, &["modules", "add", &greeter, "--yes", "--sha256", &other], &["its SHA-256 is", &other]);
-    // The last one types the end of input, three times.
-    for lines in ["n\nn\nn\n", "y\ny\nn\n", "y\ny\nmaybe\n", "\u{4}\u{4}\u{4}"] {
+    // What is neither yes nor no is asked again; the last one types the end of input.
+    for lines in ["n\nn\nn\n", "y\ny\nn\n", "y\ny\nmaybe\nn\n", "y\n\u{4}"] {
         let (success, shown) = typed(&home, &["modules", "add", &greeter], lines);
         assert!(!success && shown.contains("nothing was changed"), "{lines:?}: {shown}");
     }
@@ -169,8 +169,8 @@ fn an_update_shows_what_is_wider_and_pins_the_new_bytes() {
     let first = installed(&home);
     refused(&home, &["modules", "add", &next], &["modules update greeter"]);
     refused(&home, &["modules", "update", "greeter", &file("greeter")], &["the bytes that greeter has"]);
-    refused(&home, &["modules", "update", "shadow", &next], &["its name is greeter"]);
-    refused(&home, &["modules", "update", "nobody", &file("shadow")], &["its name is shadow"]);
+    refused(&home, &["modules", "update", "greeter", &file("shadow")], &["its name is shadow"]);
+    refused(&home, &["modules", "update", "shadow", &next], &["no module named shadow"]);
     let (success, shown) = typed(&home, &["modules", "update", "greeter", &next], "n\nn\nn\n");
     assert!(!success && shown.contains("greeter stays as it is"), "{shown}");
     assert_eq!(installed(&home), first);
@@ -189,6 +189,96 @@ fn an_update_shows_what_is_wider_and_pins_the_new_bytes() {
     assert!(has(&home, "greet_shout") && !has(&home, "greet_users"));
     let verified = done(&home, &["modules", "verify"]);
     assert!(verified.contains("ok        greeter (user)"), "{verified}");
+}
+
+#[test]
+fn an_update_leaves_a_disabled_module_disabled_and_puts_a_damaged_one_right() {
+    let home = Home::new();
+    added(&home, "greeter");
+    done(&home, &["modules", "disable", "greeter"]);
+    let (success, shown) =
+        typed(&home, &["modules", "update", "greeter", &file("greeter-next")], "y\ny\ny\n");
+    assert!(success && shown.contains("NOT USED"), "{shown}");
+    assert!(!has(&home, "greet"));
+    done(&home, &["modules", "enable", "greeter"]);
+    assert!(has(&home, "greet_shout"));
+    tamper(&installed(&home));
+    assert!(!has(&home, "greet"));
+    // Nothing is asked about again but whether to do it.
+    let (success, shown) = typed(&home, &["modules", "update", "greeter", &file("greeter-next")], "y\n");
+    assert!(success, "{shown}");
+    assert!(has(&home, "greet_shout"));
+    done(&home, &["modules", "verify"]);
+}
+
+#[test]
+fn what_happens_while_a_question_waits_is_not_undone_by_the_answer() {
+    let home = Home::new();
+    added(&home, "greeter");
+    let command = home.command(&modules(), &["modules", "update", "greeter", &file("greeter-next")]);
+    let line = command.get_args().fold(command.get_program().to_string_lossy().into_owned(), |line, arg| {
+        format!("{line} '{}'", arg.to_string_lossy())
+    });
+    let mut terminal = Command::new("timeout");
+    terminal.args(["60", "script", "--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => terminal.env(name, value),
+            None => terminal.env_remove(name),
+        };
+    }
+    let mut child =
+        terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script, of util-linux");
+    let mut asked = child.stdout.take().expect("stdout");
+    let mut seen = String::new();
+    let mut piece = [0; 4096];
+    while !seen.contains("Grant this?") {
+        let count = std::io::Read::read(&mut asked, &mut piece).expect("output");
+        assert!(count > 0, "it never asked: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&piece[..count]));
+    }
+    done(&home, &["modules", "remove", "greeter"]);
+    child.stdin.take().expect("stdin").write_all(b"y\ny\ny\n").expect("typed");
+    let status = child.wait().expect("it ends");
+    std::io::Read::read_to_string(&mut asked, &mut seen).expect("output");
+    assert!(!status.success() && seen.contains("changed meanwhile"), "{seen}");
+    assert!(!has(&home, "greet"));
+}
+
+#[tokio::test]
+async fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
+    let home = Home::new();
+    added(&home, "greeter");
+    let mut client = open(&home).await;
+    let pipe = |path: &Path| {
+        fs::remove_file(path).expect("removed");
+        assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    };
+    pipe(&home.config());
+    pipe(&home.data().join("modules.lock"));
+    list_changed(&mut client).await;
+    assert!(!listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+    let output = run(&home, &["modules", "list"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("not a regular file"), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn what_a_lock_disables_stays_disabled_when_it_is_broken() {
+    let home = Home::new();
+    done(&home, &["modules", "disable", "cron"]);
+    let mut client = open(&home).await;
+    assert!(!listed(&mut client).await.contains("cron_"));
+    let lock = home.data().join("modules.lock");
+    let text = fs::read_to_string(&lock).expect("a lock");
+    fs::write(&lock, format!("{text}zzz\n")).expect("written");
+    list_changed(&mut client).await;
+    assert!(!listed(&mut client).await.contains("cron_"));
+    fs::write(&lock, text).expect("written");
+    list_changed(&mut client).await;
+    assert!(listed(&mut client).await.contains("perf_uptime"));
+    client.close().await;
 }
 
 #[test]
@@ -408,10 +498,10 @@ fn what_does_not_exist_or_is_nothing_is_said_to_be_so() {
         (&["inspect", text], &["not a WebAssembly component"]),
         (&["add", text], &["not a WebAssembly component"]),
         (&["remove", "nobody"], &["no module named nobody"]),
-        (&["remove", "cron"], &["no module named cron"]),
+        (&["remove", "cron"], &["cron comes with the program", "modules disable cron"]),
         (&["disable", "nobody"], &["no module named nobody"]),
         (&["enable", "nobody"], &["no module named nobody"]),
-        (&["update", "nobody", text], &["not a WebAssembly component"]),
+        (&["update", "nobody", text], &["no module named nobody"]),
     ] {
         refused(&home, &[&["modules"], args].concat(), words);
     }

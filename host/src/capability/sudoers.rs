@@ -163,7 +163,10 @@ impl Fragment {
                 "The module {module} {} of linux-sysadmin, for the account {account}.",
                 excerpt(version)
             ),
-            "Generated from the module's grants: it may run these commands with these rights and no others.",
+            &format!(
+                "EVERYTHING that runs as {account} may then run these commands without a password, this module"
+            ),
+            "or not. They are what the module was granted with another account's rights, and nothing else.",
             "",
             &format!("To be {path}, owned by root, mode 0440, after: visudo -cf FILE"),
             &format!(

@@ -111,9 +111,10 @@ impl Cache {
                 .truncate(true)
                 .mode(0o600)
                 .open(&temporary)?;
-            file.write_all(&Sha256::digest(contents))?;
-            file.write_all(contents)?;
-            fs::rename(&temporary, directory.join(name))
+            let written = file.write_all(&Sha256::digest(contents)).and_then(|()| file.write_all(contents));
+            written.and_then(|()| fs::rename(&temporary, directory.join(name))).inspect_err(|_| {
+                let _ = fs::remove_file(&temporary);
+            })
         })();
         if let Err(error) = written {
             tracing::warn!(directory = %directory.display(), %error, "a cache entry could not be written");

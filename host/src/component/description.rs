@@ -391,3 +391,43 @@ fn is_fact(byte: u8) -> bool {
 fn is_version(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b".+-".contains(&byte)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_is_bounded_with_its_references_followed() {
+        let names = |count: usize| -> Map<String, Value> {
+            let next = |at: usize| json!({"$ref": format!("#/$defs/d{}", at + 1)});
+            let mut defs: Map<String, Value> =
+                (0..count).map(|at| (format!("d{at}"), json!({"allOf": [next(at), next(at)]}))).collect();
+            defs.insert(format!("d{count}"), json!({"type": "object"}));
+            defs
+        };
+        let schema =
+            |count| json!({"type": "object", "$defs": names(count), "allOf": [{"$ref": "#/$defs/d0"}]});
+        assert_eq!(check_size(&schema(5)), Ok(()));
+        for many in [12, 40, 100] {
+            assert!(check_size(&schema(many)).unwrap_err().contains("at most 10000"), "{many}");
+        }
+        for (wrong, word) in [
+            (json!({"$ref": "#"}), "none of its own"),
+            (json!({"$ref": "https://example.org/x"}), "none of its own"),
+            (json!({"$ref": "#/$defs/none"}), "none of its own"),
+            (
+                json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "items": {"$ref": "#/$defs/a"}}),
+                "itself",
+            ),
+            (json!({"$dynamicRef": "#x"}), "not taken"),
+            (json!({"properties": {"a": {"$id": "x"}}}), "not taken"),
+        ] {
+            assert!(check_size(&wrong).unwrap_err().contains(word), "{wrong}");
+        }
+        let plain = json!({"properties": {"a": {"$ref": "#/$defs/a"}, "b": {"$ref": "#/$defs/a"}},
+                           "$defs": {"a": {"enum": [1, 2, 3]}}});
+        assert_eq!(check_size(&plain), Ok(()));
+    }
+}

@@ -82,6 +82,15 @@ pub enum InstallError {
     /// It has no home.
     #[error("neither XDG_DATA_HOME nor HOME says where this account's modules are")]
     Nowhere,
+    /// Somebody else was faster.
+    #[error("{0} was changed meanwhile; nothing was done, so look at it again")]
+    Meanwhile(String),
+    /// It comes with the program.
+    #[error("{0} comes with the program and can't be removed; `linux-sysadmin modules disable {0}`")]
+    Hosts(String),
+    /// What every account uses.
+    #[error("only root changes what holds for everyone: run this with sudo")]
+    System,
     /// The terminal is gone.
     #[error("the question could not be asked ({0}); nothing was changed")]
     NotAsked(String),
@@ -91,12 +100,12 @@ pub enum InstallError {
 }
 
 impl Workshop {
-    /// Looks at what is there; compiles nothing.
-    pub async fn open(places: Places, config: &Modules) -> Self {
+    /// Looks at what is there.
+    pub async fn open(places: Places, config: &Modules, cold: Cold) -> Self {
         let cache = crate::config::directory("XDG_CACHE_HOME", ".cache");
         let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
         let loader = Arc::new(loader);
-        let registry = Registry::with(loader.clone(), &places, config, Cold::Later).await;
+        let registry = Registry::with(loader.clone(), &places, config, cold).await;
         Self { places, loader, registry }
     }
 
@@ -121,9 +130,7 @@ impl Workshop {
     }
 
     fn forget_bytes(&self, sha256: &str) {
-        let locks =
-            self.places.locked().filter_map(|(origin, directory)| Lock::read(directory, origin.owner()).ok());
-        if !locks.flat_map(|lock| lock.modules).any(|entry| entry.sha256 == sha256) {
+        if !Found::at(&self.places).candidates.iter().any(|candidate| candidate.sha256 == sha256) {
             self.loader.cache.forget(sha256);
         }
     }
@@ -132,32 +139,45 @@ impl Workshop {
     fn directory(&self, origin: Origin) -> Result<&Path, InstallError> {
         match origin {
             Origin::User => self.places.user.as_deref().ok_or(InstallError::Nowhere),
-            _ => Ok(&self.places.system),
+            Origin::System | Origin::Host => Ok(&self.places.system),
+        }
+    }
+
+    /// Root's directory is changed by root alone.
+    fn editable(&self, origin: Origin) -> Result<&Path, InstallError> {
+        match origin {
+            Origin::System if !rustix::process::geteuid().is_root() => Err(InstallError::System),
+            _ => self.directory(origin),
         }
     }
 
     /// The component of a third party's module, used or not.
-    pub fn installed_file(&self, name: &str) -> Option<PathBuf> {
-        let (origin, entry) = self.entry(name)?;
-        Some(self.directory(origin).ok()?.join(entry.file()))
+    pub fn installed_file(&self, name: &str) -> Result<Option<PathBuf>, InstallError> {
+        match self.entry(name)? {
+            Some((origin, entry)) => Ok(Some(self.directory(origin)?.join(entry.file()))),
+            None => Ok(None),
+        }
     }
 
     /// Where a third party's module of this name is recorded, and as what.
-    pub fn entry(&self, name: &str) -> Option<(Origin, Entry)> {
+    pub fn entry(&self, name: &str) -> Result<Option<(Origin, Entry)>, InstallError> {
         let mut locks = self.places.locked().collect::<Vec<_>>();
         // The account's own first: that is the one it can change.
         locks.reverse();
-        locks.into_iter().find_map(|(origin, directory)| {
-            let lock = Lock::read(directory, origin.owner()).ok()?;
-            Some((origin, lock.entry(name)?.clone()))
-        })
+        for (origin, directory) in locks {
+            if let Some(entry) = Lock::read(directory, origin.owner())?.entry(name) {
+                return Ok(Some((origin, entry.clone())));
+            }
+        }
+        Ok(None)
     }
 
-    /// Pins a component, with what it may do. What it was before, if it was anything, is replaced.
+    /// Pins a component, with what it may do, in the place of what was there when it was looked at.
     pub fn install(
         &self,
         origin: Origin,
         examined: &Examined,
+        before: Option<&Entry>,
         grants: Requests,
         replaces: Vec<String>,
     ) -> Result<(), InstallError> {
@@ -174,13 +194,16 @@ impl Workshop {
             source: source.display().to_string(),
             sha256: examined.sha256().to_owned(),
             description: description.sha256.clone(),
-            enabled: true,
+            enabled: before.is_none_or(|before| before.enabled),
             replaces,
             grants,
         };
-        let mut editing = Editing::begin(self.directory(origin)?, origin.owner())?;
+        let mut editing = Editing::begin(self.editable(origin)?, origin.owner())?;
+        if editing.lock.entry(&entry.name) != before {
+            return Err(InstallError::Meanwhile(entry.name));
+        }
         editing.put(&entry, &bytes)?;
-        let before = editing.lock.entry(&entry.name).map(|entry| entry.sha256.clone());
+        let before = before.map(|before| before.sha256.clone());
         editing.lock.modules.retain(|other| other.name != entry.name);
         editing.lock.modules.push(entry);
         editing.commit()?;
@@ -200,18 +223,20 @@ impl Workshop {
     /// Has a module, or whatever has these bytes, never loaded.
     pub fn disable(&self, wanted: &Disabled, origin: Origin) -> Result<(), InstallError> {
         let name = wanted.to_string();
-        if self.entry(&name).is_some() {
-            let (mut editing, _) = self.edit(&name)?;
-            let entries = editing.lock.modules.iter_mut();
-            entries.filter(|entry| entry.name == name).for_each(|entry| entry.enabled = false);
-            return Ok(editing.commit()?);
+        let means = |candidate: &Candidate| wanted.names(&candidate.name, &candidate.sha256);
+        let found: Vec<Candidate> = Found::at(&self.places).candidates.into_iter().filter(means).collect();
+        if found.is_empty() && !name.starts_with("sha256:") {
+            return Err(self.unknown(&name));
         }
-        let is_hosts = |candidate: &Candidate| candidate.name == name;
-        if !name.starts_with("sha256:") && !Found::at(&self.places).candidates.iter().any(is_hosts) {
-            return Err(InstallError::Unknown(name));
+        let mut editing = Editing::begin(self.editable(origin)?, origin.owner())?;
+        let mut left = found.iter().filter(|candidate| candidate.origin != origin).count();
+        for entry in editing.lock.modules.iter_mut().filter(|entry| wanted.names(&entry.name, &entry.sha256))
+        {
+            entry.enabled = false;
         }
-        let mut editing = Editing::begin(self.directory(origin)?, origin.owner())?;
-        if !editing.lock.disabled.contains(wanted) {
+        // Bytes wherever they lie, and a name that others have as well.
+        left += usize::from(name.starts_with("sha256:"));
+        if left > 0 && !editing.lock.disabled.contains(wanted) {
             editing.lock.disabled.push(wanted.clone());
         }
         Ok(editing.commit()?)
@@ -220,26 +245,30 @@ impl Workshop {
     /// Undoes what [`Workshop::disable`] did.
     pub fn enable(&self, wanted: &Disabled, origin: Origin) -> Result<(), InstallError> {
         let name = wanted.to_string();
-        let is_installed = self.entry(&name).is_some();
-        if is_installed {
-            let (mut editing, _) = self.edit(&name)?;
-            let entries = editing.lock.modules.iter_mut();
-            entries.filter(|entry| entry.name == name).for_each(|entry| entry.enabled = true);
-            editing.commit()?;
+        let mut editing = Editing::begin(self.editable(origin)?, origin.owner())?;
+        let mut is_known = editing.lock.disabled.contains(wanted);
+        editing.lock.disabled.retain(|other| other != wanted);
+        for entry in editing.lock.modules.iter_mut().filter(|entry| wanted.names(&entry.name, &entry.sha256))
+        {
+            entry.enabled = true;
+            is_known = true;
         }
-        let directory = self.directory(origin)?;
-        let is_listed = Lock::read(directory, origin.owner())?.disabled.contains(wanted);
-        if is_listed {
-            let mut editing = Editing::begin(directory, origin.owner())?;
-            editing.lock.disabled.retain(|other| other != wanted);
-            editing.commit()?;
-        }
+        editing.commit()?;
         let (candidates, absent) = candidates(&self.places, self.registry.config());
         let is_it = |candidate: &Candidate| wanted.names(&candidate.name, &candidate.sha256);
         match absent.into_iter().find(|absent| absent.disabled && absent.name == name) {
             Some(absent) => Err(InstallError::StillDisabled(name, absent.reason)),
-            None if is_installed || is_listed || candidates.iter().any(is_it) => Ok(()),
-            None => Err(InstallError::Unknown(name)),
+            None if is_known || candidates.iter().any(is_it) => Ok(()),
+            None => Err(self.unknown(&name)),
+        }
+    }
+
+    /// Why there is nothing of this name to be changed.
+    fn unknown(&self, name: &str) -> InstallError {
+        match self.places.locked().find_map(|(origin, directory)| Lock::read(directory, origin.owner()).err())
+        {
+            Some(error) => error.into(),
+            None => InstallError::Unknown(name.to_owned()),
         }
     }
 
@@ -259,9 +288,27 @@ impl Workshop {
         pinned.chain(unpinned).collect()
     }
 
+    /// What is used now, after a change: why a module isn't, if it isn't.
+    pub async fn unused(&self, name: &str) -> Option<String> {
+        let registry = self.registry.reload(&self.places, self.registry.config()).await;
+        registry.absent().iter().find(|absent| absent.name == name).map(|absent| absent.reason.clone())
+    }
+
+    /// Whether a module's component is what was pinned.
+    pub fn is_as_pinned(&self, name: &str) -> bool {
+        let faulty = |verified: &Verified| verified.name == name && verified.fault.is_some();
+        !self.verify().iter().any(faulty)
+    }
+
     /// Begins to change the lock that has this module.
     fn edit(&self, name: &str) -> Result<(Editing, String), InstallError> {
-        let (origin, entry) = self.entry(name).ok_or_else(|| InstallError::Unknown(name.to_owned()))?;
+        let Some((origin, entry)) = self.entry(name)? else {
+            let is_hosts = |candidate: &Candidate| candidate.origin == Origin::Host && candidate.name == name;
+            return Err(match Found::at(&self.places).candidates.iter().any(is_hosts) {
+                true => InstallError::Hosts(name.to_owned()),
+                false => InstallError::Unknown(name.to_owned()),
+            });
+        };
         if origin == Origin::System && !rustix::process::geteuid().is_root() {
             return Err(InstallError::Roots(name.to_owned()));
         }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::Requests;
 use crate::config::{Disabled, is_module_name, is_sha256};
+use crate::small_file;
 
 /// The file's name, in the directory of the components.
 pub const NAME: &str = "modules.lock";
@@ -87,7 +88,10 @@ pub enum LockError {
         source: io::Error,
     },
     /// It isn't what it should be.
-    #[error("{}, line {line}: {reason}", path.display())]
+    #[error(
+        "{}, line {line}: {reason}. Correct that line, or move the file away and add the modules again",
+        path.display()
+    )]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -110,14 +114,15 @@ impl Lock {
     /// Reads a directory's lock; an empty one where there is none.
     pub fn read(directory: &Path, owner: Owner) -> Result<Self, LockError> {
         let path = directory.join(NAME);
-        let text = match fs::read_to_string(&path) {
+        let text = match small_file::read(&path, |metadata| {
+            owner.check(&path, metadata).map_err(Refusal::Lock)
+        }) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => return Err(LockError::Io { path, source }),
+            Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(Refusal::Io(source)) => return Err(LockError::Io { path, source }),
+            Err(Refusal::Lock(error)) => return Err(error),
         };
-        for path in [directory, &path] {
-            owner.check(path)?;
-        }
+        owner.check_path(directory)?;
         let invalid = |line, reason| LockError::Invalid { path: path.clone(), line, reason };
         let lock: Self = serde_yaml::from_str(&text)
             .map_err(|error| invalid(error.location().map_or(1, |place| place.line()), error.to_string()))?;
@@ -131,6 +136,28 @@ impl Lock {
             return Err(invalid(1, reason));
         }
         Ok(lock)
+    }
+
+    /// What a lock that doesn't count disables all the same, `None` where even that can't be read.
+    pub fn disabled_by_broken(directory: &Path) -> Option<Vec<Disabled>> {
+        #[derive(Deserialize)]
+        struct Part {
+            #[serde(default)]
+            disabled: Vec<Disabled>,
+            #[serde(default)]
+            modules: Vec<EntryPart>,
+        }
+        #[derive(Deserialize)]
+        struct EntryPart {
+            name: Disabled,
+            #[serde(default)]
+            enabled: serde_yaml::Value,
+        }
+        let text = small_file::read(&directory.join(NAME), |_| io::Result::Ok(())).ok()?;
+        let Part { mut disabled, modules } = serde_yaml::from_str(&text).ok()?;
+        let not_enabled = modules.into_iter().filter(|entry| entry.enabled != serde_yaml::Value::Bool(true));
+        disabled.extend(not_enabled.map(|entry| entry.name));
+        Some(disabled)
     }
 
     /// The module of this name.
@@ -156,12 +183,27 @@ pub enum Owner {
     Root,
 }
 
+/// Why a lock isn't read.
+enum Refusal {
+    Io(io::Error),
+    Lock(LockError),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 impl Owner {
-    fn check(self, path: &Path) -> Result<(), LockError> {
-        let metadata = match fs::metadata(path) {
-            Ok(metadata) => metadata,
-            Err(source) => return Err(LockError::Io { path: path.to_owned(), source }),
-        };
+    fn check_path(self, path: &Path) -> Result<(), LockError> {
+        match fs::metadata(path) {
+            Ok(metadata) => self.check(path, &metadata),
+            Err(source) => Err(LockError::Io { path: path.to_owned(), source }),
+        }
+    }
+
+    fn check(self, path: &Path, metadata: &fs::Metadata) -> Result<(), LockError> {
         let (uid, owner) = match self {
             Self::Caller => (rustix::process::geteuid().as_raw(), "this account"),
             Self::Root => (0, "root"),
@@ -178,6 +220,8 @@ pub struct Editing {
     directory: PathBuf,
     /// As it was read, and as it is to be.
     pub lock: Lock,
+    /// Components that it named.
+    before: Vec<String>,
     _held: File,
 }
 
@@ -190,9 +234,10 @@ impl Editing {
         let held = File::open(directory).map_err(io)?;
         rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive)
             .map_err(|error| io(error.into()))?;
-        owner.check(directory)?;
+        owner.check_path(directory)?;
         let lock = Lock::read(directory, owner)?;
-        Ok(Self { directory: directory.to_owned(), lock, _held: held })
+        let before = lock.modules.iter().map(Entry::file).collect();
+        Ok(Self { directory: directory.to_owned(), lock, before, _held: held })
     }
 
     /// Puts a component there, under the name that its entry gives it.
@@ -201,18 +246,18 @@ impl Editing {
         put(&path, bytes).map_err(|source| LockError::Io { path, source })
     }
 
-    /// Writes the lock, then removes what it no longer names. In this order a server that reads at any moment finds
+    /// Writes the lock, then removes the components that it named before and doesn't any more. In this order a server that reads at any moment finds
     /// every component that the lock names.
     pub fn commit(mut self) -> Result<(), LockError> {
         self.lock.modules.sort_by(|left, right| left.name.cmp(&right.name));
         self.lock.write(&self.directory)?;
         let named: Vec<String> = self.lock.modules.iter().map(Entry::file).collect();
-        for file in components(&self.directory).unwrap_or_default() {
-            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if !named.contains(&name)
-                && let Err(error) = fs::remove_file(&file)
-            {
-                tracing::warn!(file = %file.display(), %error, "a component that is no longer used stays");
+        for gone in self.before.iter().filter(|file| !named.contains(file)) {
+            match fs::remove_file(self.directory.join(gone)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(file = gone, %error, "a component that is no longer used stays");
+                }
+                _ => {}
             }
         }
         Ok(())

@@ -241,7 +241,12 @@ impl Module {
 
     /// Whether it takes the place of a tool of the host's own modules.
     pub(super) fn replaces(&self, tool: &str) -> bool {
-        self.entry.as_ref().is_some_and(|entry| entry.replaces.iter().any(|replaced| replaced == tool))
+        self.replaced().iter().any(|replaced| replaced == tool)
+    }
+
+    /// Tools of the host's own modules that it takes the place of.
+    pub fn replaced(&self) -> &[String] {
+        self.entry.as_ref().map_or(&[], |entry| &entry.replaces)
     }
 
     /// What it may do.

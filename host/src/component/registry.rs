@@ -106,10 +106,15 @@ impl Registry {
             let unchanged = known.iter().find(|module| {
                 module.is(&candidate) && found.as_ref().is_ok_and(|found| *found == candidate.sha256)
             });
-            if cold == Cold::Later && unchanged.is_none() && self.loader.must_compile(&candidate) {
-                self.later = true;
-                self.absent.push(Absent::refused(&name, origin, &path, "it is being compiled"));
-                continue;
+            let as_pinned = found.as_ref().is_ok_and(|found| *found == candidate.sha256);
+            if cold == Cold::Later && unchanged.is_none() && as_pinned && origin != Origin::Host {
+                // Those after it wait as well: what it is called and has is theirs to respect.
+                if self.later || self.loader.must_compile(&candidate) {
+                    self.later = true;
+                    let reason = "it is not compiled yet; a server does that while it runs";
+                    self.absent.push(Absent::refused(&name, origin, &path, reason));
+                    continue;
+                }
             }
             let loaded = match unchanged {
                 Some(module) => Ok(module.clone()),
@@ -123,11 +128,11 @@ impl Registry {
                 self.absent.push(Absent::refused(&name, origin, &path, reason));
             }
         }
-        self.tell_absent();
         self
     }
 
-    fn tell_absent(&self) {
+    /// Tells the log what is not used.
+    pub fn tell_absent(&self) {
         for absent in self.absent.iter().filter(|absent| !absent.disabled) {
             tracing::error!(module = absent.name, reason = absent.reason, "a module is not used");
         }

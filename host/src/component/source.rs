@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::lock::{self, Entry, Lock, Owner};
 use super::surface::World;
 use crate::config::{Disabled, Modules, Policy, is_sha256};
+use crate::small_file;
 
 /// The file that pins what comes with the host, as sha256sum(1) writes and checks it.
 pub const SUMS: &str = "SHA256SUMS";
@@ -136,19 +137,27 @@ pub(super) struct Found {
     pub(super) absent: Vec<Absent>,
     /// What locks disable besides their own modules, with the lock that says so.
     disabled: Vec<(PathBuf, Disabled)>,
+    /// A lock that can't even be read so far as to know what it disables.
+    unknown: Option<PathBuf>,
 }
 
 /// Everything that is there, and what is to be loaded of it.
 pub(super) fn candidates(places: &Places, config: &Modules) -> (Vec<Candidate>, Vec<Absent>) {
-    let Found { candidates, mut absent, disabled } = Found::at(places);
+    let Found { candidates, mut absent, disabled, unknown } = Found::at(places);
     let mut kept = Vec::new();
     for candidate in candidates {
         let names = |wanted: &Disabled| wanted.names(&candidate.name, &candidate.sha256);
         let by_lock = disabled.iter().find(|(_, wanted)| names(wanted));
-        let reason = if config.disabled.iter().any(names) {
+        let reason = if let Some(lock) = &unknown {
+            let why = format!("whether {} disables it can't be read", lock.display());
+            absent.push(Absent::refused(&candidate.name, candidate.origin, &candidate.path, why));
+            continue;
+        } else if config.disabled.iter().any(names) {
             Some("modules.disabled of the configuration names it".to_owned())
         } else if let Some((lock, wanted)) = by_lock {
-            Some(format!("{} has {wanted} under `disabled`", lock.display()))
+            let system = if lock.starts_with(&places.system) { " --system" } else { "" };
+            let enable = format!("`linux-sysadmin modules enable {wanted}{system}` enables it");
+            Some(format!("{} disables {wanted}; {enable}", lock.display()))
         } else if candidate.entry.as_ref().is_some_and(|entry| !entry.enabled) {
             Some(format!("`linux-sysadmin modules enable {}` enables it", candidate.name))
         } else if candidate.origin != Origin::Host && config.policy == Policy::BuiltinOnly {
@@ -216,6 +225,13 @@ impl Found {
             Ok(lock) => lock,
             Err(error) => {
                 self.absent.push(Absent::refused(lock::NAME, origin, &path, error));
+                match Lock::disabled_by_broken(directory) {
+                    Some(disabled) => {
+                        self.disabled.extend(disabled.into_iter().map(|wanted| (path.clone(), wanted)));
+                    }
+                    // What it disables isn't known, so nothing is certain not to be disabled.
+                    None => self.unknown = Some(path),
+                }
                 return;
             }
         };
@@ -243,7 +259,8 @@ impl Found {
 
 /// Name to SHA-256.
 fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = small_file::read(path, |_| std::io::Result::Ok(()));
+    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let line = |(number, line): (usize, &str)| match line.split_once(char::is_whitespace) {
         Some((sha256, name)) if is_sha256(sha256) => {
             // A star there means "read as binary".
@@ -331,6 +348,26 @@ mod tests {
             assert!(found.is_empty());
             assert_eq!(absent.len(), 2, "{absent:?}");
             assert!(absent[0].1.contains(SUMS));
+        }
+    }
+
+    #[test]
+    fn what_a_lock_disables_stays_disabled_when_it_is_broken() {
+        let setting = Setting::new();
+        setting.write("host/cron.wasm", "");
+        setting.write("host/session.wasm", "");
+        setting.write("host/SHA256SUMS", format!("{A}  cron.wasm\n{B}  session.wasm\n"));
+        let whole = lock("hello", B, "disabled: [cron]\n");
+        setting.write("user/modules.lock", &whole);
+        assert_eq!(setting.found(&Modules::default()).0, ["session", "hello"]);
+        // Understood so far, and then not at all.
+        setting.write("user/modules.lock", whole.replace("enabled: true", "enabled: tru"));
+        assert_eq!(setting.found(&Modules::default()).0, ["session"]);
+        for broken in [format!("{whole}zzz\n"), "disabled: [\n".to_owned(), "\0".to_owned()] {
+            setting.write("user/modules.lock", &broken);
+            let (found, absent) = setting.found(&Modules::default());
+            assert!(found.is_empty(), "{broken}: {found:?}");
+            assert!(absent.iter().any(|(name, why)| name == "cron" && why.contains("can't be read")));
         }
     }
 

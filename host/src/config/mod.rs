@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::small_file;
 use crate::target::Overrides;
 
 /// What a new file holds; [`Config::default`] is what it says.
@@ -290,7 +291,7 @@ pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
 }
 
 fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
-    let text = match fs::read_to_string(&path) {
+    let text = match small_file::read(&path, |_| std::io::Result::Ok(())) {
         Ok(text) => text,
         Err(source) => return Err(ConfigError::Unreadable { path, source }),
     };

@@ -9,6 +9,8 @@ use super::scope;
 use super::show::{Shown, heading, holds, line, risk, wrapped};
 use crate::capability::{Concern, Request, Requests, by_concern};
 use crate::component::{Conflict, Examined, InstallError, Origin, Workshop};
+use crate::target::Privilege;
+use crate::visible::visible;
 
 #[derive(Args)]
 pub(super) struct Pinning {
@@ -54,16 +56,13 @@ impl Add {
     async fn add(self, workshop: &Workshop, asking: &Asking) -> Said {
         let examined = workshop.examine(&self.file, false).await?;
         let added = self.decide(workshop, asking, &examined);
-        if added.is_err() {
-            workshop.forget(&examined);
-        }
-        added
+        finished(workshop, &examined, added).await
     }
 
     fn decide(&self, workshop: &Workshop, asking: &Asking, examined: &Examined) -> Said {
         let name = &examined.description().name;
-        let installed = workshop.entry(name).is_some_and(|(origin, _)| origin == scope(self.system));
-        if installed {
+        let installed = workshop.entry(name)?;
+        if installed.is_some_and(|(origin, _)| origin == scope(self.system)) {
             let advice = format!("use `linux-sysadmin modules update {name} {}`", self.file.display());
             return Err(refused(examined, format!("a module named {name} is installed; {advice}")));
         }
@@ -73,7 +72,7 @@ impl Add {
         let Some(accepted) = self.pinning.accept(examined, asking, asked, &Requests::default())? else {
             return Err(refused(examined, "you said no; nothing was changed".to_owned()));
         };
-        workshop.install(scope(self.system), examined, accepted, replaces)?;
+        workshop.install(scope(self.system), examined, None, accepted, replaces)?;
         Ok(Some(done("added", examined)))
     }
 }
@@ -84,12 +83,12 @@ impl Update {
     }
 
     async fn update(self, workshop: &Workshop, asking: &Asking) -> Said {
+        if workshop.entry(&self.name)?.is_none() {
+            return Err(InstallError::Unknown(self.name));
+        }
         let examined = workshop.examine(&self.file, true).await?;
         let updated = self.decide(workshop, asking, &examined);
-        if updated.is_err() {
-            workshop.forget(&examined);
-        }
-        updated
+        finished(workshop, &examined, updated).await
     }
 
     fn decide(&self, workshop: &Workshop, asking: &Asking, examined: &Examined) -> Said {
@@ -98,13 +97,13 @@ impl Update {
             let reason = format!("it says that its name is {theirs}; {} stays as it is", self.name);
             return Err(refused(examined, reason));
         }
-        let Some((origin, entry)) = workshop.entry(&self.name) else {
+        let Some((origin, entry)) = workshop.entry(&self.name)? else {
             return Err(InstallError::Unknown(self.name.clone()));
         };
         if origin == Origin::System && !rustix::process::geteuid().is_root() {
             return Err(InstallError::Roots(self.name.clone()));
         }
-        if entry.sha256 == examined.sha256() {
+        if entry.sha256 == examined.sha256() && workshop.is_as_pinned(&self.name) {
             return Err(refused(examined, format!("these are the bytes that {} has already", self.name)));
         }
         let description = examined.description();
@@ -112,6 +111,11 @@ impl Update {
         let mut replaces: Vec<String> = entry.replaces.iter().filter(is_still_there).cloned().collect();
         replaces.extend(self.pinning.check_update(examined, &replaces)?);
         say(&format!("{} {} -> {}", self.name, entry.version, description.version))?;
+        say(&format!("  sha256   {}\n        -> {}", entry.sha256, examined.sha256()))?;
+        say(&wrapped(&visible(&examined.path().display().to_string()), "  file     ", "           "))?;
+        if !entry.enabled {
+            say(&format!("  It is disabled and stays so; `linux-sysadmin modules enable {}`", self.name))?;
+        }
         say(&differences(workshop, examined, &entry.grants))?;
         if !replaces.is_empty() {
             say(&format!("\nTakes the place of the host's own: {}", replaces.join(", ")))?;
@@ -121,7 +125,7 @@ impl Update {
         else {
             return Err(refused(examined, format!("you said no; {} stays as it is", self.name)));
         };
-        workshop.install(origin, examined, accepted, replaces)?;
+        workshop.install(origin, examined, Some(&entry), accepted, replaces)?;
         Ok(Some(done("updated", examined)))
     }
 }
@@ -178,7 +182,12 @@ impl Pinning {
         let mut accepted = Requests::default();
         let mut declined = 0;
         for (number, (concern, request)) in by_concern(asked).into_iter().enumerate() {
-            let grave = !matches!(concern, Concern::Reviewed(_) | Concern::Files);
+            let grave = match (concern, &request) {
+                (Concern::Reviewed(_), _) => false,
+                // With its own account's rights the server shows no more than that account sees.
+                (Concern::Files, Request::Path(files)) => files.privilege != Privilege::Caller,
+                _ => true,
+            };
             if grave && !holds(accepted_before, &request) {
                 let heading = wrapped(heading(concern), "", "  ");
                 say(&format!("\n{heading}\n{}", line(number + 1, concern, &request, false).trim_end()))?;
@@ -248,8 +257,19 @@ fn refused(examined: &Examined, reason: String) -> InstallError {
 
 fn done(verb: &str, examined: &Examined) -> String {
     let description = examined.description();
-    let (name, version, tools) = (&description.name, &description.version, description.tools.len());
-    format!("{verb} {name} {version} with {tools} tools; a running server has them within a second")
+    format!("{verb} {} {}", description.name, description.version)
+}
+
+/// What has become of it: a module that is pinned isn't always one that is used.
+async fn finished(workshop: &Workshop, examined: &Examined, done: Said) -> Said {
+    let Ok(Some(done)) = done else {
+        workshop.forget(examined);
+        return done;
+    };
+    Ok(Some(match workshop.unused(&examined.description().name).await {
+        None => format!("{done}; a running server has its tools within a second"),
+        Some(why) => wrapped(&visible(&format!("{done}; NOT USED: {why}")), "", "  "),
+    }))
 }
 
 fn say(text: &str) -> Result<(), InstallError> {

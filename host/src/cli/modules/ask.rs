@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal. What isn't a clear yes is a no.
+//! Questions to the person at the terminal. Nothing but a clear yes is one.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -21,10 +21,19 @@ impl Asking {
             write!(output, "{question} [y/N] ")?;
             output.flush()?;
             let mut line = String::new();
-            io::stdin().read_line(&mut line)?;
-            Ok(line)
+            match io::stdin().read_line(&mut line)? {
+                // Who types the end of input is done with all of it.
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => Ok(line),
+            }
         };
-        let answer = answer().map_err(|error| InstallError::NotAsked(error.to_string()))?;
-        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        loop {
+            let answer = answer().map_err(|error| InstallError::NotAsked(error.to_string()))?;
+            match answer.trim().to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Ok(true),
+                "" | "n" | "no" => return Ok(false),
+                _ => {}
+            }
+        }
     }
 }

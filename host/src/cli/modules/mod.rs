@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::component::{InstallError, Origin, Places, Workshop};
+use crate::component::{Cold, InstallError, Origin, Places, Workshop};
 use crate::config::{Disabled, Loaded};
 use crate::visible::visible;
 use ask::Asking;
@@ -73,7 +73,12 @@ impl Modules {
         if let Command::Sudoers(command) = self.command {
             return command.run(places, loaded).await;
         }
-        let workshop = Workshop::open(places, config).await;
+        // Whoever adds something is told of every conflict, and whoever only looks doesn't wait for a compiler.
+        let cold = match self.command {
+            Command::Add(_) | Command::Update(_) => Cold::Compile,
+            _ => Cold::Later,
+        };
+        let workshop = Workshop::open(places, config, cold).await;
         let mut output = io::stdout().lock();
         let done = match self.command {
             Command::List { json: true } => Ok(writeln!(output, "{}", list::json(&workshop)?)?),
@@ -84,9 +89,19 @@ impl Modules {
             },
             Command::Add(command) => return finish(command.run(&workshop, &Asking::default()).await?),
             Command::Update(command) => return finish(command.run(&workshop, &Asking::default()).await?),
-            Command::Enable(Switch { wanted, system }) => workshop.enable(&wanted, scope(system)),
-            Command::Disable(Switch { wanted, system }) => workshop.disable(&wanted, scope(system)),
-            Command::Remove { name } => workshop.remove(&name),
+            Command::Enable(Switch { wanted, system }) => {
+                return finish(
+                    workshop.enable(&wanted, scope(system)).map(|()| Some(format!("{wanted} is enabled"))),
+                );
+            }
+            Command::Disable(Switch { wanted, system }) => {
+                return finish(
+                    workshop.disable(&wanted, scope(system)).map(|()| Some(format!("{wanted} is disabled"))),
+                );
+            }
+            Command::Remove { name } => {
+                return finish(workshop.remove(&name).map(|()| Some(format!("{name} is removed"))));
+            }
             Command::Verify => {
                 let (text, all_right) = list::verified(&workshop);
                 write!(output, "{text}")?;
@@ -110,13 +125,17 @@ async fn inspect(workshop: &Workshop, wanted: &str) -> Result<String, InstallErr
         return Ok(Shown::of_module(module).to_string());
     }
     let path = PathBuf::from(wanted);
-    let installed = workshop.installed_file(wanted);
+    let installed = workshop.installed_file(wanted)?;
     if !wanted.contains(['/', '.']) && installed.is_none() {
         return Err(InstallError::Unknown(wanted.to_owned()));
     }
     let examined = workshop.examine(installed.as_deref().unwrap_or(&path), installed.is_some()).await?;
     workshop.forget(&examined);
-    Ok(Shown::of_file(&examined).to_string())
+    let shown = Shown::of_file(&examined);
+    Ok(match workshop.entry(wanted)? {
+        Some((origin, entry)) if installed.is_some() => shown.of_unused(origin, entry.grants).to_string(),
+        _ => shown.to_string(),
+    })
 }
 
 /// What is refused may be named in the message, as it came.

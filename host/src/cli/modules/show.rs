@@ -26,6 +26,8 @@ pub(super) struct Shown<'a> {
     /// What of its requests holds, where it is there.
     granted: Option<Requests>,
     conflicts: Vec<String>,
+    replaces: Vec<String>,
+    used: bool,
 }
 
 impl<'a> Shown<'a> {
@@ -38,6 +40,8 @@ impl<'a> Shown<'a> {
             origin: Some(module.origin),
             granted: Some(module.granted()),
             conflicts: Vec::new(),
+            replaces: module.replaced().to_vec(),
+            used: true,
         }
     }
 
@@ -50,7 +54,16 @@ impl<'a> Shown<'a> {
             origin: None,
             granted: None,
             conflicts: examined.conflicts.iter().map(ToString::to_string).collect(),
+            replaces: Vec::new(),
+            used: true,
         }
+    }
+}
+
+impl Shown<'_> {
+    /// Of a module that is there and isn't used now.
+    pub(super) fn of_unused(self, origin: Origin, granted: Requests) -> Self {
+        Self { origin: Some(origin), granted: Some(granted), conflicts: Vec::new(), used: false, ..self }
     }
 }
 
@@ -63,7 +76,8 @@ impl Display for Shown<'_> {
             Origin::System => "a third party's, added by root for everyone".to_owned(),
             Origin::User => "a third party's, added by this account".to_owned(),
         });
-        writeln!(f, "{name} {version}: {whose}")?;
+        let used = if self.used { "" } else { "; NOT USED now, see `modules list`" };
+        writeln!(f, "{name} {version}: {whose}{used}")?;
         writeln!(f, "{}", wrapped(&quoted(summary), "  ", "  "))?;
         let mut fact = |name: &str, value: &str| {
             writeln!(f, "{}", wrapped(value, &format!("  {name:<9}"), "           "))
@@ -84,8 +98,12 @@ impl Display for Shown<'_> {
         for conflict in &self.conflicts {
             writeln!(f, "\n{}", wrapped(conflict, "CONFLICT: ", "  "))?;
         }
+        for replaced in &self.replaces {
+            let what = format!("{replaced}, a tool of the modules that come with the host");
+            writeln!(f, "\n{}", wrapped(&what, "TAKES THE PLACE OF ", "  "))?;
+        }
         requests(f, &self.description.requests, self.granted.as_ref())?;
-        writeln!(f, "\nTools")?;
+        writeln!(f, "\nTools, each with the risk that the module itself states")?;
         let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
         for tool in tools {
             let head = format!("  {:width$}  {:<9}  ", tool.name, risk(tool.risk));
@@ -147,7 +165,7 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
             let does = match effect {
                 Effect::Read => "to look".to_owned(),
                 Effect::DryRun => "to simulate a change".to_owned(),
-                Effect::Change => format!("to change something (risk: {})", risk(*least)),
+                Effect::Change => format!("to change something (the module calls the risk {})", risk(*least)),
             };
             // The one part of a command that no hole holds in check.
             let stdin = match Pattern::parse(pattern).is_ok_and(|pattern| pattern.stdin()) {
@@ -204,7 +222,8 @@ pub(super) fn risk(risk: Risk) -> &'static str {
 /// Somebody else's words: on one line, in quotes that they can't close, and nothing hidden. A word that would fill a
 /// line is divided, so that no line is theirs alone.
 pub(super) fn quoted(text: &str) -> String {
-    let text = visible(text).replace('\\', "\\\\").replace('"', "\\\"");
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let text = visible(&text);
     let mut shown = String::new();
     for word in text.split_whitespace() {
         for (at, character) in word.chars().enumerate() {

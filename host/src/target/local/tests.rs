@@ -180,3 +180,30 @@ async fn gone(mark: &str) {
     .await
     .expect("processes were left behind");
 }
+
+#[test]
+fn what_sudo_says_is_told_from_what_a_program_says() {
+    for refusal in [
+        "sudo: a password is required",
+        "sudo: a terminal is required to read the password; either use the -S option",
+        "sudo: sorry, you must have a tty to run sudo",
+        "Sorry, user ada is not allowed to execute '/usr/bin/id' as root on host1.",
+        "Sorry, user ada may not run sudo on host1.",
+        "ada is not in the sudoers file.",
+        "ada is not allowed to run sudo on host1.",
+    ] {
+        assert!(refused_by_sudo(1, false, refusal.as_bytes()).is_some(), "{refusal}");
+        assert!(refused_by_sudo(1, true, refusal.as_bytes()).is_none(), "{refusal}");
+        assert!(refused_by_sudo(2, false, refusal.as_bytes()).is_none(), "{refusal}");
+    }
+    for other in [
+        "",
+        "head: cannot open '/etc/sudoers.d/a password is required' for reading: No such file",
+        "mysql: a password is required",
+        "visudo: /etc/sudoers is not in the sudoers format",
+        "id: sudo: no such user",
+        "sudo: unable to resolve host x: Name or service not known",
+    ] {
+        assert!(refused_by_sudo(1, false, other.as_bytes()).is_none(), "{other}");
+    }
+}

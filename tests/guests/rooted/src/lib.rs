@@ -52,6 +52,11 @@ fn status(args: Of, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.run(as_root(command))?.text())
 }
 
+/// Longer than it may.
+fn wait(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
+    seen(cx.run(as_root(Command::new("sleep").arg("98765")))?.text())
+}
+
 /// Where root's rights can't be had for it, it runs without them.
 fn whoami(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     let mut command = Command::new("whoami");
@@ -70,6 +75,7 @@ pub fn module() -> Module {
             CommandGrant::read("systemctl show --property=ActiveState -- <unit>...", "to see units")
                 .as_root(),
         )
+        .command(CommandGrant::read("sleep <int>", "to wait").as_root())
         .command(CommandGrant::read("whoami", "to see who it is").as_root_if_available())
         .command(CommandGrant::change("systemctl (start|stop|restart) -- <unit>", Risk::Moderate, "services"))
         .command(CommandGrant::change(
@@ -84,6 +90,7 @@ pub fn module() -> Module {
         .tool(Tool::new("rooted_read", "", read))
         .tool(Tool::new("rooted_list", "", list))
         .tool(Tool::new("rooted_status", "", status))
+        .tool(Tool::new("rooted_wait", "", wait))
         .tool(Tool::new("rooted_whoami", "", whoami))
 }
 

@@ -1,0 +1,59 @@
+//! Small files that say what is trusted: configuration, locks, sums. What has their name may be anything, so nothing is
+//! waited for, and nothing is read that is no regular file or has no end.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// The largest that is read.
+const LARGEST: u64 = 4 << 20;
+
+/// The text, where `may` has nothing against the very file that is read.
+pub fn read<E: From<io::Error>>(
+    path: &Path,
+    may: impl FnOnce(&Metadata) -> Result<(), E>,
+) -> Result<String, E> {
+    // Never waits for a pipe's other end.
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file").into());
+    }
+    may(&metadata)?;
+    let mut text = String::new();
+    file.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("it is larger than {LARGEST} bytes")).into());
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_any(path: &Path) -> io::Result<String> {
+        read(path, |_| io::Result::Ok(()))
+    }
+
+    #[test]
+    fn only_a_regular_file_of_a_sensible_size_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(read_any(&path).unwrap(), "text");
+        assert!(read::<io::Error>(&path, |_| Err(io::Error::other("no"))).is_err());
+        std::fs::File::create(&path).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(read_any(&path).unwrap_err().to_string().contains("larger"));
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        for other in [pipe.as_path(), directory.path(), Path::new("/dev/zero")] {
+            assert!(read_any(other).unwrap_err().to_string().contains("regular file"), "{other:?}");
+        }
+        assert_eq!(read_any(&directory.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
