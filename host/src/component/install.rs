@@ -245,15 +245,17 @@ impl Workshop {
     /// Undoes what [`Workshop::disable`] did.
     pub fn enable(&self, wanted: &Disabled, origin: Origin) -> Result<(), InstallError> {
         let name = wanted.to_string();
-        let mut editing = Editing::begin(self.editable(origin)?, origin.owner())?;
-        let mut is_known = editing.lock.disabled.contains(wanted);
-        editing.lock.disabled.retain(|other| other != wanted);
-        for entry in editing.lock.modules.iter_mut().filter(|entry| wanted.names(&entry.name, &entry.sha256))
-        {
-            entry.enabled = true;
-            is_known = true;
+        let directory = self.editable(origin)?;
+        let is_entrys = |entry: &Entry| wanted.names(&entry.name, &entry.sha256);
+        let lock = Lock::read(directory, origin.owner())?;
+        let is_known = lock.disabled.contains(wanted) || lock.modules.iter().any(is_entrys);
+        if is_known {
+            let mut editing = Editing::begin(directory, origin.owner())?;
+            editing.lock.disabled.retain(|other| other != wanted);
+            let entries = editing.lock.modules.iter_mut();
+            entries.filter(|entry| is_entrys(entry)).for_each(|entry| entry.enabled = true);
+            editing.commit()?;
         }
-        editing.commit()?;
         let (candidates, absent) = candidates(&self.places, self.registry.config());
         let is_it = |candidate: &Candidate| wanted.names(&candidate.name, &candidate.sha256);
         match absent.into_iter().find(|absent| absent.disabled && absent.name == name) {

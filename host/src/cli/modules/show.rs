@@ -183,7 +183,7 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
             (what, glob, reason)
         }
     };
-    let denied = if denied { " - NOT GRANTED" } else { "" };
+    let denied = if denied { "NOT GRANTED: " } else { "" };
     let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
     let verdict = match concern {
         Concern::Reviewed(why) => format!("reviewed: {why}\n"),
@@ -192,7 +192,7 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
     let below = format!("{indent}  ");
     format!(
         "{}\n{}\n{}{}\n",
-        wrapped(&format!("{what}{denied}"), &head, &indent),
+        wrapped(&format!("{denied}{what}"), &head, &indent),
         // Whole words: it is to be compared and copied.
         wrapped(&visible(text), &below, &format!("{indent}    ")),
         if verdict.is_empty() { verdict } else { wrapped(&verdict, &below, &below) },
