@@ -208,11 +208,11 @@ async fn a_module_gets_what_it_was_granted_and_nothing_else() {
 #[tokio::test]
 async fn a_directory_of_data_is_read_through_wasi_and_nothing_around_it() {
     let home = Home::new();
-    let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
+    let (mut client, _) = Client::open(&home, &guest("reader"), "2025-06-18").await;
     let license = "/usr/share/common-licenses/GPL-3";
     let size = fs::metadata(license).expect("of Debian's base-files").len();
     let mut seen = async |path: &str| {
-        let envelope = client.envelope("probe_data", json!({"path": path})).await;
+        let envelope = client.envelope("reader_data", json!({"path": path})).await;
         envelope["data"]["text"].as_str().unwrap_or_else(|| panic!("{envelope}")).to_owned()
     };
     assert_eq!(seen(license).await, format!("{size} bytes, changed: false"));

@@ -66,18 +66,6 @@ fn read(args: Read, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.read(&args.path)?)
 }
 
-/// By itself, through WASI.
-fn data(args: Read, _: &Context) -> Result<Single<Seen>> {
-    let read = std::fs::read_to_string(&args.path);
-    let written = std::fs::write(&args.path, "written by a guest").is_ok();
-    let created = std::fs::write(format!("{}.new", args.path), "").is_ok();
-    let removed = std::fs::remove_file(&args.path).is_ok();
-    seen(match read {
-        Ok(text) => format!("{} bytes, changed: {}", text.len(), written || created || removed),
-        Err(error) => error.to_string(),
-    })
-}
-
 fn hostile_text(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     seen("\u{1b}[2J\u{202e}evil\u{200b}")
 }
@@ -88,13 +76,10 @@ pub fn module() -> Module {
         .command(CommandGrant::read("xargs sleep < stdin", "to wait"))
         .command(CommandGrant::read("echo -- <unit>...", "to be refused whatever is no unit"))
         .path(PathGrant::read("/etc/hostname", "to read"))
-        .path(PathGrant::data("/usr/share/common-licenses/**", "to read by itself"))
-        .path(PathGrant::data("/usr/share/not-there/**", "to miss"))
         .tool(Tool::new("probe_sleep", "", sleep).duration(DurationCategory::Normal))
         .tool(Tool::new("probe_wait", "", wait).instant())
         .tool(Tool::new("probe_run", "", run))
         .tool(Tool::new("probe_read", "", read))
-        .tool(Tool::new("probe_data", "", data))
         .tool(Tool::new("probe_hostile_text", "", hostile_text))
 }
 
