@@ -38,6 +38,22 @@ impl Host {
         command
     }
 
+    /// Puts a file on the host, as root and for everyone to read.
+    pub fn put(&self, path: &str, contents: &[u8]) {
+        let mut tee = self.command(&["tee", path]);
+        let mut tee = tee.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("xtask runs");
+        tee.stdin.take().expect("stdin").write_all(contents).expect("written");
+        assert!(tee.wait().expect("it ends").success(), "{path} on {}", self.name);
+        self.run(&["chmod", "0444", path]);
+    }
+
+    /// A command on the host, as this account and with nothing in its environment but its home.
+    pub fn command_as(&self, account: &str, argv: &[&str]) -> Command {
+        let home = if account == "root" { "HOME=/root".to_owned() } else { format!("HOME=/home/{account}") };
+        let head = ["runuser", "-u", account, "--", "env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
+        self.command(&[&head[..], argv].concat())
+    }
+
     /// Runs a command on the host; gives its stdout.
     pub fn run(&self, argv: &[&str]) -> String {
         let output = self.command(argv).output().expect("xtask runs");

@@ -43,22 +43,36 @@ fn file(name: &str) -> String {
     component(name).to_str().expect("UTF-8").to_owned()
 }
 
-/// At a terminal, with these lines typed.
-fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
+/// The program at a terminal of its own, with pipes for what is typed and shown. One question more than there are
+/// answers would be waited for in vain, so not for ever.
+fn terminal(home: &Home, args: &[&str]) -> Command {
     let command = home.command(&modules(), args);
     let program = command.get_program().to_str().expect("UTF-8").to_owned();
     let line: Vec<String> = [program].into_iter().chain(args.iter().map(|arg| format!("'{arg}'"))).collect();
-    // One question more than there are answers would be waited for in vain.
     let mut terminal = Command::new("timeout");
-    terminal.args(["60", "script", "--quiet", "--return", "--command", &line.join(" "), "/dev/null"]);
+    terminal.args([
+        "60",
+        "script",
+        "--quiet",
+        "--return",
+        "--flush",
+        "--command",
+        &line.join(" "),
+        "/dev/null",
+    ]);
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => terminal.env(name, value),
             None => terminal.env_remove(name),
         };
     }
-    let mut child =
-        terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script, of util-linux");
+    terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+    terminal
+}
+
+/// At a terminal, with these lines typed.
+fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
+    let mut child = terminal(home, args).spawn().expect("script, of util-linux");
     child.stdin.take().expect("stdin").write_all(lines.as_bytes()).expect("typed");
     let output = child.wait_with_output().expect("it ends");
     (output.status.success(), said(&output))
@@ -216,20 +230,8 @@ fn an_update_leaves_a_disabled_module_disabled_and_puts_a_damaged_one_right() {
 fn what_happens_while_a_question_waits_is_not_undone_by_the_answer() {
     let home = Home::new();
     added(&home, "greeter");
-    let command = home.command(&modules(), &["modules", "update", "greeter", &file("greeter-next")]);
-    let line = command.get_args().fold(command.get_program().to_string_lossy().into_owned(), |line, arg| {
-        format!("{line} '{}'", arg.to_string_lossy())
-    });
-    let mut terminal = Command::new("timeout");
-    terminal.args(["60", "script", "--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => terminal.env(name, value),
-            None => terminal.env_remove(name),
-        };
-    }
-    let mut child =
-        terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script, of util-linux");
+    let args = ["modules", "update", "greeter", &file("greeter-next")];
+    let mut child = terminal(&home, &args).spawn().expect("script, of util-linux");
     let mut asked = child.stdout.take().expect("stdout");
     let mut seen = String::new();
     let mut piece = [0; 4096];

@@ -1,7 +1,6 @@
 //! On a real host: what `modules sudoers` prints is enough for every tool, and sudo refuses whatever is beyond it.
 
-use std::io::Write;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use linux_sysadmin_tests::{Host, component, host};
 use serde_json::{Value, json};
@@ -38,9 +37,7 @@ impl Account {
     }
 
     fn output(&self, argv: &[&str]) -> Output {
-        let home = format!("HOME=/home/{ACCOUNT}");
-        let head = ["runuser", "-u", ACCOUNT, "--", "env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
-        self.0.command(&[&head[..], argv].concat()).output().expect("xtask runs")
+        self.0.command_as(ACCOUNT, argv).output().expect("xtask runs")
     }
 
     fn run(&self, argv: &[&str]) -> String {
@@ -57,15 +54,6 @@ impl Account {
         serde_json::from_str(&text).unwrap_or_else(|error| {
             panic!("{tool}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr))
         })
-    }
-
-    /// Puts a file there, as root.
-    fn put(&self, path: &str, contents: &[u8]) {
-        let mut tee = self.0.command(&["tee", path]);
-        let mut tee = tee.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("xtask runs");
-        tee.stdin.take().expect("stdin").write_all(contents).expect("written");
-        assert!(tee.wait().expect("it ends").success());
-        self.0.run(&["chmod", "0444", path]);
     }
 }
 
@@ -98,7 +86,7 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     let account = Account::new(host);
     let bytes = std::fs::read(component("rooted")).expect("a component");
     let sha256 = hex::encode(Sha256::digest(&bytes));
-    account.put(ROOTED, &bytes);
+    account.0.put(ROOTED, &bytes);
     account.run(&[PROGRAM, "modules", "add", ROOTED, "--yes", "--sha256", &sha256]);
 
     // Before: what needs root's rights says so, and what doesn't works.
@@ -119,12 +107,12 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     assert!(!fragment.contains("NOPASSWD: ALL") && !fragment.contains("SETENV"), "{fragment}");
     let files = environments(&fragment);
     assert!(matches!(&files[..], [(_, text)] if text == "DEBIAN_FRONTEND=noninteractive\n"), "{files:?}");
-    account.put("/tmp/fragment", fragment.as_bytes());
+    account.0.put("/tmp/fragment", fragment.as_bytes());
     account.0.run(&["visudo", "-cf", "/tmp/fragment"]);
-    account.put(FRAGMENT, fragment.as_bytes());
+    account.0.put(FRAGMENT, fragment.as_bytes());
     account.0.run(&["chmod", "0440", FRAGMENT]);
     for (path, text) in &files {
-        account.put(path, text.as_bytes());
+        account.0.put(path, text.as_bytes());
         account.0.run(&["chmod", "0440", path]);
     }
     account.0.run(&["visudo", "-c"]);

@@ -1,7 +1,6 @@
 //! On a real host: modules that root adds for everyone, which no account can change, override or do without.
 
-use std::io::Write;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use linux_sysadmin_tests::{Host, component, host};
 use serde_json::Value;
@@ -30,24 +29,18 @@ impl Machine {
     fn put(&self, name: &str) -> (String, String) {
         let path = format!("/tmp/{name}.wasm");
         let bytes = std::fs::read(component(name)).expect("a component");
-        let mut tee = self.0.command(&["tee", &path]);
-        let mut tee = tee.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("xtask runs");
-        tee.stdin.take().expect("stdin").write_all(&bytes).expect("written");
-        assert!(tee.wait().expect("it ends").success());
+        self.0.put(&path, &bytes);
         (path, hex::encode(Sha256::digest(bytes)))
     }
 
     /// `linux-sysadmin` with these arguments, as the account.
     fn account(&self, args: &[&str]) -> Output {
-        let home = format!("HOME=/home/{ACCOUNT}");
-        let head = ["runuser", "-u", ACCOUNT, "--", "env", "-i", "-C", "/", &home, PROGRAM];
-        self.0.command(&[&head[..], args].concat()).output().expect("xtask runs")
+        self.0.command_as(ACCOUNT, &[&[PROGRAM], args].concat()).output().expect("xtask runs")
     }
 
     /// The same, as root.
     fn root(&self, args: &[&str]) -> Output {
-        let head = ["env", "-i", "-C", "/", "HOME=/root", PROGRAM];
-        self.0.command(&[&head[..], args].concat()).output().expect("xtask runs")
+        self.0.command_as("root", &[&[PROGRAM], args].concat()).output().expect("xtask runs")
     }
 
     /// Whether the account has the module's tools, and what it is told if not.
