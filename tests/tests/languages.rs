@@ -77,3 +77,24 @@ async fn pythons_own_ways_out_lead_nowhere() {
     }
     assert_eq!(client.close().await.0.code(), Some(0));
 }
+
+#[test]
+fn a_component_that_takes_too_much_to_compile_is_refused_with_what_it_may_take() {
+    let test = "a_component_that_takes_too_much_to_compile_is_refused_with_what_it_may_take";
+    if let Err(reason) = &*HOME {
+        skipped(test, reason);
+        return;
+    }
+    // It takes some 390 MiB and several seconds of a core.
+    for (limit, said) in
+        [("compile_memory_mib: 256", "can't be compiled"), ("compile_seconds: 1", "compute for 1 s")]
+    {
+        let home = Home::new();
+        fs::create_dir_all(home.config().parent().expect("a directory")).expect("made");
+        fs::write(home.config(), format!("modules:\n  limits:\n    {limit}\n")).expect("written");
+        let output = home.add(&component("python"));
+        let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.status.code() == Some(1) && words.contains(said), "{limit}: {words}");
+        assert!(!home.data().exists());
+    }
+}

@@ -170,8 +170,9 @@ impl Glob {
         if !self.names_its_end() {
             return None;
         }
-        let any = |(own, name): (&Box<str>, &'a str)| if own.contains('*') { "any" } else { name };
-        secrets::reason(&self.components.iter().zip(path).map(any).collect::<Vec<_>>())
+        let any = |(own, name): (&'a str, &'a str)| if own.contains('*') { "any" } else { name };
+        let own = self.components.iter().map(AsRef::as_ref);
+        secrets::reason(&own.zip(path).map(any).collect::<Vec<_>>())
     }
 
     /// Whether every path that the other glob [admits](Glob::admits) is admitted by this one too. A yes is
