@@ -306,15 +306,7 @@ impl Module {
             Err(_) => return Err(too_long(tool, wall_time)),
         };
         let reply = answer.map_err(convert::problem_from_guest)?;
-        let values = reply.data.bytes().filter(|byte| b",[{".contains(byte)).count();
-        if reply.data.len() > LARGEST_REPLY || values > MOST_VALUES {
-            let (name, bytes) = (&self.description.name, reply.data.len());
-            let message = format!(
-                "module {name} answered with {bytes} bytes and some {values} values; at most {LARGEST_REPLY} and \
-                 {MOST_VALUES} are taken"
-            );
-            return Err(Problem::new("REPLY_TOO_LARGE", Category::Resource, message));
-        }
+        check_size(&self.description.name, &reply.data)?;
         Ok(Reply {
             data: reply.data,
             total: reply.total,
@@ -360,6 +352,20 @@ impl Module {
         let message = format!("module {name} failed: {reason}");
         Problem::new("MODULE_TRAPPED", Category::Internal, message)
     }
+}
+
+/// What an answer would take once it is parsed.
+fn check_size(module: &str, reply: &str) -> Result<(), Problem> {
+    let values = reply.bytes().filter(|byte| b",[{".contains(byte)).count();
+    if reply.len() <= LARGEST_REPLY && values <= MOST_VALUES {
+        return Ok(());
+    }
+    let bytes = reply.len();
+    let message = format!(
+        "module {module} answered with {bytes} bytes and some {values} values; at most {LARGEST_REPLY} and \
+         {MOST_VALUES} are taken"
+    );
+    Err(Problem::new("REPLY_TOO_LARGE", Category::Resource, message))
 }
 
 fn too_long(tool: &Tool, allowed: Duration) -> Problem {
@@ -424,5 +430,25 @@ async fn describe(
     match Description::new(second, imports) {
         Ok(again) if again.sha256 == description.sha256 => Ok(description),
         _ => Err(LoadError::Fickle),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_bounded_in_bytes_and_in_values() {
+        for (reply, fits) in [
+            ("[]".to_owned(), true),
+            (format!("\"{}\"", "x".repeat(LARGEST_REPLY - 2)), true),
+            (format!("\"{}\"", "x".repeat(LARGEST_REPLY)), false),
+            (format!("[{}0]", "0,".repeat(MOST_VALUES - 1)), true),
+            (format!("[{}0]", "0,".repeat(MOST_VALUES)), false),
+            (format!("{}{}", "[".repeat(MOST_VALUES + 1), "]".repeat(MOST_VALUES + 1)), false),
+        ] {
+            assert_eq!(check_size("test", &reply).is_ok(), fits, "{} bytes", reply.len());
+        }
+        assert_eq!(check_size("test", &"x".repeat(LARGEST_REPLY + 1)).unwrap_err().code, "REPLY_TOO_LARGE");
     }
 }

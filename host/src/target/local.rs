@@ -138,7 +138,8 @@ impl Local {
         })
     }
 
-    /// Starts a command whose stdout is read piece by piece; its stderr goes nowhere.
+    /// Starts a command whose stdout is read piece by piece. Of its stderr so much is kept as tells sudo's word from the
+    /// command's.
     pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
         let mut child = self.spawn(command, rights)?;
         let by_sudo = self.sudo_arguments(&command.privilege, rights)?.is_some();

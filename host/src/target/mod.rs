@@ -236,7 +236,7 @@ impl Target {
     /// Starts a command whose stdout is read piece by piece.
     pub async fn open(&self, command: &Command) -> Result<OutputStream, Problem> {
         let facts = self.facts().await;
-        // Where sudo allows some commands only, it says no on a stream that nobody reads here.
+        // Asked first where sudo allows some commands only: once a stream is open, nothing else can be run in its place.
         let allowed = !facts.sudo_limited || self.is_allowed(command).await;
         match command.privilege {
             Privilege::RootIfAvailable if !allowed => {
@@ -378,5 +378,30 @@ impl Target {
 impl Runner for Target {
     async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
         Self::run_all(self, commands).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn so_many_paths_that_commands_would_look_at_them_for_ever_are_refused_at_once() {
+        let target = Target::local(Overrides::default());
+        let access = Access { privilege: Privilege::User("nobody".into()), verbs: Vec::new() };
+        let paths = vec!["/srv/x".to_owned(); PATHS_BY_COMMANDS + 1];
+        let code = |problem: Problem| problem.code;
+        let resolved =
+            target.resolve(paths.clone(), &access).await.into_iter().map(|one| code(one.unwrap_err()));
+        let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+        let stat = target.stat_all(paths.clone(), &access, check.clone()).await;
+        let requests = paths.iter().map(|path| ReadRequest { path: path.clone(), offset: 0, max_bytes: 1 });
+        let read = target.read_all(requests.collect(), &access, check).await;
+        let all: Vec<String> = resolved
+            .chain(stat.into_iter().map(|one| code(one.unwrap_err())))
+            .chain(read.into_iter().map(|one| code(one.unwrap_err())))
+            .collect();
+        assert_eq!(all.len(), 3 * paths.len());
+        assert!(all.iter().all(|code| code == "TOO_MANY_PATHS"));
     }
 }

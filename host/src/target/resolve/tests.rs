@@ -292,3 +292,14 @@ mod on_this_machine {
         assert_eq!(problem.code, "UNRESOLVABLE_PATH");
     }
 }
+
+#[test]
+fn a_path_that_is_nested_too_deeply_is_refused_before_anything_is_looked_at() {
+    let deep = |names: usize| format!("/{}", vec!["a"; names].join("/"));
+    assert!(Walk::new(&deep(DEEPEST - 1), Last::Followed, &Trusted::Anyone).is_ok());
+    for names in [DEEPEST, 2000] {
+        let path = deep(names);
+        let refused = Walk::new(&path, Last::Followed, &Trusted::Anyone).map(|_| ()).unwrap_err();
+        assert!(refused.message.contains("nested"), "{}", refused.message);
+    }
+}
