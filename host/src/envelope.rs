@@ -81,6 +81,9 @@ pub struct Failure {
     pub retry: Option<Retry>,
     /// A step each.
     pub remediation: Vec<String>,
+    /// What only this kind of problem has, as `lock_info`.
+    #[serde(flatten)]
+    pub details: Map<String, Value>,
 }
 
 /// Whether trying again helps.
@@ -144,6 +147,7 @@ impl Envelope {
                 .take(MOST_NOTES)
                 .map(|step| excerpt(step, MESSAGE_CHARACTERS))
                 .collect(),
+            details: problem.details,
         };
         Self { status, error: Some(failure), ..Self::success(tool, target_host, started, command_executed) }
     }
@@ -157,6 +161,9 @@ impl Envelope {
     pub fn into_json(mut self) -> Map<String, Value> {
         if let Some(data) = &mut self.data {
             make_visible(data);
+        }
+        if let Some(failure) = &mut self.error {
+            failure.details.values_mut().for_each(make_visible);
         }
         for text in [&mut self.summary, &mut self.severity, &mut self.command_executed, &mut self.filter] {
             *text = text.take().map(|text| excerpt(&text, MESSAGE_CHARACTERS));

@@ -1,6 +1,7 @@
 //! Why something couldn't be done: what the envelope of an error is made of.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// The categories of the envelope, with what they mean for a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,17 +52,31 @@ pub struct Problem {
     pub message: String,
     /// A step each.
     pub remediation: Vec<String>,
+    /// Further members of the envelope, as `lock_info`: of the host's own problems only.
+    pub details: Map<String, Value>,
 }
 
 impl Problem {
     /// `code` in upper snake case.
     pub fn new(code: &str, category: Category, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), category, message: message.into(), remediation: Vec::new() }
+        Self {
+            code: code.to_owned(),
+            category,
+            message: message.into(),
+            remediation: Vec::new(),
+            details: Map::new(),
+        }
     }
 
     /// Adds a step that a person or a model can take.
     pub fn remedy(mut self, step: impl Into<String>) -> Self {
         self.remediation.push(step.into());
+        self
+    }
+
+    /// Adds a member of the envelope.
+    pub fn detail(mut self, name: &str, value: Value) -> Self {
+        self.details.insert(name.to_owned(), value);
         self
     }
 

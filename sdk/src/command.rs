@@ -43,6 +43,17 @@ impl Command {
         self
     }
 
+    /// With root's rights.
+    pub fn as_root(self) -> Self {
+        self.privilege(Privilege::Root)
+    }
+
+    /// What it reads on stdin, where the grant's pattern ends in `< stdin`.
+    pub fn stdin(mut self, contents: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(contents.into());
+        self
+    }
+
     /// Whose rights it takes.
     pub fn privilege(mut self, privilege: Privilege) -> Self {
         self.privilege = privilege;

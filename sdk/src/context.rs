@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
-use crate::{Category, Command, Distro, Metadata, Output, Privilege, Problem, Result};
+use crate::{
+    Applied, Category, Change, Command, Distro, Failure, Metadata, Output, Privilege, Problem, Result,
+};
 #[cfg(target_family = "wasm")]
 use crate::{Place, bindings::sysadmin::module::target_files};
 
@@ -95,6 +98,12 @@ impl Context {
     pub fn list_dir(&self, path: &str) -> Result<Vec<String>> {
         self.host_list_dir(path)
     }
+
+    /// Hands over the plan, at most once in a call. Returns only where it ran, was a dry run, or broke: a refusal ends
+    /// the call in the host. `?` makes a problem of a failure.
+    pub fn apply(&self, change: Change) -> std::result::Result<Applied, Failure> {
+        self.host_apply(change).map(Applied::from)
+    }
 }
 
 /// A host that answers fewer questions than were asked is broken; a tool needn't panic over it.
@@ -149,6 +158,10 @@ impl Context {
     fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
         target_files::list_dir(path, &self.privilege, Place::Target)
     }
+
+    fn host_apply(&self, change: Change) -> std::result::Result<confirm::Applied, Failure> {
+        confirm::apply(&change.0)
+    }
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -190,5 +203,9 @@ impl Context {
 
     fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
         self.fake.list_dir(path)
+    }
+
+    fn host_apply(&self, change: Change) -> std::result::Result<confirm::Applied, Failure> {
+        self.fake.apply(change)
     }
 }

@@ -36,6 +36,7 @@
 
 #[allow(unsafe_code)]
 pub mod bindings;
+mod change;
 mod command;
 mod context;
 mod each;
@@ -57,10 +58,11 @@ pub use bindings::sysadmin::module::target_files::Metadata;
 pub use bindings::sysadmin::module::types::{
     Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, Risk,
 };
+pub use change::{Applied, Change, Failure, Lock, Step};
 pub use context::Context;
 pub use line::CommandLine;
 pub use module::{CommandGrant, Module, PathGrant, Tool};
-pub use reply::{Analysis, IntoReply, Listing, Severity, Single};
+pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};
 
 /// What a tool returns.
 pub type Result<T> = std::result::Result<T, Problem>;
@@ -68,8 +70,9 @@ pub type Result<T> = std::result::Result<T, Problem>;
 /// Everything that most modules need, the derives included.
 pub mod prelude {
     pub use crate::{
-        Analysis, Command, CommandGrant, CommandLine, Context, Listing, Metadata, Module, NoArgs, Output,
-        PathGrant, Problem, Result, Severity, Single, Tool,
+        Analysis, Applied, Change, Command, CommandGrant, CommandLine, Context, Failure, Listing, Lock,
+        Metadata, Module, NoArgs, Noted, Output, PathGrant, Problem, Result, Risk, Severity, Single, Step,
+        Tool,
     };
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

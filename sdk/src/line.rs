@@ -1,6 +1,6 @@
 //! One command line for both ends: the grant that asks for it, and the command that runs it. They can't drift apart.
 
-use crate::{Command, CommandGrant};
+use crate::{Command, CommandGrant, Risk};
 
 /// Fixed words and holes, in the form of a grant's pattern: `TZ=UTC systemctl show --property=Id -- <unit>...`.
 /// Without optional parts, alternatives and stdin: such a line is a grant and a [`Command`] of its own.
@@ -16,6 +16,11 @@ impl CommandLine {
     /// The grant to look by it, as the account that the target is reached as.
     pub fn read(self, reason: &str) -> CommandGrant {
         CommandGrant::read(self.0, reason)
+    }
+
+    /// The grant to use it as a step of a plan or as its undo, with root's rights, and the least risk of such a plan.
+    pub fn change(self, risk: Risk, reason: &str) -> CommandGrant {
+        CommandGrant::change(self.0, risk, reason)
     }
 
     /// The command without any hole.

@@ -215,6 +215,12 @@ impl CommandGrant {
         self.0.privilege = Privilege::RootIfAvailable;
         self
     }
+
+    /// With the caller's rights only.
+    pub fn as_caller(mut self) -> Self {
+        self.0.privilege = Privilege::Caller;
+        self
+    }
 }
 
 /// Files that the module may read, or write too.
@@ -231,6 +237,14 @@ impl PathGrant {
             place: Place::Target,
             reason: reason.to_owned(),
         })
+    }
+
+    /// For plans to write and remove, and to read, with root's rights.
+    pub fn write(glob: &str, reason: &str) -> Self {
+        let mut grant = Self::read(glob, reason);
+        grant.0.write = true;
+        grant.0.privilege = Privilege::Root;
+        grant
     }
 
     /// A whole directory of data on the machine that the server runs on, as `/usr/share/zoneinfo/**`. It is read by

@@ -9,6 +9,14 @@ use crate::{Category, Problem};
 /// One object.
 pub struct Single<T>(pub T);
 
+/// One object, with what the caller should know besides, as "already enabled": nothing had to change.
+pub struct Noted<T> {
+    /// The object.
+    pub data: T,
+    /// A sentence each.
+    pub notes: Vec<String>,
+}
+
 /// A list. The host applies `limit` and `filter`, unless the module did and says how many there were.
 pub struct Listing<T> {
     /// The items, the most wanted first.
@@ -75,6 +83,14 @@ impl<T: Serialize> IntoReply for Single<T> {
 
     fn into_reply(self) -> Result<Reply, Problem> {
         reply(&self.0)
+    }
+}
+
+impl<T: Serialize> IntoReply for Noted<T> {
+    const SHAPE: Shape = Shape::Single;
+
+    fn into_reply(self) -> Result<Reply, Problem> {
+        Ok(Reply { notes: self.notes, ..reply(&self.data)? })
     }
 }
 

@@ -9,12 +9,14 @@
 //! assert_eq!(cx.read("/proc/loadavg").unwrap(), "0.10 0.20 0.30 1/99 4242\n");
 //! ```
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::bindings::exports::sysadmin::module::tools;
-use crate::{Category, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
+use crate::bindings::sysadmin::module::confirm;
+use crate::{Category, Change, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -27,7 +29,12 @@ pub struct FakeTarget {
     answers: Vec<(Vec<String>, Output)>,
     clock: Cell<f64>,
     current: Cell<usize>,
+    outcome: std::result::Result<confirm::Applied, confirm::Failure>,
+    applied: Plans,
 }
+
+/// The plans that a tool handed over: kept apart, since a fake target is gone once its tool has answered.
+pub type Plans = Rc<RefCell<Vec<Change>>>;
 
 impl Default for FakeTarget {
     fn default() -> Self {
@@ -56,6 +63,8 @@ impl Default for FakeTarget {
             answers: Vec::new(),
             clock: Cell::new(0.0),
             current: Cell::new(0),
+            outcome: Ok(confirm::Applied { outputs: Vec::new(), dry_run: false }),
+            applied: Plans::default(),
         }
     }
 }
@@ -88,6 +97,17 @@ impl FakeTarget {
         };
         self.answers.push((argv.iter().map(|token| token.to_string()).collect(), output));
         self
+    }
+
+    /// How a plan ends: it ran with no output unless said otherwise. A second recording shows once it has.
+    pub fn outcome(mut self, outcome: std::result::Result<confirm::Applied, confirm::Failure>) -> Self {
+        self.outcome = outcome;
+        self
+    }
+
+    /// Where the plans can be seen that a tool hands over.
+    pub fn plans(&self) -> Plans {
+        self.applied.clone()
     }
 
     /// Sets the clock, in seconds since the epoch.
@@ -127,6 +147,14 @@ impl FakeTarget {
         if self.current.get() + 1 < self.recordings.len() {
             self.current.set(self.current.get() + 1);
         }
+    }
+
+    pub(crate) fn apply(&self, change: Change) -> std::result::Result<confirm::Applied, confirm::Failure> {
+        self.applied.borrow_mut().push(change);
+        if self.outcome.as_ref().is_ok_and(|applied| !applied.dry_run) {
+            self.sleep(Duration::ZERO);
+        }
+        self.outcome.clone()
     }
 
     pub(crate) fn now(&self) -> f64 {

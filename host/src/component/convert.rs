@@ -180,5 +180,6 @@ pub(super) fn problem_from_guest(problem: types::Problem) -> Problem {
         category: category.map_or(Category::Other, |(host, _)| *host),
         message: problem.message,
         remediation: problem.remediation,
+        details: Default::default(),
     }
 }
