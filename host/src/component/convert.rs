@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::bindings::exports::sysadmin::module::describe;
-use super::bindings::sysadmin::module::{distro_context, target_files, types};
+use super::bindings::sysadmin::module::{confirm, distro_context, target_files, types};
 use crate::capability::{CommandRequest, Effect, PathRequest, Place, Risk};
+use crate::gate::locks::Lock;
+use crate::gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Facts, Keep, Metadata, Output, Privilege, ReadRequest};
 use crate::visible::visible;
@@ -181,5 +183,91 @@ pub(super) fn problem_from_guest(problem: types::Problem) -> Problem {
         message: problem.message,
         remediation: problem.remediation,
         details: Default::default(),
+    }
+}
+
+/// Of plans only what is on the target.
+fn on_target(place: types::Place) -> Result<(), Problem> {
+    match place {
+        types::Place::Target => Ok(()),
+        types::Place::Controller => {
+            let message = "the module handed over a plan for the machine that the server runs on; plans change the target";
+            Err(Problem::new("NOT_SUPPORTED", Category::State, message))
+        }
+    }
+}
+
+pub(super) fn change(change: confirm::Change, ceiling: Option<Duration>) -> Result<Change, Problem> {
+    let step_command = |said: types::Command| {
+        on_target(said.place)?;
+        Ok(command(said, ceiling))
+    };
+    let commands = |all: Vec<types::Command>| all.into_iter().map(step_command).collect::<Result<Vec<_>, Problem>>();
+    let at = |at: confirm::FilePath| {
+        on_target(at.place)?;
+        Ok::<_, Problem>(FilePath { path: at.path, privilege: privilege(at.privilege) })
+    };
+    let step = |said: confirm::Step| {
+        let action = match said.action {
+            confirm::Action::Run(run) => Action::Run(Run {
+                command: step_command(run.command)?,
+                success: run.success,
+                interruptible: run.interruptible,
+            }),
+            confirm::Action::WriteFile(write) => Action::Write(Write {
+                at: at(write.at)?,
+                contents: write.contents,
+                mode: write.mode,
+                owner: write.owner,
+                group: write.group,
+                sensitive: write.sensitive,
+                validate: write.validate.map(step_command).transpose()?,
+            }),
+            confirm::Action::RemoveFile(path) => Action::Remove(at(path)?),
+            confirm::Action::MakeDirectory(directory) => Action::MakeDirectory(Directory {
+                at: at(directory.at)?,
+                mode: directory.mode,
+                owner: directory.owner,
+                group: directory.group,
+            }),
+        };
+        Ok(Step { action, undo: commands(said.undo)? })
+    };
+    Ok(Change {
+        summary: change.summary,
+        steps: change.steps.into_iter().map(step).collect::<Result<_, Problem>>()?,
+        after_undo: commands(change.after_undo)?,
+        guard: change.guard.map(|guard| Duration::from_secs(guard.seconds.into())),
+        locks: change.locks.into_iter().map(lock).collect(),
+        risk: change.risk.map(risk),
+        warnings: change.warnings,
+        affected_services: change.affected_services,
+        dry_run: change.dry_run.map(step_command).transpose()?,
+    })
+}
+
+fn lock(lock: confirm::Lock) -> Lock {
+    match lock {
+        confirm::Lock::PackageDatabase => Lock::PackageDatabase,
+        confirm::Lock::Systemd => Lock::Systemd,
+        confirm::Lock::Lvm => Lock::Lvm,
+        confirm::Lock::File(path) => Lock::File(path),
+        confirm::Lock::Named(name) => Lock::Named(name),
+    }
+}
+
+pub(super) fn outcome(outcome: &Outcome) -> Result<confirm::Applied, confirm::Failure> {
+    let outputs = |all: &[Output]| all.iter().cloned().map(output).collect();
+    match outcome {
+        Outcome::DryRun { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: true }),
+        Outcome::Done { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: false }),
+        Outcome::Broke { problem, step, outputs: all, undone, not_undone, .. } => Err(confirm::Failure {
+            problem: problem_to_guest(problem.clone()),
+            step: u32::try_from(*step).unwrap_or(u32::MAX),
+            outputs: outputs(all),
+            undone: undone.clone(),
+            not_undone: not_undone.clone(),
+            uncertain: false,
+        }),
     }
 }

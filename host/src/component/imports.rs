@@ -1,6 +1,6 @@
 //! What a component may ask of the host, each question checked against its grants first.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use wasmtime::component::Resource;
 
@@ -12,14 +12,21 @@ use super::convert;
 use super::limits::Stopped;
 use super::store::{Call, State, unsupported};
 use crate::capability::{Grants, Risk};
+use crate::gate::{Asking, Outcome, sha256};
 use crate::problem::{self, Category};
-use crate::target::{OutputStream, PathCheck};
+use crate::target::{OutputStream, PathCheck, ReadRequest};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
 const COMMANDS: usize = 32;
 
 /// Commands that a module reads from at the same time.
 const STREAMS: usize = 8;
+
+/// Files that are remembered as read: a tool that changes some looks at few.
+const MOST_SEEN: usize = 1000;
+
+/// What one read gives at most: a file as large as that may not have been read whole.
+const PIECE: u64 = 1 << 20;
 
 type Answer<T> = Result<T, Problem>;
 
@@ -52,6 +59,11 @@ pub(super) fn on_target(place: Place) -> Result<(), problem::Problem> {
     }
 }
 
+fn second_plan(tool: &str) -> problem::Problem {
+    let message = format!("{tool} handed over a second plan; a call has one, and it is shown and undone as a whole");
+    problem::Problem::new("SECOND_PLAN", Category::Internal, message)
+}
+
 fn read_only_tool(tool: &str) -> problem::Problem {
     let message = format!(
         "{tool} handed over a plan that changes something, but its module's description says that it changes nothing"
@@ -75,11 +87,15 @@ impl exec_command::Host for State {
             return Ok(vec![to_guest(Err(problem)); commands.len()]);
         }
         let checked = call.allowed(commands).await;
-        let allowed: Vec<_> = checked.iter().filter_map(|checked| checked.as_ref().ok().cloned()).collect();
+        let allowed = checked.iter().filter_map(|checked| Some(checked.as_ref().ok()?.0.clone()));
+        let allowed: Vec<_> = allowed.collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();
         let answers = checked.into_iter().map(|checked| {
-            let ran =
-                checked.and_then(|_| outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer"))));
+            let ran = checked.and_then(|(_, number)| {
+                let output = outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer")))?;
+                call.executed.ended(number, output.exit_code);
+                Ok(output)
+            });
             to_guest(ran.map(convert::output))
         });
         Ok(answers.collect())
@@ -97,7 +113,7 @@ impl exec_command::Host for State {
             ))));
         }
         let opened = match call.allowed(vec![command]).await.pop() {
-            Some(Ok(command)) => call.target.open(&command).await,
+            Some(Ok((command, _))) => call.target.open(&command).await,
             Some(Err(problem)) => Err(problem),
             None => Err(unsupported("an empty answer")),
         };
@@ -141,8 +157,11 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
-        let requests = requests.into_iter().map(convert::read_request).collect();
-        let answers = call.target.read_all(requests, &call.grants.access(&privilege), check).await;
+        let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
+        let answers = call.target.read_all(requests.clone(), &call.grants.access(&privilege), check).await;
+        for (request, answer) in requests.iter().zip(&answers) {
+            call.has_seen(request, answer);
+        }
         Ok(answers.into_iter().map(to_guest).collect())
     }
 
@@ -182,23 +201,66 @@ impl target_files::Host for State {
 }
 
 impl confirm::Host for State {
+    /// Ends the call where the plan is refused: no answer of the module's changes what it was told.
     async fn apply(
         &mut self,
-        _change: confirm::Change,
+        change: confirm::Change,
     ) -> wasmtime::Result<Result<confirm::Applied, confirm::Failure>> {
+        // A plan may take longer than looking may, and a person longer still.
+        let wall_time = self.wall_time.clone();
+        let _still = wall_time.stands_still();
         let call = self.call()?;
         if call.risk == Risk::ReadOnly {
-            // Ends the call: clients were told that this tool changes nothing, and no answer to it changes that.
             return Err(read_only_tool(&call.tool).into());
         }
-        Ok(Err(confirm::Failure {
-            problem: convert::problem_to_guest(unsupported("changes")),
-            step: 0,
-            outputs: Vec::new(),
-            undone: Vec::new(),
-            not_undone: Vec::new(),
-            uncertain: false,
-        }))
+        if call.plan.get().is_some() {
+            return Err(second_plan(&call.tool).into());
+        }
+        let applied = call.apply(change).await;
+        let answer = match &applied {
+            Ok(outcome) => Ok(convert::outcome(outcome)),
+            Err(refused) => Err(refused.clone().into()),
+        };
+        // Nobody else sets it: a call has one guest, and a guest is in one import at a time.
+        let _ = call.plan.set(applied);
+        answer
+    }
+}
+
+impl Call {
+    async fn apply(&self, change: confirm::Change) -> Result<Outcome, problem::Problem> {
+        let change = convert::change(change, self.ceiling)?;
+        let asking = Asking {
+            origin: self.origin.clone(),
+            risk: self.risk,
+            grants: self.grants.clone(),
+            target: self.target.clone(),
+            facts: self.facts.clone(),
+            dry_run: self.dry_run,
+            seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            executed: self.executed.clone(),
+            telling: self.progress.clone(),
+        };
+        self.gate.apply(asking, change).await.inspect_err(|problem| {
+            if problem.category == Category::Denied {
+                self.log.refused(problem, &[]);
+            }
+        })
+    }
+
+    /// A plan is made of what was read here.
+    fn has_seen(&self, request: &ReadRequest, answer: &Result<Vec<u8>, problem::Problem>) {
+        let seen = match answer {
+            Ok(contents) if request.offset == 0 && (contents.len() as u64) < request.max_bytes.min(PIECE) => {
+                Some(sha256(contents))
+            }
+            Err(problem) if problem.category == Category::NotFound => None,
+            _ => return,
+        };
+        let mut known = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_SEEN {
+            known.insert(request.path.clone(), seen);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::convert;
 use super::imports::on_target;
 use super::store::Call;
 use crate::capability::{HoleType, Looking};
+use crate::executed::Number;
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Privilege};
 
@@ -13,7 +14,10 @@ const NAMED: usize = 10;
 
 impl Call {
     /// The commands as the target takes them, where the module may look by them and they can be started.
-    pub(super) async fn allowed(&self, commands: Vec<types::Command>) -> Vec<Result<Command, Problem>> {
+    pub(super) async fn allowed(
+        &self,
+        commands: Vec<types::Command>,
+    ) -> Vec<Result<(Command, Number), Problem>> {
         let mut looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
         let mut paths = self.lead_where_granted(&looking).await;
         // Where sudo doesn't allow to look at the paths, nothing is run through it.
@@ -33,8 +37,8 @@ impl Call {
             let (command, looking) = looking?;
             paths?;
             let prefix = self.target.prefix(&command, &self.facts)?;
-            self.executed.push(&prefix, &looking.shown);
-            Ok(command)
+            let number = self.executed.push(&prefix, &looking.shown);
+            Ok((command, number))
         };
         looking.into_iter().zip(paths).map(allowed).collect()
     }
@@ -98,8 +102,7 @@ mod tests {
 
     use super::*;
     use crate::capability::{CommandRequest, Effect, Grants, Place, Risk};
-    use crate::component::log::CallLog;
-    use crate::component::store::{CallContext, Executed};
+    use crate::component::store::CallContext;
     use crate::target::{Overrides, Target};
 
     /// A directory that root's rights may go through where the tests run as root.
@@ -133,10 +136,9 @@ mod tests {
             grants: Arc::new(grants),
             ceiling: None,
             session: None,
-            executed: Arc::new(Executed::default()),
-            progress: Arc::new(|_, _| {}),
+            ..CallContext::of_a_test()
         };
-        Call { context, log: Arc::new(CallLog::new(&Arc::from("test"))) }
+        Call::new(context, &Arc::from("test"))
     }
 
     fn cat(path: &str) -> types::Command {

@@ -18,6 +18,7 @@ mod registry;
 mod source;
 mod store;
 mod surface;
+mod wall;
 
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
 pub use description::{Description, Shape, Tool};
@@ -26,7 +27,7 @@ pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route};
 pub use source::{Absent, Origin, Places, SUMS};
-pub use store::{CallContext, Executed, Progress, Session};
+pub use store::{CallContext, Progress, Session};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

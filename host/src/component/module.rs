@@ -293,17 +293,21 @@ impl Module {
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
         let module: Arc<str> = self.description.name.as_str().into();
-        let mut store = store::for_call(shared, tool.duration.guest_time(), &module, call)?;
-        let guest_time = store.data().guest_time.clone();
+        let times = (tool.duration.guest_time(), wall_time);
+        let mut store = store::for_call(shared, times, &module, call)?;
+        let (guest_time, looking) = (store.data().guest_time.clone(), store.data().wall_time.clone());
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
             let instance = pre.instantiate_async(&mut store).await?;
             instance.sysadmin_module_tools().call_call(&mut store, &tool.name, &arguments, &context).await
         };
-        let answer = match tokio::time::timeout(wall_time, guest_time.counting(calling)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(trap)) => return Err(self.stopped(&trap, store.data())),
-            Err(_) => return Err(too_long(tool, wall_time)),
+        let called = tokio::select! {
+            called = guest_time.counting(calling) => called,
+            () = looking.is_over() => return Err(too_long(tool, wall_time)),
+        };
+        let answer = match called {
+            Ok(answer) => answer,
+            Err(trap) => return Err(self.stopped(&trap, store.data())),
         };
         let reply = answer.map_err(convert::problem_from_guest)?;
         check_size(&self.description.name, &reply.data)?;

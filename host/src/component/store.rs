@@ -1,7 +1,8 @@
 //! One call's store: its memory, time and calls are counted, and nothing of it outlives the call.
 
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -15,10 +16,13 @@ use super::engine::Shared;
 use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, Limiter, Stopped};
 use super::log::{CallLog, Stream};
 use super::output::Printer;
-use crate::capability::{DataDirectory, Grants, Risk, command_line};
+use super::wall::WallTime;
+use crate::audit::Origin;
+use crate::capability::{DataDirectory, Grants, Risk};
+use crate::executed::Executed;
+use crate::gate::{Gate, Outcome};
 use crate::problem::{Category, Problem};
-use crate::target::{Command, Facts, Target};
-use crate::visible::excerpt;
+use crate::target::{Facts, Target};
 
 /// Told how far a call is: a fraction where it is known, and what it is at.
 pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
@@ -46,6 +50,14 @@ pub struct CallContext {
     pub session: Option<Session>,
     /// What ran.
     pub executed: Arc<Executed>,
+    /// What plans go through.
+    pub gate: Arc<Gate>,
+    /// Who asks.
+    pub origin: Arc<Origin>,
+    /// Only what would be.
+    pub dry_run: bool,
+    /// What became of the call's plan, once it has one.
+    pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
     /// Told how far the tool is, in its own words.
     pub progress: Progress,
 }
@@ -61,42 +73,6 @@ pub struct Session {
 /// Modules, each with what sudo must allow it.
 type Fragments = Vec<(String, String)>;
 
-/// The commands of one call, for `command_executed`: the first line, and the names of all programs.
-#[derive(Default)]
-pub struct Executed(Mutex<Vec<(String, String)>>);
-
-/// Commands that are remembered; a call that runs more of them doesn't show them all.
-const REMEMBERED: usize = 64;
-/// Characters of a command line that are shown.
-const SHOWN: usize = 2000;
-
-impl Executed {
-    pub(super) fn push(&self, prefix: &str, command: &Command) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() < REMEMBERED {
-            lines.push((command.program.clone(), excerpt(&command_line(prefix, command), SHOWN)));
-        }
-    }
-
-    /// The command line, or the programs where there were several; none where nothing ran.
-    pub fn shown(&self) -> Option<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match lines.as_slice() {
-            [] => None,
-            [(_, line)] => Some(line.clone()),
-            several => {
-                let mut programs: Vec<&str> = Vec::new();
-                for (program, _) in several {
-                    if !programs.contains(&program.as_str()) {
-                        programs.push(program);
-                    }
-                }
-                Some(format!("multiple ({})", programs.join(", ")))
-            }
-        }
-    }
-}
-
 /// What a store holds.
 pub(super) struct State {
     wasi: WasiCtx,
@@ -107,6 +83,7 @@ pub(super) struct State {
     most_host_calls: u32,
     /// Commands that are being read from.
     pub(super) streams: usize,
+    pub(super) wall_time: Arc<WallTime>,
     call: Option<Call>,
 }
 
@@ -114,6 +91,14 @@ pub(super) struct State {
 pub(super) struct Call {
     pub(super) context: CallContext,
     pub(super) log: Arc<CallLog>,
+    /// SHA-256 of each file that was read whole; none where it wasn't there.
+    pub(super) seen: Mutex<HashMap<String, Option<String>>>,
+}
+
+impl Call {
+    pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
+        Self { context, log: Arc::new(CallLog::new(module)), seen: Mutex::default() }
+    }
 }
 
 impl Deref for Call {
@@ -152,19 +137,20 @@ impl WasiView for State {
 /// A fresh store for one call of a module's tool, with the guest's time limit.
 pub(super) fn for_call(
     shared: &Shared,
-    guest_time: Duration,
+    (guest_time, wall_time): (Duration, Duration),
     module: &Arc<str>,
     context: CallContext,
 ) -> Result<Store<State>, Problem> {
-    let log = Arc::new(CallLog::new(module));
+    let call = Call::new(context, module);
+    let (context, log) = (&call.context, &call.log);
     let mut wasi = WasiCtxBuilder::new();
-    wasi.stdout(Printer::new(&log, Stream::Stdout))
-        .stderr(Printer::new(&log, Stream::Stderr))
+    wasi.stdout(Printer::new(log, Stream::Stdout))
+        .stderr(Printer::new(log, Stream::Stderr))
         .max_random_size(RANDOM_BYTES);
     for directory in context.grants.directories() {
         give(&mut wasi, directory)?;
     }
-    Ok(new_store(shared, guest_time, wasi.build(), Some(Call { context, log })))
+    Ok(new_store(shared, (guest_time, wall_time), wasi.build(), Some(call)))
 }
 
 /// A directory of data, to be read, where it is there and is as it should be.
@@ -192,13 +178,13 @@ pub(super) fn for_description(shared: &Shared) -> Store<State> {
         .wall_clock(FixedClock)
         .monotonic_clock(FixedClock)
         .build();
-    new_store(shared, DESCRIBING, wasi, None)
+    new_store(shared, (DESCRIBING, DESCRIBING), wasi, None)
 }
 
 /// A store with every limit set.
 pub(super) fn new_store(
     shared: &Shared,
-    guest_time: Duration,
+    (guest_time, wall_time): (Duration, Duration),
     wasi: WasiCtx,
     call: Option<Call>,
 ) -> Store<State> {
@@ -208,7 +194,9 @@ pub(super) fn new_store(
     let limits = shared.limits();
     let limiter = Limiter::new((limits.memory_mib.get() as usize) << 20);
     let most_host_calls = limits.host_calls.get();
-    let state = State { wasi, table, limiter, guest_time, host_calls: 0, most_host_calls, streams: 0, call };
+    let wall_time = Arc::new(WallTime::new(wall_time));
+    let state =
+        State { wasi, table, limiter, guest_time, host_calls: 0, most_host_calls, streams: 0, wall_time, call };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);

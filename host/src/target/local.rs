@@ -253,14 +253,15 @@ impl Local {
         blocking(move || files::list(&path, &trusted, &*check)).await?
     }
 
-    /// Where paths lead, for a command that will go there itself.
+    /// Where paths lead.
     pub(super) async fn resolve(
         &self,
         paths: Vec<String>,
+        last: Last,
         trusted: Trusted,
     ) -> Vec<Result<Resolved, Problem>> {
         let count = paths.len();
-        let resolve = move || paths.iter().map(|path| resolve(path, Last::Followed, &trusted)).collect();
+        let resolve = move || paths.iter().map(|path| resolve(path, last, &trusted)).collect();
         blocking(resolve).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 }

@@ -124,7 +124,7 @@ pub struct Output {
 }
 
 /// What `stat` says, symlinks not followed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
     /// Bytes.
     pub size: u64,
@@ -140,6 +140,39 @@ pub struct Metadata {
     pub is_dir: bool,
     /// Whether it is a symlink itself.
     pub is_symlink: bool,
+}
+
+/// What kind of thing is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symlink itself.
+    Symlink,
+    /// A device, a pipe or a socket.
+    Other,
+}
+
+/// What is at a path, a link there not followed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Of which kind.
+    pub kind: Kind,
+    /// How many names it has.
+    pub links: u64,
+    /// The rest.
+    pub metadata: Metadata,
+}
+
+/// Where a path is, links above its end followed.
+#[derive(Clone, Debug)]
+pub struct Located {
+    /// Without links above its end.
+    pub path: String,
+    /// What is there; nothing, if nothing.
+    pub found: Option<Found>,
 }
 
 /// A part of one file.
@@ -275,7 +308,7 @@ impl Target {
     /// Whether nobody but root, or this account besides, could change what a path leads to.
     pub async fn is_safe_for(&self, path: &str, account: &str) -> Result<(), Problem> {
         let trusted = if account == "root" { Trusted::Root } else { Trusted::User(account.to_owned()) };
-        let mut resolved = self.local.resolve(vec![path.to_owned()], trusted).await;
+        let mut resolved = self.local.resolve(vec![path.to_owned()], Last::Followed, trusted).await;
         resolved.pop().unwrap_or_else(|| Err(local::no_root()))?.unless_dangling(path).map(drop)
     }
 
@@ -283,7 +316,7 @@ impl Target {
     /// a path could be made to lead elsewhere before the command does: see [`Trusted`].
     pub async fn resolve(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Resolved, Problem>> {
         let resolved = match self.way(&access.privilege).await {
-            Way::Here(trusted) => self.local.resolve(paths.clone(), trusted).await,
+            Way::Here(trusted) => self.local.resolve(paths.clone(), Last::Followed, trusted).await,
             Way::Commands(_) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
             Way::Commands(trusted) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
@@ -293,6 +326,23 @@ impl Target {
         let certain =
             |(asked, resolved): (&String, Result<Resolved, Problem>)| resolved?.unless_dangling(asked);
         paths.iter().zip(resolved).map(certain).collect()
+    }
+
+    /// Where files are that are to be written, and what is there; answers in the order given. A problem where somebody
+    /// else could change a directory on the way: see [`Trusted`].
+    pub async fn locate(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Located, Problem>> {
+        let resolved = match self.way(&access.privilege).await {
+            Way::Here(trusted) => self.local.resolve(paths.clone(), Last::Kept, trusted).await,
+            Way::Commands(trusted) => {
+                let asked: Vec<_> = paths.iter().map(String::as_str).collect();
+                self.verbs(access, &trusted).resolve(&asked, Last::Kept).await
+            }
+        };
+        let located = |(asked, resolved): (&String, Result<Resolved, Problem>)| {
+            let resolved = resolved?.unless_dangling(asked)?;
+            Ok(Located { found: resolved.found(), path: resolved.path })
+        };
+        paths.iter().zip(resolved).map(located).collect()
     }
 
     /// Parts of files; answers in the order given.

@@ -12,6 +12,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::entry::{Entry, Trusted};
+use super::{Found, Kind, Metadata};
 use crate::capability::is_lexically_safe;
 use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
@@ -49,6 +50,20 @@ impl Resolved {
             }
             _ => Ok(self),
         }
+    }
+}
+
+impl Resolved {
+    /// What is there.
+    pub(super) fn found(&self) -> Option<Found> {
+        let End::There(entry) = &self.end else { return None };
+        let kind = match entry.kind() {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            _ => Kind::Other,
+        };
+        Some(Found { kind, links: entry.links, metadata: Metadata::from(entry) })
     }
 }
 

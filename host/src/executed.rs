@@ -1,0 +1,74 @@
+//! The commands of one call, as they are shown: in the envelope's `command_executed`, and on record.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::capability::command_line;
+use crate::target::Command;
+use crate::visible::excerpt;
+
+/// Commands that are remembered; a call that runs more of them doesn't show them all.
+const REMEMBERED: usize = 64;
+/// Characters of a command line that are shown.
+const SHOWN: usize = 2000;
+
+/// One command that was started.
+#[derive(Clone, Debug)]
+pub struct Line {
+    program: String,
+    /// As it is shown.
+    pub text: String,
+    /// Where it has ended.
+    pub exit_code: Option<i32>,
+}
+
+/// Names a command, to say how it ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Number(usize);
+
+/// The commands of one call.
+#[derive(Default)]
+pub struct Executed(Mutex<Vec<Line>>);
+
+impl Executed {
+    /// Adds a command that is about to start. It comes without its secrets; `prefix` is how sudo is called.
+    pub fn push(&self, prefix: &str, command: &Command) -> Number {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() < REMEMBERED {
+            let text = excerpt(&command_line(prefix, command), SHOWN);
+            lines.push(Line { program: command.program.clone(), text, exit_code: None });
+            return Number(lines.len() - 1);
+        }
+        Number(REMEMBERED)
+    }
+
+    /// How a command ended.
+    pub fn ended(&self, number: Number, exit_code: i32) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.get_mut(number.0) {
+            line.exit_code = Some(exit_code);
+        }
+    }
+
+    /// All that are remembered.
+    pub fn lines(&self) -> Vec<Line> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The command line, or the programs where there were several; none where nothing ran.
+    pub fn shown(&self) -> Option<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match lines.as_slice() {
+            [] => None,
+            [line] => Some(line.text.clone()),
+            several => {
+                let mut programs: Vec<&str> = Vec::new();
+                for line in several {
+                    if !programs.contains(&line.program.as_str()) {
+                        programs.push(&line.program);
+                    }
+                }
+                Some(format!("multiple ({})", programs.join(", ")))
+            }
+        }
+    }
+}

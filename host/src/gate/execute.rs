@@ -1,0 +1,206 @@
+//! A plan's steps, in order; and where one of them fails, what had succeeded before it is undone, the latest first.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::faults;
+use super::files::run_one;
+use super::plan::{Action, Run};
+use super::prepare::{Allowed, Doing, Plan, Prepared};
+use crate::capability::Grants;
+use crate::executed::Executed;
+use crate::problem::{Category, Problem};
+use crate::target::{Output, Target};
+use crate::visible::excerpt;
+
+/// Characters of what a command said that are in a problem.
+const SAID: usize = 2000;
+
+/// Told what runs.
+pub type Telling = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
+
+/// What a plan is executed with.
+pub struct Execution {
+    /// What runs.
+    pub plan: Plan,
+    /// Where.
+    pub target: Arc<Target>,
+    /// What the module may do.
+    pub grants: Arc<Grants>,
+    /// Whether files carry labels of SELinux.
+    pub selinux: bool,
+    /// Where commands are noted.
+    pub executed: Arc<Executed>,
+    /// Nobody waits for the answer any more: what can be stopped is, and what was done is undone.
+    pub cancelled: CancellationToken,
+    /// Told what runs.
+    pub telling: Telling,
+}
+
+/// How it went.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// One for each command among the steps that ran, the one that failed as well.
+    pub outputs: Vec<Output>,
+    /// Steps that succeeded.
+    pub done: usize,
+    /// Why it broke, if it did.
+    pub broke: Option<Problem>,
+    /// What was put back.
+    pub undone: Vec<String>,
+    /// What could not be put back, and why.
+    pub not_undone: Vec<String>,
+}
+
+impl Execution {
+    /// All steps, or as many as go well. Nothing is undone here.
+    pub async fn steps(&self, before_each: impl AsyncFn(usize) -> Result<(), Problem>) -> Ran {
+        let mut ran = Ran::default();
+        let count = self.plan.steps.len();
+        for (number, prepared) in self.plan.steps.iter().enumerate() {
+            (self.telling)(Some(number as f32 / count as f32), &self.title(number));
+            let step = async {
+                faults::pass(&format!("before-step-{number}"))?;
+                if self.cancelled.is_cancelled() {
+                    return Err(interrupted());
+                }
+                before_each(number).await?;
+                self.step(number, prepared, &mut ran.outputs).await?;
+                faults::pass(&format!("after-step-{number}"))
+            };
+            match step.await {
+                Ok(()) => ran.done += 1,
+                Err(problem) => {
+                    ran.broke = Some(problem);
+                    return ran;
+                }
+            }
+        }
+        // What came after the last step came too late to leave anything half-done; but nobody waits for it.
+        ran
+    }
+
+    async fn step(&self, number: usize, prepared: &Prepared, outputs: &mut Vec<Output>) -> Result<(), Problem> {
+        let action = &self.plan.change.steps[number].action;
+        match (&prepared.doing, action) {
+            (Doing::Run(command), Action::Run(run)) => self.run(command, run, outputs).await,
+            (Doing::File(site, validate), action) => {
+                if let Some(validate) = validate {
+                    validate.leads_where_granted(&self.target, &self.grants).await?;
+                }
+                let validate = validate.as_ref().map(|validate| &validate.command);
+                site.apply(&self.target, action, validate, self.selinux).await
+            }
+            (Doing::Run(_), _) => Ok(()),
+        }
+    }
+
+    async fn run(&self, allowed: &Allowed, run: &Run, outputs: &mut Vec<Output>) -> Result<(), Problem> {
+        // Again: an earlier step may have changed where a path leads.
+        allowed.leads_where_granted(&self.target, &self.grants).await?;
+        let number = self.executed.push(&allowed.prefix, &allowed.shown);
+        let output = match run.interruptible {
+            true => tokio::select! {
+                output = run_one(&self.target, &allowed.command) => output?,
+                // Dropping it ends its processes.
+                () = self.cancelled.cancelled() => return Err(interrupted()),
+            },
+            false => {
+                let command = crate::target::Command { timeout: std::time::Duration::MAX, ..allowed.command.clone() };
+                run_one(&self.target, &command).await?
+            }
+        };
+        self.executed.ended(number, output.exit_code);
+        let succeeded = match run.success.as_slice() {
+            [] => output.exit_code == 0,
+            codes => codes.contains(&output.exit_code),
+        };
+        let failed = (!succeeded).then(|| failed(allowed, &output));
+        outputs.push(output);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Undoes the steps that had succeeded, the latest first.
+    pub async fn undo(&self, ran: &mut Ran) {
+        for number in (0..ran.done).rev() {
+            let prepared = &self.plan.steps[number];
+            (self.telling)(None, &format!("undoing: {}", self.title(number)));
+            match &prepared.doing {
+                Doing::File(site, _) => {
+                    let undone = site.undo(&self.target, &self.plan.change.steps[number].action).await;
+                    let title = self.title(number);
+                    match undone {
+                        Ok(()) => ran.undone.push(title),
+                        Err(problem) => ran.not_undone.push(format!("{title}: {problem}")),
+                    }
+                    self.commands(&prepared.undo, ran).await;
+                }
+                // Such as `systemctl daemon-reload`: taken back by running it once more.
+                Doing::Run(command) if self.plan.after_undo.iter().any(|after| after.line() == command.line()) => {}
+                Doing::Run(command) if prepared.undo.is_empty() => {
+                    ran.not_undone.push(format!("{}: the plan has nothing to undo it by", command.line()));
+                }
+                Doing::Run(_) => self.commands(&prepared.undo, ran).await,
+            }
+        }
+        for command in &self.plan.after_undo {
+            if let Err(problem) = self.command(command).await {
+                ran.not_undone.push(format!("after the undo, {}: {problem}", command.line()));
+            }
+        }
+    }
+
+    async fn commands(&self, commands: &[Allowed], ran: &mut Ran) {
+        for command in commands {
+            match self.command(command).await {
+                Ok(()) => ran.undone.push(command.line()),
+                Err(problem) => ran.not_undone.push(format!("{}: {problem}", command.line())),
+            }
+        }
+    }
+
+    async fn command(&self, allowed: &Allowed) -> Result<(), Problem> {
+        allowed.leads_where_granted(&self.target, &self.grants).await?;
+        let number = self.executed.push(&allowed.prefix, &allowed.shown);
+        let output = run_one(&self.target, &allowed.command).await?;
+        self.executed.ended(number, output.exit_code);
+        if output.exit_code == 0 { Ok(()) } else { Err(failed(allowed, &output)) }
+    }
+
+    /// Removes the copies of what stays as it is now.
+    pub async fn tidy(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        for prepared in &self.plan.steps {
+            if let Doing::File(site, _) = &prepared.doing
+                && let Err(problem) = site.tidy(&self.target).await
+            {
+                left.push(format!("{} is left over: {problem}", site.staging));
+            }
+        }
+        left
+    }
+
+    /// A step in a few words.
+    pub fn title(&self, number: usize) -> String {
+        match (&self.plan.steps[number].doing, &self.plan.change.steps[number].action) {
+            (Doing::Run(command), _) => command.line(),
+            (Doing::File(site, _), Action::Remove(_)) => format!("remove {}", site.path),
+            (Doing::File(site, _), Action::MakeDirectory(_)) => format!("make directory {}", site.path),
+            (Doing::File(site, _), _) => format!("write {}", site.path),
+        }
+    }
+}
+
+/// The call was cancelled, or there is nobody to answer to.
+pub fn interrupted() -> Problem {
+    Problem::new("CANCELLED", Category::Other, "the call was cancelled, so what the plan had done was undone")
+}
+
+fn failed(allowed: &Allowed, output: &Output) -> Problem {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    let (stderr, stdout) = (text(&output.stderr), text(&output.stdout));
+    let said = excerpt(if stderr.is_empty() { &stdout } else { &stderr }, SAID);
+    let message = format!("{} ended with exit code {}: {said}", allowed.line(), output.exit_code);
+    Problem::new("COMMAND_FAILED", Category::Other, message)
+}

@@ -1,0 +1,445 @@
+//! Files and directories of a plan: each step is all or nothing, and can be taken back byte for byte.
+//!
+//! A file is written beside its place, under its own name in a fresh directory that nobody else may enter: what reads a
+//! directory by any name (`conf.d`) never sees a half-written file, and a program that validates it finds the name that
+//! it expects. Then it is renamed over its place. The former file is kept in that directory as a link to the very same
+//! file, so that putting it back brings contents, owner, mode, times, access control list and security context along.
+//!
+//! There is one way to write, by commands, so that it is the same here and on another machine. They are those of
+//! `capability/verbs.yaml`: with another account's rights nothing runs that the module's grants don't bring along.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::plan::{Action, Directory, Write};
+use crate::capability::is_lexically_safe;
+use crate::problem::{Category, Problem};
+use crate::target::{Access, Command, Found, Keep, Kind, Output, Privilege, ReadRequest, Target};
+use crate::visible::excerpt;
+
+/// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
+const LARGEST: usize = 8 << 20;
+/// What one read gives, as in [`crate::target`].
+const PIECE: u64 = 1 << 20;
+/// For one of the host's own commands: they touch one file each.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The name of the former file in the staging directory.
+const KEPT: &str = ".previous";
+/// Of staging directories; the rest of the name is the change's and the step's.
+const STAGING: &str = ".linux-sysadmin-";
+/// What a new file is made with where the plan doesn't say.
+const NEW_MODE: u32 = 0o644;
+
+/// Where a step's file or directory is, and what is there before the plan.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Without links.
+    pub path: String,
+    /// What is there; nothing, if nothing.
+    pub found: Option<Found>,
+    /// The contents of a file.
+    pub before: Option<Vec<u8>>,
+    /// The directory that copies are kept in.
+    pub staging: String,
+    access: Access,
+}
+
+impl Site {
+    /// Looks at the place of the step with this number, in the change with this id. A problem where the step would
+    /// write to something else than a plain file of one name.
+    pub async fn survey(
+        target: &Target,
+        access: Access,
+        path: &str,
+        action: &Action,
+        (id, number): (&str, usize),
+    ) -> Result<Self, Problem> {
+        if path.ends_with('/') || !is_lexically_safe(path) {
+            return Err(Problem::new(
+                "INVALID_PATH",
+                Category::Validation,
+                format!("{} is no file's path: expected an absolute one without `.`, `..` or `//`", excerpt(path, 300)),
+            ));
+        }
+        let located = target.locate(vec![path.to_owned()], &access).await.pop();
+        let located = located.unwrap_or_else(|| Err(no_answer()))?;
+        let path = located.path;
+        let (parent, name) = split(&path);
+        if name == KEPT || name.starts_with(STAGING) {
+            let message = format!("{path} has a name that the host keeps its own copies by");
+            return Err(Problem::new("INVALID_PATH", Category::Validation, message));
+        }
+        // Fourteen digits of the change's id and two of the step's number: no two steps share one.
+        let staging = format!("{parent}/{STAGING}{}{number:02x}", &id[..14.min(id.len())]);
+        let mut site = Self { staging, found: located.found, before: None, access, path };
+        site.check(action)?;
+        if site.found.is_some() {
+            site.before = Some(site.read(target).await?);
+        }
+        Ok(site)
+    }
+
+    fn check(&self, action: &Action) -> Result<(), Problem> {
+        let path = &self.path;
+        let state = |code: &str, message: String| Err(Problem::new(code, Category::State, message));
+        let denied = |code: &str, message: String| Err(Problem::new(code, Category::Denied, message));
+        let Some(found) = &self.found else {
+            return match action {
+                Action::Remove(_) => Err(Problem::new(
+                    "FILE_NOT_FOUND",
+                    Category::NotFound,
+                    format!("{path} is to be removed, and isn't there"),
+                )),
+                _ => Ok(()),
+            };
+        };
+        if let Action::MakeDirectory(_) = action {
+            return state("FILE_EXISTS", format!("{path} is to be made as a directory, and is there already"));
+        }
+        match found.kind {
+            Kind::File if found.links == 1 => Ok(()),
+            Kind::File => denied(
+                "HARD_LINK",
+                format!("{path} has {} names; expected a file with this one only: what is another's may be meant", found.links),
+            ),
+            Kind::Symlink => {
+                denied("SYMLINK", format!("{path} is a symlink; expected a regular file: name what it leads to"))
+            }
+            Kind::Directory => denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected a regular file")),
+            Kind::Other => {
+                denied("NOT_A_REGULAR_FILE", format!("{path} is a device, pipe or socket; expected a regular file"))
+            }
+        }
+    }
+
+    async fn read(&self, target: &Target) -> Result<Vec<u8>, Problem> {
+        let mut contents = Vec::new();
+        let only = self.path.clone();
+        let check: Arc<crate::target::PathCheck> = Arc::new(move |asked, real| match asked == only && real == only {
+            true => Ok(()),
+            false => Err(changed(&only)),
+        });
+        loop {
+            let offset = contents.len() as i64;
+            let request = ReadRequest { path: self.path.clone(), offset, max_bytes: PIECE };
+            let piece = target.read_all(vec![request], &self.access, check.clone()).await.pop();
+            let piece = piece.unwrap_or_else(|| Err(no_answer()))?;
+            contents.extend_from_slice(&piece);
+            if (piece.len() as u64) < PIECE {
+                return Ok(contents);
+            }
+            if contents.len() > LARGEST {
+                let message = format!("{} is larger than {LARGEST} bytes, the most that a plan changes", self.path);
+                return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
+            }
+        }
+    }
+
+    /// Of the contents before the plan.
+    pub fn sha256(&self) -> Option<String> {
+        self.before.as_deref().map(sha256)
+    }
+
+    /// A problem where somebody has changed it since the plan was made.
+    async fn unchanged(&self, target: &Target) -> Result<(), Problem> {
+        let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
+        let located = located.unwrap_or_else(|| Err(no_answer()))?;
+        if located.path != self.path || located.found != self.found {
+            return Err(changed(&self.path));
+        }
+        match &self.before {
+            Some(before) if self.read(target).await? != *before => Err(changed(&self.path)),
+            _ => Ok(()),
+        }
+    }
+
+    fn kept(&self) -> String {
+        format!("{}/{KEPT}", self.staging)
+    }
+
+    /// Where the new file is until it goes live.
+    pub fn staged(&self) -> String {
+        format!("{}/{}", self.staging, split(&self.path).1)
+    }
+
+    /// Takes the step. Where that fails, what was begun is taken back at once. `validate` is the file's own validation,
+    /// ready to run but for the `{}`.
+    pub async fn apply(&self, target: &Target, action: &Action, validate: Option<&Command>, selinux: bool) -> Result<(), Problem> {
+        self.unchanged(target).await?;
+        let applied = match action {
+            Action::Write(write) => self.write(target, write, validate, selinux).await,
+            Action::Remove(_) => self.remove(target).await,
+            Action::MakeDirectory(directory) => return self.make_directory(target, directory).await,
+            Action::Run(_) => Ok(()),
+        };
+        if let Err(problem) = applied {
+            if self.is_kept(target).await {
+                self.put_back(target).await.map_err(|second| also(problem.clone(), &second))?;
+            }
+            self.tidy(target).await.map_err(|second| also(problem.clone(), &second))?;
+            return Err(problem);
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        target: &Target,
+        write: &Write,
+        validate: Option<&Command>,
+        selinux: bool,
+    ) -> Result<(), Problem> {
+        let (staged, kept) = (self.staged(), self.kept());
+        self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
+        if self.found.is_some() {
+            // Mode, owner, access control list, extended attributes and security context, before there are contents.
+            let like = ["--attributes-only", "--preserve=all", "--no-dereference", "--", &self.path, &staged];
+            self.run(target, "cp", &like, None).await?;
+        }
+        let to = format!("of={staged}");
+        let contents = ["oflag=nofollow", "conv=fsync", "bs=65536", "status=none"];
+        let args: Vec<&str> = std::iter::once(to.as_str()).chain(contents).collect();
+        self.run(target, "dd", &args, Some(write.contents.clone())).await?;
+        if let Some(owner) = self.owner(&write.owner, &write.group)? {
+            self.run(target, "chown", &["--no-dereference", "--", &owner, &staged], None).await?;
+        }
+        let mode = write.mode.or(if self.found.is_some() { None } else { Some(NEW_MODE) });
+        if let Some(mode) = mode {
+            self.run(target, "chmod", &["--", &octal(mode), &staged], None).await?;
+        }
+        if let Some(validate) = validate {
+            self.validate(target, validate, &staged).await?;
+            // That may have taken long.
+            self.unchanged(target).await?;
+        }
+        if self.found.is_some() {
+            self.run(target, "ln", &["--no-target-directory", "--", &self.path, &kept], None).await?;
+        }
+        self.run(target, "mv", &["--no-target-directory", "--", &staged, &self.path], None).await?;
+        if selinux && self.found.is_none() {
+            // What the policy says of a path, it says of its last place.
+            let labelled = self.run(target, "restorecon", &["--", &self.path], None).await;
+            if let Err(problem) = labelled {
+                let gone = self.run(target, "rm", &["--force", "--", &self.path], None).await;
+                gone.map_err(|second| also(problem.clone(), &second))?;
+                return Err(problem);
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, target: &Target) -> Result<(), Problem> {
+        self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
+        self.run(target, "mv", &["--no-target-directory", "--", &self.path, &self.kept()], None).await?;
+        Ok(())
+    }
+
+    async fn make_directory(&self, target: &Target, directory: &Directory) -> Result<(), Problem> {
+        let mode = format!("--mode={}", octal(directory.mode));
+        self.run(target, "mkdir", &[&mode, "--", &self.path], None).await?;
+        if let Some(owner) = self.owner(&directory.owner, &directory.group)? {
+            let owned = self.run(target, "chown", &["--no-dereference", "--", &owner, &self.path], None).await;
+            if let Err(problem) = owned {
+                self.undo_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
+                return Err(problem);
+            }
+        }
+        Ok(())
+    }
+
+    /// `user:group`, where either was asked for: the other stays.
+    fn owner(&self, owner: &Option<String>, group: &Option<String>) -> Result<Option<String>, Problem> {
+        let known = self.found.as_ref().map(|found| &found.metadata);
+        match (owner, group, known) {
+            (None, None, _) => Ok(None),
+            (Some(owner), Some(group), _) => Ok(Some(format!("{owner}:{group}"))),
+            (Some(owner), None, Some(known)) => Ok(Some(format!("{owner}:{}", known.group))),
+            (None, Some(group), Some(known)) => Ok(Some(format!("{}:{group}", known.owner))),
+            _ => {
+                let message = format!("{} is new: expected its owner along with its group, or neither", self.path);
+                Err(Problem::new("INVALID_PLAN", Category::Internal, message))
+            }
+        }
+    }
+
+    async fn validate(&self, target: &Target, validate: &Command, staged: &str) -> Result<(), Problem> {
+        let mut command = validate.clone();
+        for arg in &mut command.args {
+            if arg == "{}" {
+                *arg = staged.to_owned();
+            } else if let Some(option) = arg.strip_suffix("={}") {
+                *arg = format!("{option}={staged}");
+            }
+        }
+        let output = run_one(target, &command).await?;
+        if output.exit_code == 0 {
+            return Ok(());
+        }
+        let said = said(&output).replace(&format!("{}/", self.staging), &format!("{}/", split(&self.path).0));
+        let message = format!("{} says that {} isn't valid, so it was not written: {said}", validate.program, self.path);
+        Err(Problem::new("VALIDATION_FAILED", Category::Validation, message))
+    }
+
+    /// Takes the step back, after it has succeeded.
+    pub async fn undo(&self, target: &Target, action: &Action) -> Result<(), Problem> {
+        match action {
+            Action::Run(_) => Ok(()),
+            Action::MakeDirectory(_) => self.undo_directory(target).await,
+            Action::Write(_) | Action::Remove(_) => {
+                match self.found.is_some() {
+                    true => self.put_back(target).await?,
+                    false => self.run(target, "rm", &["--force", "--", &self.path], None).await.map(drop)?,
+                }
+                self.tidy(target).await
+            }
+        }
+    }
+
+    async fn undo_directory(&self, target: &Target) -> Result<(), Problem> {
+        self.run(target, "rmdir", &["--", &self.path], None).await.map(drop)
+    }
+
+    /// The former file, at its place again.
+    async fn put_back(&self, target: &Target) -> Result<(), Problem> {
+        self.run(target, "mv", &["--no-target-directory", "--", &self.kept(), &self.path], None).await.map(drop)
+    }
+
+    /// Whether the former file is kept.
+    pub async fn is_kept(&self, target: &Target) -> bool {
+        let kept = target.locate(vec![self.kept()], &self.access).await.pop();
+        kept.is_some_and(|kept| kept.is_ok_and(|kept| kept.found.is_some()))
+    }
+
+    /// Removes the copies.
+    pub async fn tidy(&self, target: &Target) -> Result<(), Problem> {
+        let there = target.locate(vec![self.staging.clone()], &self.access).await.pop();
+        if !there.is_some_and(|there| there.is_ok_and(|there| there.found.is_some())) {
+            return Ok(());
+        }
+        self.run(target, "rm", &["--force", "--", &self.staged()], None).await?;
+        self.run(target, "rm", &["--force", "--", &self.kept()], None).await?;
+        self.run(target, "rmdir", &["--", &self.staging], None).await.map(drop)
+    }
+
+    /// Contents at the place now, as its SHA-256; nothing where there is no regular file.
+    pub async fn now(&self, target: &Target) -> Result<Option<String>, Problem> {
+        let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
+        match located.unwrap_or_else(|| Err(no_answer()))?.found {
+            None => Ok(None),
+            Some(_) => Ok(Some(sha256(&self.read(target).await?))),
+        }
+    }
+
+    /// What the target itself would do to take the step back: programs with their arguments, and what must be there.
+    pub fn undo_by_target(&self, action: &Action) -> Vec<(Vec<String>, Option<String>)> {
+        let argv = |argv: &[&str]| argv.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        match action {
+            Action::Run(_) => Vec::new(),
+            Action::MakeDirectory(_) => vec![(argv(&["rmdir", "--", &self.path]), None)],
+            Action::Write(_) | Action::Remove(_) => {
+                let (kept, staged) = (self.kept(), self.staged());
+                let mut undo = match self.found.is_some() {
+                    true => {
+                        vec![(argv(&["mv", "--no-target-directory", "--", &kept, &self.path]), Some(kept))]
+                    }
+                    false => vec![(argv(&["rm", "--force", "--", &self.path]), None)],
+                };
+                undo.push((argv(&["rm", "--force", "--", &staged]), Some(self.staging.clone())));
+                undo.push((argv(&["rmdir", "--", &self.staging]), Some(self.staging.clone())));
+                undo
+            }
+        }
+    }
+
+    /// One of the host's own commands on this place.
+    async fn run(
+        &self,
+        target: &Target,
+        program: &str,
+        args: &[&str],
+        stdin: Option<Vec<u8>>,
+    ) -> Result<Output, Problem> {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let privilege = self.access.privilege.clone();
+        let allows = |verb: &Arc<crate::capability::Pattern>| verb.allows(program, &args, &[], stdin.is_some()).is_some();
+        if privilege != Privilege::Caller && !self.access.verbs.iter().any(allows) {
+            let command = excerpt(&format!("{program} {}", args.join(" ")), 300);
+            let message = format!("`{command}` is not run with another account's rights: no grant covers it");
+            return Err(Problem::new("CAPABILITY_DENIED", Category::Denied, message));
+        }
+        let command = Command {
+            program: program.to_owned(),
+            args,
+            env: Vec::new(),
+            stdin,
+            privilege,
+            timeout: TIMEOUT,
+            keep: Keep::Head,
+        };
+        let output = run_one(target, &command).await?;
+        match output.exit_code {
+            0 => Ok(output),
+            _ => Err(failed(program, &self.path, &output)),
+        }
+    }
+}
+
+/// Runs one command on the target.
+pub(super) async fn run_one(target: &Target, command: &Command) -> Result<Output, Problem> {
+    let output = target.run_all(std::slice::from_ref(command)).await.pop();
+    output.unwrap_or_else(|| Err(no_answer()))
+}
+
+/// SHA-256 in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// As `chmod` takes it.
+pub(super) fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
+}
+
+/// Before and behind the last slash.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    let (stderr, stdout) = (text(&output.stderr), text(&output.stdout));
+    excerpt(if stderr.is_empty() { &stdout } else { &stderr }, 2000)
+}
+
+fn failed(program: &str, path: &str, output: &Output) -> Problem {
+    let said = said(output);
+    let (code, category) = if said.contains("No space left on device") || said.contains("Disk quota exceeded") {
+        ("OUT_OF_SPACE", Category::Resource)
+    } else if said.contains("Permission denied") || said.contains("Operation not permitted") {
+        ("PERMISSION_DENIED", Category::Privilege)
+    } else if said.contains("Read-only file system") {
+        ("READ_ONLY_FILE_SYSTEM", Category::State)
+    } else if said.contains("Directory not empty") {
+        ("DIRECTORY_NOT_EMPTY", Category::State)
+    } else {
+        ("COMMAND_FAILED", Category::Other)
+    };
+    Problem::new(code, category, format!("{path}: {program} ended with exit code {}: {said}", output.exit_code))
+}
+
+pub(super) fn changed(path: &str) -> Problem {
+    let message = format!("{path} has been changed since it was looked at, so nothing was written to it");
+    Problem::new("FILE_CHANGED", Category::State, message).remedy("Call the tool again: it begins with what is there now")
+}
+
+/// The first problem, with what went wrong when its traces were removed.
+fn also(mut problem: Problem, second: &Problem) -> Problem {
+    problem.message = format!("{}; and what had been begun could not be taken back: {}", problem.message, second.message);
+    problem
+}
+
+fn no_answer() -> Problem {
+    Problem::new("NO_ANSWER", Category::Internal, "the target gave no answer")
+}

@@ -1,0 +1,444 @@
+//! A change that could cut the connection undoes itself on the target, unless the host gets through again.
+//!
+//! Before the first step the undo lies on the target as units of its service manager: one for each command, each with
+//! its argv and no shell, chained so that the latest step is undone first, and started by a timer. A step's units do
+//! nothing until the step has been marked as begun. Every step starts the timer anew; after the last one the host looks
+//! whether the target can be reached by a new connection, and takes the units away.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::execute::Execution;
+use super::files::run_one;
+use super::plan::Action;
+use super::prepare::{Allowed, Doing};
+use crate::problem::{Category, Problem};
+use crate::target::{Command, Facts, Keep, Output, Privilege, Target};
+
+/// Where units live that are gone after a boot.
+const UNITS: &str = "/run/systemd/system";
+/// For one of the host's own commands.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Between two looks at whether the target is reached.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// One command of the undo, as the target would run it by itself.
+struct Item {
+    /// Step that it belongs to; those after the undo belong to none.
+    step: Option<usize>,
+    argv: Vec<String>,
+    env: Vec<(String, String)>,
+    stdin: Option<Vec<u8>>,
+    user: Option<String>,
+    /// A path that must be there.
+    needs: Option<String>,
+    /// As a person reads it.
+    line: String,
+}
+
+/// The undo on the target.
+pub struct Guard<'a> {
+    target: &'a Target,
+    name: String,
+    wait: Duration,
+    items: Vec<Item>,
+    before: Network,
+}
+
+/// What the guard found.
+pub enum Watched {
+    /// The target is reached, and nothing is left of the guard.
+    Disarmed,
+    /// It has undone the change: what, and what not.
+    Fired(Vec<String>, Vec<String>),
+}
+
+impl<'a> Guard<'a> {
+    /// Puts the undo on the target, and starts its timer.
+    pub async fn arm(execution: &'a Execution, facts: &Facts, id: &str, wait: Duration) -> Result<Self, Problem> {
+        let unavailable = |why: &str| {
+            let message = format!("this change could cut the connection, and can't undo itself on the target: {why}");
+            Problem::new("GUARD_UNAVAILABLE", Category::State, message)
+        };
+        if facts.init_system != "systemd" {
+            return Err(unavailable("there is no systemd"));
+        }
+        if !facts.root_available() || facts.sudo_limited {
+            return Err(unavailable("that takes root's rights, and sudo doesn't allow everything"));
+        }
+        let target = &*execution.target;
+        let name = format!("linux-sysadmin-guard-{id}");
+        let guard = Self { target, name, wait, items: items(execution)?, before: Network::of(target).await? };
+        if let Err(problem) = guard.put(execution).await {
+            guard.remove().await;
+            return Err(problem);
+        }
+        Ok(guard)
+    }
+
+    async fn put(&self, execution: &Execution) -> Result<(), Problem> {
+        self.command("mkdir", &["--mode=0700", "--", &self.marks()], None).await?;
+        for (number, item) in self.items.iter().enumerate() {
+            if let Some(stdin) = &item.stdin {
+                self.write(&self.stdin(number), stdin.clone(), "0600").await?;
+            }
+            let unit = self.unit(number, item);
+            self.write(&format!("{UNITS}/{}", self.item(number)), unit.into_bytes(), "0644").await?;
+        }
+        let all: Vec<String> = (0..self.items.len()).map(|number| self.item(number)).collect();
+        let service = format!(
+            "[Unit]\nDescription=Undo of a change that cut the way to this machine\nWants={all}\nAfter={all}\n\n\
+             [Service]\nType=oneshot\nExecStart={}\n",
+            self.target.program("true")?.display(),
+            all = all.join(" "),
+        );
+        self.write(&format!("{UNITS}/{}.service", self.name), service.into_bytes(), "0644").await?;
+        // A step's own time beside the wait: the timer is started before the step.
+        let steps = execution.plan.change.steps.iter().filter_map(|step| match &step.action {
+            Action::Run(run) => Some(run.command.timeout),
+            _ => None,
+        });
+        let seconds = (self.wait + steps.max().unwrap_or_default()).as_secs();
+        let timer = format!(
+            "[Unit]\nDescription=Undo of a change unless the way to this machine holds\n\n\
+             [Timer]\nOnActiveSec={seconds}\nAccuracySec=1s\n"
+        );
+        self.write(&format!("{UNITS}/{}.timer", self.name), timer.into_bytes(), "0644").await?;
+        self.systemctl(&["daemon-reload"]).await?;
+        self.systemctl(&["start", "--", &format!("{}.timer", self.name)]).await?;
+        Ok(())
+    }
+
+    /// A step is about to begin.
+    pub async fn begins(&self, step: usize) -> Result<(), Problem> {
+        self.command("mkdir", &["--", &self.mark(step)], None).await?;
+        self.systemctl(&["restart", "--", &format!("{}.timer", self.name)]).await.map(drop)
+    }
+
+    /// The steps are through: looks whether the target can be reached anew, until the time is over.
+    pub async fn watch(self) -> Watched {
+        let until = tokio::time::Instant::now() + self.wait;
+        loop {
+            if self.before.still_holds(self.target).await {
+                if self.disarm().await {
+                    return Watched::Disarmed;
+                }
+                break;
+            }
+            if tokio::time::Instant::now() >= until {
+                break;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        // It is due: not waiting for the timer's own moment changes nothing but the waiting.
+        let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
+        let _ = self.systemctl(&["start", "--", &format!("{}.service", self.name)]).await;
+        let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
+        for (number, item) in self.items.iter().enumerate() {
+            let shown = self.systemctl(&["show", "--property=Result,ConditionResult", "--", &self.item(number)]).await;
+            let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+            // What wasn't begun, or keeps copies, is nobody's news.
+            if !shown.contains("ConditionResult=yes") || item.line.is_empty() {
+                continue;
+            }
+            match shown.contains("Result=success") {
+                true => undone.push(item.line.clone()),
+                false => not_undone.push(item.line.clone()),
+            }
+        }
+        self.remove().await;
+        Watched::Fired(undone, not_undone)
+    }
+
+    /// The host undoes by itself, or nothing has happened.
+    pub async fn drop_it(self) {
+        self.disarm().await;
+    }
+
+    /// Takes the timer and the units away; false where the timer was first.
+    async fn disarm(&self) -> bool {
+        let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
+        let service = format!("{}.service", self.name);
+        let shown = self.systemctl(&["show", "--property=ExecMainStartTimestampMonotonic,ActiveState", "--", &service]).await;
+        let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let waits = shown.contains("ExecMainStartTimestampMonotonic=0") && shown.contains("ActiveState=inactive");
+        if waits {
+            self.remove().await;
+        }
+        waits
+    }
+
+    async fn remove(&self) {
+        let units = (0..self.items.len()).map(|number| self.item(number));
+        let units = units.chain(["service", "timer"].map(|kind| format!("{}.{kind}", self.name)));
+        let files: Vec<String> = units.map(|unit| format!("{UNITS}/{unit}")).collect();
+        let stdin = (0..self.items.len()).map(|number| self.stdin(number));
+        let all: Vec<String> = ["--force".into(), "--".into()].into_iter().chain(files).chain(stdin).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let _ = self.command("rm", &all, None).await;
+        let steps = self.items.iter().filter_map(|item| item.step).collect::<BTreeSet<_>>();
+        for step in steps {
+            let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.mark(step)], None).await;
+        }
+        let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.marks()], None).await;
+        if let Err(problem) = self.systemctl(&["daemon-reload"]).await {
+            tracing::warn!(guard = self.name, %problem, "what is left of a guard is still known to the service manager");
+        }
+    }
+
+    fn marks(&self) -> String {
+        format!("/run/{}", self.name)
+    }
+
+    fn mark(&self, step: usize) -> String {
+        format!("{}/{step}", self.marks())
+    }
+
+    fn stdin(&self, number: usize) -> String {
+        format!("{}/stdin-{number}", self.marks())
+    }
+
+    fn item(&self, number: usize) -> String {
+        format!("{}-{number}.service", self.name)
+    }
+
+    fn unit(&self, number: usize, item: &Item) -> String {
+        let mut unit = "[Unit]\nDescription=Undo of one step\n".to_owned();
+        if number > 0 {
+            let _ = writeln!(unit, "After={}", self.item(number - 1));
+        }
+        for path in item.step.map(|step| self.mark(step)).iter().chain(&item.needs) {
+            let _ = writeln!(unit, "ConditionPathExists={}", escaped(path));
+        }
+        unit.push_str("\n[Service]\nType=oneshot\nRemainAfterExit=yes\n");
+        for (name, value) in &item.env {
+            let _ = writeln!(unit, "Environment={}", quoted(&format!("{name}={value}"), false));
+        }
+        if let Some(user) = &item.user {
+            let _ = writeln!(unit, "User={user}");
+        }
+        if item.stdin.is_some() {
+            let _ = writeln!(unit, "StandardInput=file:{}", self.stdin(number));
+        }
+        let argv: Vec<String> = item.argv.iter().map(|word| quoted(word, true)).collect();
+        let _ = writeln!(unit, "ExecStart={}", argv.join(" "));
+        unit
+    }
+
+    async fn write(&self, path: &str, contents: Vec<u8>, mode: &str) -> Result<(), Problem> {
+        let to = format!("of={path}");
+        self.command("dd", &[&to, "oflag=nofollow", "bs=65536", "status=none"], Some(contents)).await?;
+        self.command("chmod", &["--", mode, path], None).await.map(drop)
+    }
+
+    async fn systemctl(&self, args: &[&str]) -> Result<Output, Problem> {
+        self.command("systemctl", args, None).await
+    }
+
+    async fn command(&self, program: &str, args: &[&str], stdin: Option<Vec<u8>>) -> Result<Output, Problem> {
+        let output = run_one(self.target, &own(program, args, stdin, Privilege::Root)).await?;
+        if output.exit_code == 0 {
+            return Ok(output);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let message = format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
+        Err(Problem::new("GUARD_FAILED", Category::Other, message))
+    }
+}
+
+fn own(program: &str, args: &[&str], stdin: Option<Vec<u8>>, privilege: Privilege) -> Command {
+    Command {
+        program: program.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: Vec::new(),
+        stdin,
+        privilege,
+        timeout: TIMEOUT,
+        keep: Keep::Head,
+    }
+}
+
+/// The undo of the latest step first, then what comes after every undo.
+fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
+    let plan = &execution.plan;
+    let mut items = Vec::new();
+    for (step, prepared) in plan.steps.iter().enumerate().rev() {
+        if let Doing::File(site, _) = &prepared.doing {
+            let action = &plan.change.steps[step].action;
+            let privilege = action.path().map_or(Privilege::Root, |at| at.privilege.clone());
+            for (count, (mut argv, needs)) in site.undo_by_target(action).into_iter().enumerate() {
+                argv[0] = program(&execution.target, &argv[0])?;
+                // The first one is the undo itself, the others remove what was kept for it.
+                let line = if count == 0 { execution.title(step) } else { String::new() };
+                let user = user(&privilege);
+                items.push(Item { step: Some(step), argv, env: Vec::new(), stdin: None, user, needs, line });
+            }
+        }
+        for command in &prepared.undo {
+            items.push(item(execution, Some(step), command)?);
+        }
+    }
+    for command in &plan.after_undo {
+        items.push(item(execution, None, command)?);
+    }
+    Ok(items)
+}
+
+fn item(execution: &Execution, step: Option<usize>, allowed: &Allowed) -> Result<Item, Problem> {
+    let command = &allowed.command;
+    let mut argv = vec![program(&execution.target, &command.program)?];
+    argv.extend(command.args.iter().cloned());
+    Ok(Item {
+        step,
+        argv,
+        env: command.env.clone(),
+        stdin: command.stdin.clone(),
+        user: user(&command.privilege),
+        needs: None,
+        line: allowed.line(),
+    })
+}
+
+fn program(target: &Target, name: &str) -> Result<String, Problem> {
+    Ok(target.program(name)?.to_string_lossy().into_owned())
+}
+
+/// As root where no other account is named: the caller's commands reach no further than root's.
+fn user(privilege: &Privilege) -> Option<String> {
+    match privilege {
+        Privilege::User(name) => Some(name.clone()),
+        Privilege::Caller if !rustix::process::geteuid().is_root() => {
+            Some(rustix::process::geteuid().as_raw().to_string())
+        }
+        _ => None,
+    }
+}
+
+/// One word of a command line, systemd.syntax(7) and systemd.service(5): nothing in it is expanded.
+fn quoted(word: &str, is_argument: bool) -> String {
+    let mut quoted = "\"".to_owned();
+    for character in word.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '%' => quoted.push_str("%%"),
+            '$' if is_argument => quoted.push_str("$$"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A path that isn't split at blanks.
+fn escaped(path: &str) -> String {
+    path.replace('%', "%%")
+}
+
+/// What leads to this machine from elsewhere: the interfaces that are up with their addresses, and the default routes.
+/// Whoever is on the machine itself has no connection of his own to try.
+#[derive(Debug, PartialEq)]
+struct Network {
+    addresses: BTreeSet<(String, String)>,
+    routes: BTreeSet<(String, String)>,
+}
+
+impl Network {
+    async fn of(target: &Target) -> Result<Self, Problem> {
+        let commands = [["-json", "address", "show", "up"].as_slice(), &["-json", "route", "show", "default"]]
+            .map(|args| own("ip", args, None, Privilege::Caller));
+        let mut outputs = target.run_all(&commands).await.into_iter();
+        let mut next = || -> Result<Value, Problem> {
+            let unknown = |why: String| Problem::new("GUARD_UNAVAILABLE", Category::State, format!("the way to this machine can't be looked at: {why}"));
+            let output = outputs.next().ok_or_else(|| unknown("no answer".into()))??;
+            if output.exit_code != 0 {
+                return Err(unknown(String::from_utf8_lossy(&output.stderr).into_owned()));
+            }
+            if output.stdout.trim_ascii().is_empty() {
+                return Ok(Value::Array(Vec::new()));
+            }
+            serde_json::from_slice(&output.stdout).map_err(|error| unknown(error.to_string()))
+        };
+        Ok(Self::read(&next()?, &next()?))
+    }
+
+    fn read(addresses: &Value, routes: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let mut all = BTreeSet::new();
+        for interface in array(addresses) {
+            let flags = array(&interface["flags"]);
+            let has = |flag: &str| flags.iter().any(|known| known == flag);
+            if has("LOOPBACK") || !has("UP") || !has("LOWER_UP") {
+                continue;
+            }
+            for address in array(&interface["addr_info"]).iter().filter(|address| address["scope"] == "global") {
+                all.insert((text(&interface["ifname"]), text(&address["local"])));
+            }
+        }
+        let routes = array(routes).iter().map(|route| (text(&route["gateway"]), text(&route["dev"]))).collect();
+        Self { addresses: all, routes }
+    }
+
+    async fn still_holds(&self, target: &Target) -> bool {
+        match Self::of(target).await {
+            Ok(now) => self.addresses.is_subset(&now.addresses) && self.routes.is_subset(&now.routes),
+            Err(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_word_means_itself_to_the_service_manager() {
+        for (word, expected) in [
+            ("plain", r#""plain""#),
+            ("a b", r#""a b""#),
+            ("50%", r#""50%%""#),
+            ("$HOME", r#""$$HOME""#),
+            (r#"a"b\c"#, r#""a\"b\\c""#),
+            ("a\nb", r#""a\nb""#),
+            ("", r#""""#),
+        ] {
+            assert_eq!(quoted(word, true), expected);
+        }
+        assert_eq!(quoted("A=$x", false), r#""A=$x""#);
+    }
+
+    #[test]
+    fn the_way_holds_as_long_as_every_address_and_default_route_is_there() {
+        // As iproute2 6.1 prints them.
+        let addresses = |flags: Value, local: &str| {
+            json!([
+                {"ifname": "lo", "flags": ["LOOPBACK", "UP", "LOWER_UP"],
+                 "addr_info": [{"family": "inet", "local": "127.0.0.1", "scope": "host"}]},
+                {"ifname": "eth0", "flags": flags, "operstate": "UP",
+                 "addr_info": [{"family": "inet", "local": local, "scope": "global"},
+                               {"family": "inet6", "local": "fe80::1", "scope": "link"}]},
+            ])
+        };
+        let routes = json!([{"dst": "default", "gateway": "192.0.2.1", "dev": "eth0", "flags": []}]);
+        let up = json!(["BROADCAST", "MULTICAST", "UP", "LOWER_UP"]);
+        let before = Network::read(&addresses(up.clone(), "192.0.2.7"), &routes);
+        assert_eq!(before.addresses, BTreeSet::from([("eth0".to_owned(), "192.0.2.7".to_owned())]));
+        for (now, holds) in [
+            (Network::read(&addresses(up.clone(), "192.0.2.7"), &routes), true),
+            (Network::read(&addresses(up.clone(), "192.0.2.8"), &routes), false),
+            (Network::read(&addresses(json!(["BROADCAST"]), "192.0.2.7"), &routes), false),
+            (Network::read(&addresses(json!(["UP"]), "192.0.2.7"), &routes), false),
+            (Network::read(&addresses(up.clone(), "192.0.2.7"), &json!([])), false),
+        ] {
+            let kept = before.addresses.is_subset(&now.addresses) && before.routes.is_subset(&now.routes);
+            assert_eq!(kept, holds, "{now:?}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The one way to change a target: a plan as a whole is held against the grants, weighed, shown, put on record, and then
+//! executed in a task of its own, which undoes a half-done one.
+//!
+//! Who asks for a plan may go away at any time. What has begun is finished or undone all the same: the gate owns it, not
+//! the request, and the server ends only when no plan is running.
+
+mod diff;
+mod execute;
+mod faults;
+mod files;
+mod guard;
+pub mod locks;
+mod plan;
+mod prepare;
+mod preview;
+pub mod recover;
+mod turn;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use execute::Telling;
+use execute::{Execution, Ran, interrupted};
+pub use files::sha256;
+use guard::{Guard, Watched};
+pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
+use prepare::{Against, Doing, Plan};
+
+use crate::audit::{self, Audit, Durability, Event};
+use crate::capability::{Grants, Risk};
+use crate::config::Safety;
+use crate::executed::Executed;
+use crate::problem::{Category, Problem};
+use crate::redact::redact_value;
+use crate::target::{Facts, Output, Target};
+use crate::visible::make_visible;
+
+/// What stands between a plan and a target.
+pub struct Gate {
+    safety: Safety,
+    audit: Arc<Audit>,
+    turns: turn::Turns,
+    running: TaskTracker,
+}
+
+/// Who asks for a plan, and with what.
+pub struct Asking {
+    /// Whoever called which tool of which module with which arguments.
+    pub origin: Arc<audit::Origin>,
+    /// The tool's own risk.
+    pub risk: Risk,
+    /// What the module may do.
+    pub grants: Arc<Grants>,
+    /// Where.
+    pub target: Arc<Target>,
+    /// What is known of it.
+    pub facts: Arc<Facts>,
+    /// Only what would be.
+    pub dry_run: bool,
+    /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
+    pub seen: HashMap<String, Option<String>>,
+    /// Where commands are noted.
+    pub executed: Arc<Executed>,
+    /// Told what runs.
+    pub telling: Telling,
+}
+
+/// What became of a plan.
+pub enum Outcome {
+    /// Nothing was changed.
+    DryRun {
+        /// The plan as it is shown.
+        preview: Value,
+        /// Of the native dry run, where there is one.
+        outputs: Vec<Output>,
+    },
+    /// All steps succeeded.
+    Done {
+        /// By which it is on record.
+        id: String,
+        /// One for each command.
+        outputs: Vec<Output>,
+        /// What the caller should know.
+        notes: Vec<String>,
+    },
+    /// A step failed.
+    Broke {
+        /// By which it is on record.
+        id: String,
+        /// Why, with what was undone among its details.
+        problem: Problem,
+        /// The step that failed.
+        step: usize,
+        /// One for each command that ran.
+        outputs: Vec<Output>,
+        /// What was put back.
+        undone: Vec<String>,
+        /// What was not.
+        not_undone: Vec<String>,
+    },
+}
+
+impl Gate {
+    /// With the operator's rules; locks between servers lie in this directory.
+    pub fn new(safety: Safety, audit: Arc<Audit>, locks: PathBuf) -> Self {
+        Self { safety, audit, turns: turn::Turns::new(locks), running: TaskTracker::new() }
+    }
+
+    /// Where everything is on record.
+    pub fn audit(&self) -> &Arc<Audit> {
+        &self.audit
+    }
+
+    /// Returns when no plan is running, and takes no more.
+    pub async fn finished(&self) {
+        self.running.close();
+        self.running.wait().await;
+    }
+
+    /// Holds a plan against everything, and executes it where nothing is against it. A problem is a refusal: nothing has
+    /// been changed. Dropping the future doesn't drop the plan: what was done is undone.
+    pub async fn apply(&self, asking: Asking, change: Change) -> Result<Outcome, Problem> {
+        let id = random_id()?;
+        let against = Against {
+            grants: &asking.grants,
+            target: &asking.target,
+            facts: &asking.facts,
+            tool_risk: asking.risk,
+            seen: &asking.seen,
+        };
+        let plan = against.prepare(&id, change).await?;
+        let preview = shown(&plan);
+        let needs_confirmation = plan.risk >= self.safety.confirmation_threshold;
+        if asking.dry_run && (self.safety.dry_run_bypass_confirmation || !needs_confirmation) {
+            let outputs = simulate(&asking, &plan).await?;
+            return Ok(Outcome::DryRun { preview, outputs });
+        }
+        if needs_confirmation {
+            return Err(confirmation_required(&plan, preview, asking.dry_run));
+        }
+        let identity = identity(&asking, &plan)?;
+        let cancelled = CancellationToken::new();
+        let _gone = cancelled.clone().drop_guard();
+        let begun = begun(&id, &asking, &plan, preview, identity);
+        let execution = Execution {
+            selinux: asking.facts.mac_system == "selinux",
+            plan,
+            target: asking.target,
+            grants: asking.grants,
+            executed: asking.executed,
+            cancelled: cancelled.clone(),
+            telling: asking.telling,
+        };
+        if self.running.is_closed() {
+            return Err(interrupted());
+        }
+        let task = Task { id, execution, begun, facts: asking.facts, audit: self.audit.clone(), turns: self.turns.clone() };
+        let running = self.running.spawn(task.run());
+        let outcome = running.await;
+        outcome.map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))?
+    }
+}
+
+/// A plan on its way, owned by nobody else.
+struct Task {
+    id: String,
+    execution: Execution,
+    begun: audit::ChangeBegun,
+    facts: Arc<Facts>,
+    audit: Arc<Audit>,
+    turns: turn::Turns,
+}
+
+impl Task {
+    async fn run(self) -> Result<Outcome, Problem> {
+        let Self { id, execution, begun, facts, audit, turns } = self;
+        let change = &execution.plan.change;
+        let _turn = tokio::select! {
+            turn = turns.take(execution.target.name()) => turn?,
+            () = execution.cancelled.cancelled() => return Err(interrupted()),
+        };
+        locks::check(&execution.target, &change.locks, &change.affected_services).await?;
+        if execution.cancelled.is_cancelled() {
+            return Err(interrupted());
+        }
+        // On record, and on the disk, before anything happens.
+        faults::pass("before-begun")?;
+        append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced).await.map_err(|error| not_on_record(&error))?;
+        faults::pass("after-begun")?;
+        let mut ran = Ran::default();
+        let armed = match change.guard {
+            None => Ok(None),
+            Some(wait) => Guard::arm(&execution, &facts, &id, wait).await.map(Some),
+        };
+        match armed {
+            Err(problem) => ran.broke = Some(problem),
+            Ok(guard) => {
+                let begins = async |step| match &guard {
+                    Some(guard) => guard.begins(step).await,
+                    None => Ok(()),
+                };
+                ran = execution.steps(begins).await;
+                ended(&execution, &mut ran, guard).await;
+            }
+        }
+        let interrupted = execution.cancelled.is_cancelled();
+        faults::pass("before-ended")?;
+        let on_record = append(&audit, change_ended(&id, &ran, interrupted), Durability::Synced).await;
+        faults::pass("after-ended")?;
+        let mut notes = execution.tidy().await;
+        if let Err(error) = on_record {
+            notes.push(format!("that the change has ended is not on record: {error}"));
+        }
+        Ok(match ran.broke {
+            None => Outcome::Done { id, outputs: ran.outputs, notes },
+            Some(mut problem) => {
+                problem = problem
+                    .detail("failed_step", json!(ran.done))
+                    .detail("undone", json!(ran.undone))
+                    .detail("not_undone", json!(ran.not_undone));
+                let Ran { outputs, done: step, undone, not_undone, .. } = ran;
+                Outcome::Broke { id, problem, step, outputs, undone, not_undone }
+            }
+        })
+    }
+}
+
+/// After the last step, or after the one that failed: the guard is taken away or has fired, and what is half-done is
+/// undone.
+async fn ended(execution: &Execution, ran: &mut Ran, guard: Option<Guard<'_>>) {
+    match (&ran.broke, guard) {
+        (None, None) => {}
+        (None, Some(guard)) => {
+            if let Watched::Fired(undone, not_undone) = guard.watch().await {
+                let message = "the way to the target was cut and didn't come back in time, so the target has undone the change";
+                ran.broke = Some(Problem::new("CONNECTION_CUT", Category::Network, message));
+                (ran.undone, ran.not_undone) = (undone, not_undone);
+            }
+        }
+        (Some(_), guard) => {
+            if let Some(guard) = guard {
+                guard.drop_it().await;
+            }
+            execution.undo(ran).await;
+        }
+    }
+}
+
+/// What a person or a model may see of a plan.
+fn shown(plan: &Plan) -> Value {
+    let mut preview = preview::preview(plan);
+    redact_value(&mut preview);
+    make_visible(&mut preview);
+    preview
+}
+
+async fn simulate(asking: &Asking, plan: &Plan) -> Result<Vec<Output>, Problem> {
+    let Some(allowed) = &plan.dry_run else { return Ok(Vec::new()) };
+    let number = asking.executed.push(&allowed.prefix, &allowed.shown);
+    let output = files::run_one(&asking.target, &allowed.command).await?;
+    asking.executed.ended(number, output.exit_code);
+    Ok(vec![output])
+}
+
+fn confirmation_required(plan: &Plan, preview: Value, dry_run: bool) -> Problem {
+    let risk = json!(plan.risk);
+    let risk_name = risk.as_str().unwrap_or_default();
+    let what = if dry_run { "a dry run of it" } else { "it" };
+    let message = format!(
+        "the risk of this change is {risk_name}, so a person has to confirm {what}, and this version has no way to ask: nothing \
+         was changed"
+    );
+    Problem::new("CONFIRMATION_REQUIRED", Category::Denied, message)
+        .remedy("Set dry_run to see what would happen")
+        .remedy("An operator can raise safety.confirmation_threshold in the configuration")
+        .detail("risk_level", risk)
+        .detail("dry_run_available", json!(true))
+        .detail("preview", preview)
+}
+
+fn not_on_record(error: &audit::AuditError) -> Problem {
+    let message = format!("nothing is changed that isn't on record, and it can't be put there: {error}");
+    Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
+        .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
+}
+
+/// Waits for the disk, so not where others are to be answered.
+async fn append(audit: &Arc<Audit>, event: Event, durability: Durability) -> Result<(), audit::AuditError> {
+    let audit = audit.clone();
+    match tokio::task::spawn_blocking(move || audit.append(&event, durability)).await {
+        Ok(appended) => appended.map(drop),
+        Err(error) => Err(audit::AuditError::internal(error)),
+    }
+}
+
+/// SHA-256 of everything that makes this change what it is: the plan, who asked for it, and the very machine.
+fn identity(asking: &Asking, plan: &Plan) -> Result<String, Problem> {
+    let origin = &asking.origin;
+    let whole = json!({
+        "plan": preview::identity(plan),
+        "tool": origin.tool,
+        "arguments": origin.arguments_sha256,
+        "module": origin.module.as_ref().map(|module| &module.sha256),
+        "target": origin.target,
+    });
+    let canonical = audit::canonical(&whole);
+    let canonical = canonical
+        .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error}")))?;
+    Ok(sha256(canonical.as_bytes()))
+}
+
+/// Sixteen hexadecimal digits that nobody could guess.
+pub fn random_id() -> Result<String, Problem> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, format!("no random numbers: {error}")))?;
+    Ok(hex::encode(bytes))
+}

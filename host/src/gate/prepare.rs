@@ -1,0 +1,194 @@
+//! A plan held against the grants and the target: what it would run to the letter, what is there now, how much harm it
+//! can do. Nothing has changed yet, and what can't be had ends here.
+
+use std::collections::HashMap;
+
+use super::files::{Site, changed};
+use super::plan::{Action, Change};
+use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
+use crate::problem::{Category, Problem};
+use crate::target::{Command, Facts, Target};
+
+/// A plan that could be executed as it stands.
+pub struct Plan {
+    /// As it was handed over.
+    pub change: Change,
+    /// One for each of its steps.
+    pub steps: Vec<Prepared>,
+    /// Run after an undo.
+    pub after_undo: Vec<Allowed>,
+    /// The program's own simulation.
+    pub dry_run: Option<Allowed>,
+    /// The highest of all that has a say in it.
+    pub risk: Risk,
+    /// What raised it above the tool's own.
+    pub reasons: Vec<String>,
+}
+
+/// One step, ready.
+pub struct Prepared {
+    /// What it touches.
+    pub doing: Doing,
+    /// Its undo, in order.
+    pub undo: Vec<Allowed>,
+}
+
+/// What a step does.
+pub enum Doing {
+    /// Runs a command.
+    Run(Allowed),
+    /// Writes, removes or makes what is at this place.
+    File(Box<Site>, Option<Allowed>),
+}
+
+/// A command that the grants allow.
+#[derive(Clone, Debug)]
+pub struct Allowed {
+    /// What runs.
+    pub command: Command,
+    /// What of it may be shown.
+    pub shown: Command,
+    /// How sudo is called for it, if it is.
+    pub prefix: String,
+    paths: Vec<(HoleType, String)>,
+}
+
+impl Allowed {
+    /// The whole line, as it may be shown.
+    pub fn line(&self) -> String {
+        command_line(&self.prefix, &self.shown)
+    }
+
+    /// A problem where a path in it leads to where no grant does.
+    pub async fn leads_where_granted(&self, target: &Target, grants: &Grants) -> Result<(), Problem> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        let asked = self.paths.iter().map(|(_, path)| path.clone()).collect();
+        let resolved = target.resolve(asked, &grants.access(&self.command.privilege)).await;
+        for ((hole, path), resolved) in self.paths.iter().zip(resolved) {
+            grants.may_lead(hole, path, &resolved?.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// What plans are held against.
+pub struct Against<'a> {
+    /// What the module may do.
+    pub grants: &'a Grants,
+    /// Where.
+    pub target: &'a Target,
+    /// What is known of it.
+    pub facts: &'a Facts,
+    /// The tool's own.
+    pub tool_risk: Risk,
+    /// SHA-256 of each file that the module has read whole in this call, by its path; none where it wasn't there.
+    pub seen: &'a HashMap<String, Option<String>>,
+}
+
+impl Against<'_> {
+    /// The plan, ready; its change's id names the copies.
+    pub async fn prepare(&self, id: &str, change: Change) -> Result<Plan, Problem> {
+        change.check()?;
+        // Every grant first: what is denied isn't looked at.
+        let mut risks = vec![(self.tool_risk, String::new())];
+        risks.extend(change.risk.map(|risk| (risk, "the module says so of this plan".to_owned())));
+        let mut commands = Vec::new();
+        for step in &change.steps {
+            let main = match &step.action {
+                Action::Run(run) => {
+                    let granted = self.grants.may_change(&run.command)?;
+                    risks.push((granted.risk, format!("the grant `{}` does", granted.pattern)));
+                    Some(self.allowed(&run.command, granted)?)
+                }
+                Action::Write(write) => {
+                    self.grants.may_write(&write.at.path, &write.at.path, &write.at.privilege)?;
+                    let validate = write.validate.as_ref();
+                    let granted = validate.map(|validate| {
+                        let granted = self.grants.may_validate(validate, &write.at.path)?;
+                        self.allowed(validate, granted)
+                    });
+                    granted.transpose()?
+                }
+                Action::Remove(at) => {
+                    self.grants.may_write(&at.path, &at.path, &at.privilege)?;
+                    None
+                }
+                Action::MakeDirectory(directory) => {
+                    let at = &directory.at;
+                    self.grants.may_write(&at.path, &at.path, &at.privilege)?;
+                    None
+                }
+            };
+            commands.push((main, self.all_allowed(&step.undo)?));
+        }
+        let after_undo = self.all_allowed(&change.after_undo)?;
+        let dry_run = match &change.dry_run {
+            Some(command) => Some(self.allowed(command, self.grants.may_simulate(command)?)?),
+            None => None,
+        };
+
+        let mut steps = Vec::new();
+        for (number, (step, (main, undo))) in change.steps.iter().zip(commands).enumerate() {
+            for command in main.iter().chain(&undo) {
+                command.leads_where_granted(self.target, self.grants).await?;
+            }
+            let doing = match (step.action.path(), main) {
+                (None, Some(command)) => Doing::Run(command),
+                (Some(at), validate) => {
+                    let access = self.grants.access(&at.privilege);
+                    let site =
+                        Site::survey(self.target, access, &at.path, &step.action, (id, number)).await?;
+                    self.grants.may_write(&at.path, &site.path, &at.privilege)?;
+                    self.is_as_seen(&at.path, &site)?;
+                    Doing::File(Box::new(site), validate)
+                }
+                (None, None) => return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command")),
+            };
+            steps.push(Prepared { doing, undo });
+        }
+        for command in after_undo.iter().chain(&dry_run) {
+            command.leads_where_granted(self.target, self.grants).await?;
+        }
+        distinct(&steps)?;
+
+        let risk = risks.iter().map(|(risk, _)| *risk).max().unwrap_or(Risk::Critical);
+        let raised = risks.into_iter().filter(|(of, _)| *of == risk && risk > self.tool_risk);
+        let mut reasons: Vec<String> = raised.map(|(_, reason)| reason).collect();
+        reasons.dedup();
+        Ok(Plan { change, steps, after_undo, dry_run, risk, reasons })
+    }
+
+    fn all_allowed(&self, commands: &[Command]) -> Result<Vec<Allowed>, Problem> {
+        commands.iter().map(|command| self.allowed(command, self.grants.may_change(command)?)).collect()
+    }
+
+    fn allowed(&self, command: &Command, granted: Granted) -> Result<Allowed, Problem> {
+        let prefix = self.target.prefix(command, self.facts)?;
+        Ok(Allowed { command: command.clone(), shown: granted.shown, prefix, paths: granted.paths })
+    }
+
+    /// A plan is made of what the module has seen: where that is gone, the plan is about something else.
+    fn is_as_seen(&self, asked: &str, site: &Site) -> Result<(), Problem> {
+        let seen = self.seen.get(asked).or_else(|| self.seen.get(&site.path));
+        match seen {
+            Some(seen) if *seen != site.sha256() => Err(changed(&site.path)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Two names of one place would be kept and put back in each other's way.
+fn distinct(steps: &[Prepared]) -> Result<(), Problem> {
+    let mut paths: Vec<&str> = Vec::new();
+    for step in steps {
+        let Doing::File(site, _) = &step.doing else { continue };
+        if paths.contains(&site.path.as_str()) {
+            let message = format!("the module handed over a plan with two steps for {}", site.path);
+            return Err(Problem::new("INVALID_PLAN", Category::Internal, message));
+        }
+        paths.push(&site.path);
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! A plan as a person or a model sees it before it runs: every command to the letter, every file as a diff.
+
+use serde_json::{Map, Value, json};
+
+use super::diff::diff;
+use super::files::{octal, sha256};
+use super::plan::{Action, FilePath, Write};
+use super::prepare::{Allowed, Doing, Plan, Prepared};
+use crate::target::{Command, Privilege};
+use crate::visible::excerpt;
+
+/// Characters of what a command reads that are shown.
+const STDIN: usize = 8000;
+/// Characters of a module's own sentence.
+const SENTENCE: usize = 500;
+
+/// The plan, without its secrets. Text is still to be made visible.
+pub fn preview(plan: &Plan) -> Value {
+    let change = &plan.change;
+    let mut preview = Map::new();
+    match plan.steps.as_slice() {
+        // As most plans are.
+        [step] if is_one_line(step) => {
+            if let Doing::Run(command) = &step.doing {
+                preview.insert("command".to_owned(), command.line().into());
+            }
+        }
+        steps => {
+            let steps = change.steps.iter().zip(steps).map(|(step, prepared)| shown(&step.action, prepared));
+            preview.insert("steps".to_owned(), steps.collect());
+        }
+    }
+    preview.insert("description".to_owned(), excerpt(&change.summary, SENTENCE).into());
+    let texts = |texts: &[String]| texts.iter().map(|text| Value::from(excerpt(text, SENTENCE))).collect::<Vec<_>>();
+    preview.insert("warnings".to_owned(), texts(&change.warnings).into());
+    preview.insert("affected_services".to_owned(), texts(&change.affected_services).into());
+    if !plan.after_undo.is_empty() {
+        preview.insert("after_undo".to_owned(), lines(&plan.after_undo));
+    }
+    if let Some(guard) = change.guard {
+        let seconds = guard.as_secs();
+        let text = format!("the target undoes this by itself unless it can still be reached within {seconds} s");
+        preview.insert("guard".to_owned(), text.into());
+    }
+    if !plan.reasons.is_empty() {
+        preview.insert("escalation_reason".to_owned(), plan.reasons.join("; ").into());
+    }
+    Value::Object(preview)
+}
+
+fn is_one_line(step: &Prepared) -> bool {
+    matches!(&step.doing, Doing::Run(command) if command.command.stdin.is_none()) && step.undo.is_empty()
+}
+
+fn shown(action: &Action, prepared: &Prepared) -> Value {
+    let mut shown = match (&prepared.doing, action) {
+        (Doing::Run(command), _) => run(command),
+        (Doing::File(site, validate), Action::Write(write)) => {
+            let mut shown = with_rights("write", &site.path, &write.at);
+            shown.append(&mut written(&site.path, site.before.as_deref(), write));
+            if let Some(validate) = validate {
+                shown.insert("validate".to_owned(), validate.line().into());
+            }
+            shown
+        }
+        (Doing::File(site, _), Action::Remove(at)) => {
+            let mut shown = with_rights("remove", &site.path, at);
+            shown.append(&mut compared(&site.path, site.before.as_deref(), None));
+            shown
+        }
+        (Doing::File(site, _), Action::MakeDirectory(directory)) => {
+            let mut shown = with_rights("make_directory", &site.path, &directory.at);
+            shown.insert("mode".to_owned(), octal(directory.mode).into());
+            owners(&mut shown, &directory.owner, &directory.group);
+            shown
+        }
+        (Doing::File(..), Action::Run(_)) => Map::new(),
+    };
+    if !prepared.undo.is_empty() {
+        shown.insert("undo".to_owned(), lines(&prepared.undo));
+    }
+    Value::Object(shown)
+}
+
+fn run(command: &Allowed) -> Map<String, Value> {
+    let mut shown = Map::from_iter([("run".to_owned(), command.line().into())]);
+    if let Some(stdin) = &command.command.stdin {
+        // What a program reads has as much power as its arguments: `crontab -`.
+        let text = match std::str::from_utf8(stdin) {
+            Ok(text) => excerpt(text, STDIN).into(),
+            Err(_) => json!({"bytes": stdin.len()}),
+        };
+        shown.insert("stdin".to_owned(), text);
+        shown.insert("stdin_sha256".to_owned(), sha256(stdin).into());
+    }
+    shown
+}
+
+fn with_rights(what: &str, path: &str, at: &FilePath) -> Map<String, Value> {
+    let mut shown = Map::from_iter([(what.to_owned(), path.into())]);
+    if at.path != path {
+        shown.insert("asked_for".to_owned(), at.path.clone().into());
+    }
+    if let Privilege::User(_) = at.privilege {
+        shown.insert("as".to_owned(), String::from(at.privilege.clone()).into());
+    }
+    shown
+}
+
+fn written(path: &str, before: Option<&[u8]>, write: &Write) -> Map<String, Value> {
+    let mut shown = match write.sensitive {
+        true => Map::from_iter([("note".to_owned(), "its contents aren't shown".into())]),
+        false => compared(path, before, Some(&write.contents)),
+    };
+    shown.insert("sha256".to_owned(), sha256(&write.contents).into());
+    if let Some(mode) = write.mode {
+        shown.insert("mode".to_owned(), octal(mode).into());
+    }
+    owners(&mut shown, &write.owner, &write.group);
+    shown
+}
+
+fn owners(shown: &mut Map<String, Value>, owner: &Option<String>, group: &Option<String>) {
+    for (name, value) in [("owner", owner), ("group", group)] {
+        if let Some(value) = value {
+            shown.insert(name.to_owned(), value.clone().into());
+        }
+    }
+}
+
+fn compared(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Map<String, Value> {
+    let diff = diff(path, before, after);
+    let mut shown = Map::new();
+    if let Some(text) = diff.text {
+        shown.insert("diff".to_owned(), text.into());
+    }
+    if let Some(note) = diff.note {
+        shown.insert("note".to_owned(), note.into());
+    }
+    shown
+}
+
+fn lines(commands: &[Allowed]) -> Value {
+    commands.iter().map(|command| Value::Object(run_line(command))).map(flattened).collect()
+}
+
+fn run_line(command: &Allowed) -> Map<String, Value> {
+    let mut shown = run(command);
+    // What was there before is no news.
+    shown.remove("stdin");
+    shown
+}
+
+/// A command that reads nothing is its line.
+fn flattened(shown: Value) -> Value {
+    match shown {
+        Value::Object(mut members) if members.len() == 1 => members.remove("run").unwrap_or_default(),
+        shown => shown,
+    }
+}
+
+/// Everything that makes a plan this one and no other, for its hash. Contents are in it by their hashes.
+pub fn identity(plan: &Plan) -> Value {
+    let command = |command: &Command| {
+        json!({
+            "program": command.program,
+            "args": command.args,
+            "env": command.env,
+            "stdin": command.stdin.as_deref().map(sha256),
+            "privilege": String::from(command.privilege.clone()),
+        })
+    };
+    let commands = |all: &[Allowed]| all.iter().map(|one| command(&one.command)).collect::<Value>();
+    let steps = plan.change.steps.iter().zip(&plan.steps).map(|(step, prepared)| {
+        let action = match (&step.action, &prepared.doing) {
+            (Action::Run(run), _) => json!({
+                "run": command(&run.command), "success": run.success, "interruptible": run.interruptible,
+            }),
+            (action, Doing::File(site, validate)) => {
+                let at = json!({
+                    "path": site.path,
+                    "privilege": action.path().map(|at| String::from(at.privilege.clone())),
+                    "before": site.sha256(),
+                });
+                match action {
+                    Action::Write(write) => json!({
+                        "write": at, "contents": sha256(&write.contents), "mode": write.mode, "owner": write.owner,
+                        "group": write.group, "validate": validate.as_ref().map(|validate| command(&validate.command)),
+                    }),
+                    Action::MakeDirectory(directory) => json!({
+                        "make_directory": at, "mode": directory.mode, "owner": directory.owner,
+                        "group": directory.group,
+                    }),
+                    _ => json!({"remove": at}),
+                }
+            }
+            _ => Value::Null,
+        };
+        json!({"action": action, "undo": commands(&prepared.undo)})
+    });
+    json!({
+        "summary": plan.change.summary,
+        "steps": steps.collect::<Vec<_>>(),
+        "after_undo": commands(&plan.after_undo),
+        "guard": plan.change.guard.map(|guard| guard.as_secs()),
+        "warnings": plan.change.warnings,
+        "affected_services": plan.change.affected_services,
+    })
+}

@@ -1,0 +1,107 @@
+//! One plan at a time on a target: within this server, and among all servers of this account.
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+
+use crate::problem::{Category, Problem};
+
+/// How long another server's plan is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at it: flock has no way to be told without a thread that waits for ever.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// The targets' turns.
+#[derive(Clone)]
+pub(super) struct Turns {
+    directory: Arc<Path>,
+    targets: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+}
+
+/// A target that is this plan's alone, until it is dropped.
+pub(super) struct Turn {
+    _here: OwnedMutexGuard<()>,
+    _file: File,
+}
+
+impl Turns {
+    /// With the files by which servers know of each other in this directory.
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory: directory.into(), targets: Arc::default() }
+    }
+
+    /// Waits for the target of this name.
+    pub(super) async fn take(&self, target: &str) -> Result<Turn, Problem> {
+        let known = {
+            let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+            targets.entry(target.to_owned()).or_default().clone()
+        };
+        let here = known.lock_owned().await;
+        let path = self.directory.join(format!("{target}.lock"));
+        let wrong = |error: std::io::Error| Problem::io(&path.display().to_string(), &error);
+        let file = open(&path).map_err(wrong)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Turn { _here: here, _file: file }),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
+                Err(Errno::WOULDBLOCK) => {
+                    let message = format!("another server of this account is changing {target}");
+                    return Err(Problem::new("RESOURCE_LOCKED", Category::Lock, message)
+                        .detail("lock_info", serde_json::json!({"resource": path.display().to_string()})));
+                }
+                Err(error) => return Err(wrong(error.into())),
+            }
+        }
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    if let Some(directory) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_target_is_one_plans_alone_and_another_target_is_free() {
+        let directory = tempfile::tempdir().unwrap();
+        let turns = Turns::new(directory.path().join("locks"));
+        let first = turns.take("a").await.unwrap();
+        assert!(turns.take("a").now_or_never().is_none());
+        let _other = turns.take("b").await.unwrap();
+        drop(first);
+        turns.take("a").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn another_server_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        // Each has its own table of targets, as another process has.
+        let (one, two) = (Turns::new(directory.path().into()), Turns::new(directory.path().into()));
+        let first = one.take("a").await.unwrap();
+        let (second, ()) = tokio::join!(two.take("a"), async { drop(first) });
+        second.unwrap();
+    }
+}
