@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::capability::Place;
 
-    const STAT: [&str; 2] = ["--format=%f:%u:%g:%s:%Y:%U:%G:%n", "--"];
+    const STAT: [&str; 2] = ["--format=%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n", "--"];
     const LS: [&str; 5] =
         ["--almost-all", "--format=single-column", "--sort=none", "--quoting-style=c", "--"];
 

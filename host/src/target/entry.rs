@@ -17,6 +17,11 @@ pub(super) struct Entry {
     pub(super) gid: u32,
     pub(super) size: u64,
     pub(super) modified_unix: i64,
+    /// Hard links.
+    pub(super) links: u64,
+    /// `st_dev` of the file system that it is on.
+    pub(super) device: u64,
+    pub(super) inode: u64,
     /// Where the names are known along with the numbers; else this machine's tables have them.
     pub(super) names: Option<(String, String)>,
 }
@@ -43,6 +48,9 @@ impl From<&std::fs::Metadata> for Entry {
             gid: metadata.gid(),
             size: metadata.len(),
             modified_unix: metadata.mtime(),
+            links: metadata.nlink(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
             names: None,
         }
     }
@@ -56,6 +64,9 @@ impl From<&Entry> for Metadata {
             owner: entry.owner(),
             group: entry.group(),
             modified_unix: entry.modified_unix,
+            links: entry.links,
+            device: entry.device,
+            inode: entry.inode,
             is_dir: entry.kind() == FileType::Directory,
             is_symlink: entry.kind() == FileType::Symlink,
         }
@@ -128,7 +139,8 @@ mod tests {
 
     fn directory(mode: u32, uid: u32, gid: u32) -> Entry {
         let names = Some((format!("u{uid}"), format!("g{gid}")));
-        Entry { mode: 0o040_000 | mode, uid, gid, size: 0, modified_unix: 0, names }
+        let mode = 0o040_000 | mode;
+        Entry { mode, uid, gid, size: 0, modified_unix: 0, links: 2, device: 1, inode: 1, names }
     }
 
     #[test]

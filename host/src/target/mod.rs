@@ -136,6 +136,13 @@ pub struct Metadata {
     pub group: String,
     /// Seconds since the epoch.
     pub modified_unix: i64,
+    /// Hard links: above one, the same file has other names as well.
+    #[allow(dead_code, reason = "for whoever changes a file")]
+    pub links: u64,
+    /// `st_dev` of the file system that it is on; with `inode`, which file it is.
+    pub device: u64,
+    /// Which file it is on its file system.
+    pub inode: u64,
     /// Whether it is a directory.
     pub is_dir: bool,
     /// Whether it is a symlink itself.

@@ -31,7 +31,7 @@ const PATHS: usize = 200;
 const READS: usize = 16;
 
 /// What `stat` is asked for; [`answers::entries`] reads it.
-const STAT: &[&str] = &["--format=%f:%u:%g:%s:%Y:%U:%G:%n", "--"];
+const STAT: &[&str] = &["--format=%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n", "--"];
 const READLINK: &[&str] = &["--zero", "--"];
 const LS: &[&str] = &["--almost-all", "--format=single-column", "--sort=none", "--quoting-style=c", "--"];
 /// A link or a pipe in the file's place is an error and not followed or waited for.

@@ -20,7 +20,17 @@ impl Tree {
             };
             let uid = if owner == "root" { 0 } else { 1000 };
             let names = Some((owner.to_owned(), owner.to_owned()));
-            let entry = Entry { mode, uid, gid: uid, size: 0, modified_unix: 0, names };
+            let entry = Entry {
+                mode,
+                uid,
+                gid: uid,
+                size: 0,
+                modified_unix: 0,
+                links: 1,
+                device: 1,
+                inode: 1,
+                names,
+            };
             (path, (entry, words.next().unwrap_or_default()))
         };
         Self(lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(entry).collect())

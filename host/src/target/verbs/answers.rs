@@ -13,7 +13,7 @@ use crate::visible::excerpt;
 /// How much of what wasn't understood is shown.
 const SHOWN: usize = 200;
 
-/// Of each path in turn what is there, from one line each as `%f:%u:%g:%s:%Y:%U:%G:%n`. What has none is explained on
+/// Of each path in turn what is there, from one line each as `%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n`. What has none is explained on
 /// stderr, in the same order.
 pub(super) fn entries(paths: &[String], output: Output) -> Vec<Result<Option<Entry>, Problem>> {
     let all = |problem: Problem| paths.iter().map(|_| Err(problem.clone())).collect();
@@ -49,9 +49,11 @@ pub(super) fn entries(paths: &[String], output: Output) -> Vec<Result<Option<Ent
     }
 }
 
-/// `41ed:0:0:4096:1795201018:root:root:`
+/// `41ed:0:0:4096:1795201018:17:fe00:2:root:root:`
 fn entry(fields: &str) -> Option<Entry> {
-    let [mode, uid, gid, size, modified, owner, group, ""] = fields.split(':').collect::<Vec<_>>()[..] else {
+    let [mode, uid, gid, size, modified, links, device, inode, owner, group, ""] =
+        fields.split(':').collect::<Vec<_>>()[..]
+    else {
         return None;
     };
     let (uid, gid) = (uid.parse().ok()?, gid.parse().ok()?);
@@ -66,6 +68,9 @@ fn entry(fields: &str) -> Option<Entry> {
         gid,
         size: size.parse().ok()?,
         modified_unix: modified.parse().ok()?,
+        links: links.parse().ok()?,
+        device: u64::from_str_radix(device, 16).ok()?,
+        inode: inode.parse().ok()?,
         names: Some((name(owner, uid)?, name(group, gid)?)),
     })
 }

@@ -198,6 +198,18 @@ async fn directories_that_others_can_change_are_not_gone_through_for_root() {
 }
 
 #[tokio::test]
+async fn which_file_it_is_is_said_alike_by_the_kernel_and_by_commands() {
+    use std::os::unix::fs::MetadataExt;
+    let place = Files::new();
+    std::fs::hard_link(place.at("file"), place.at("other name")).unwrap();
+    let by_command = place.stat(&["other name"]).await.remove(0).unwrap().unwrap();
+    let itself = std::fs::metadata(place.at("file")).unwrap();
+    assert_eq!((by_command.links, by_command.device, by_command.inode), (2, itself.dev(), itself.ino()));
+    let here = Metadata::from(&Entry::from(&itself));
+    assert_eq!((here.links, here.device, here.inode), (2, itself.dev(), itself.ino()));
+}
+
+#[tokio::test]
 async fn many_paths_are_looked_at_in_one_round_trip_by_few_commands() {
     let place = Files::new();
     let names: Vec<_> = (0..300).map(|number| format!("none{number}")).collect();

@@ -30,9 +30,9 @@ fn stat_is_read_line_by_line_and_what_is_missing_is_explained() {
         &asked,
         output(
             1,
-            b"41ed:0:0:4096:1795201018:root:root:/\n\
-              a1ff:0:0:5:1795203042:root:root:/tmp/vt/l\n\
-              81a4:12345:54321:1:-5:UNKNOWN:UNKNOWN:/tmp/vt/d/a: b\n",
+            b"41ed:0:0:4096:1795201018:17:fe00:2:root:root:/\n\
+              a1ff:0:0:5:1795203042:1:1c:1839:root:root:/tmp/vt/l\n\
+              81a4:12345:54321:1:-5:2:1c:1840:UNKNOWN:UNKNOWN:/tmp/vt/d/a: b\n",
             "/usr/bin/stat: cannot statx '/tmp/none': No such file or directory\n\
              /usr/bin/stat: cannot statx '/etc/passwd/x': Not a directory\n\
              /usr/bin/stat: cannot statx '/root/x': Permission denied\n",
@@ -42,6 +42,8 @@ fn stat_is_read_line_by_line_and_what_is_missing_is_explained() {
     assert_eq!((found(0).mode, found(0).size, found(0).modified_unix), (0o040_755, 4096, 1_795_201_018));
     assert_eq!(found(2).mode, 0o120_777);
     assert_eq!((found(3).uid, found(3).gid, found(3).modified_unix), (12345, 54321, -5));
+    assert_eq!((found(0).links, found(0).device, found(0).inode), (17, 0xfe00, 2));
+    assert_eq!((found(3).links, found(3).device, found(3).inode), (2, 0x1c, 1840));
     assert_eq!(found(3).names, Some(("12345".into(), "54321".into())));
     assert!(matches!(answers[1], Ok(None)) && matches!(answers[4], Ok(None)));
     assert_eq!(answers[5].clone().unwrap_err().code, "PERMISSION_DENIED");
@@ -50,7 +52,7 @@ fn stat_is_read_line_by_line_and_what_is_missing_is_explained() {
 #[test]
 fn stat_with_anything_else_in_it_is_no_answer() {
     let asked = paths(&["/a", "/b"]);
-    let (a, b) = ("41ed:0:0:4096:1:root:root:/a\n", "81a4:0:0:1:1:root:root:/b\n");
+    let (a, b) = ("41ed:0:0:4096:1:17:fe00:2:root:root:/a\n", "81a4:0:0:1:1:1:fe00:9:root:root:/b\n");
     let no_b = "stat: cannot statx '/b': No such file or directory\n";
     let whole =
         |exit_code, stdout: &str, stderr| entries(&asked, output(exit_code, stdout.as_bytes(), stderr));
@@ -69,7 +71,7 @@ fn stat_with_anything_else_in_it_is_no_answer() {
         (0, format!("{a}{b}{b}"), ""),
         (0, format!("{a}\n{b}"), ""),
         (0, format!("{a}{b}").trim_end().to_owned(), ""),
-        (0, format!("{a}81a4:0:0:1:1:root:root:/c\n"), ""),
+        (0, format!("{a}81a4:0:0:1:1:1:fe00:9:root:root:/c\n"), ""),
         (1, a.to_owned(), "stat: cannot statx '/b': Something new\n"),
     ] {
         let answers = whole(exit_code, &stdout, stderr);
@@ -79,14 +81,18 @@ fn stat_with_anything_else_in_it_is_no_answer() {
     for fields in [
         "",
         "41ed",
-        "41ed:0:0:1:1:root:root",
-        "xyz:0:0:1:1:root:root:",
-        "41ed:-1:0:1:1:root:root:",
-        "41ed:0:0:-1:1:root:root:",
-        "41ed:0:0:1:x:root:root:",
-        "41ed:0:0:1:1::root:",
-        "41ed:0:0:1:1:a:b:c:",
-        "41ed:0:0:1:1:root:root:/x",
+        "41ed:0:0:1:1:1:fe00:9:root:root",
+        "xyz:0:0:1:1:1:fe00:9:root:root:",
+        "41ed:-1:0:1:1:1:fe00:9:root:root:",
+        "41ed:0:0:-1:1:1:fe00:9:root:root:",
+        "41ed:0:0:1:x:1:fe00:9:root:root:",
+        "41ed:0:0:1:1:1:fe00:9::root:",
+        "41ed:0:0:1:1:1:fe00:9:a:b:c:",
+        "41ed:0:0:1:1:1:fe00:9:root:root:/x",
+        "41ed:0:0:1:1:-1:fe00:9:root:root:",
+        "41ed:0:0:1:1:1:xyz:9:root:root:",
+        "41ed:0:0:1:1:1:fe00::root:root:",
+        "41ed:0:0:1:1:root:root:",
     ] {
         let line = format!("{fields}/a\n");
         assert!(entries(&paths(&["/a"]), output(0, line.as_bytes(), ""))[0].is_err(), "{fields:?}");
@@ -109,8 +115,11 @@ fn where_sudo_answered_its_reason_is_given() {
         }
     }
     // A warning of sudo's is none of stat's errors.
-    let warned =
-        output(0, b"41ed:0:0:4096:1:root:root:/\n", "sudo: unable to resolve host x: Name unknown\n");
+    let warned = output(
+        0,
+        b"41ed:0:0:4096:1:17:fe00:2:root:root:/\n",
+        "sudo: unable to resolve host x: Name unknown\n",
+    );
     assert!(entries(&paths(&["/"]), warned)[0].is_ok());
 }
 
