@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
+use crate::capability::Risk;
 use crate::component::{Shape, Tool};
 use crate::config::Limit;
 use crate::problem::{Category, Problem};
@@ -19,16 +20,25 @@ const MOST_VIOLATIONS: usize = 20;
 /// What listings take besides their own arguments. Without descriptions: the server's instructions have them once.
 const LISTING: [&str; 2] = ["limit", "filter"];
 
+/// What every tool takes that changes something.
+const DRY_RUN: &str = "dry_run";
+
 /// The schema that a client sees: the tool's own, with the common arguments that it doesn't declare itself.
 pub fn schema(tool: &Tool) -> Map<String, Value> {
     let mut schema = tool.input_schema.clone();
+    let mut common = Vec::new();
     if tool.shape == Shape::Listing {
-        let properties = schema.entry("properties").or_insert_with(|| json!({}));
-        if let Value::Object(properties) = properties {
-            properties
-                .entry(LISTING[0])
-                .or_insert_with(|| json!({"type": "integer", "minimum": 1, "maximum": Limit::MOST}));
-            properties.entry(LISTING[1]).or_insert_with(|| json!({"type": "string"}));
+        common.push((LISTING[0], json!({"type": "integer", "minimum": 1, "maximum": Limit::MOST})));
+        common.push((LISTING[1], json!({"type": "string"})));
+    }
+    if tool.risk > Risk::ReadOnly {
+        common.push((DRY_RUN, json!({"type": "boolean"})));
+    }
+    if !common.is_empty()
+        && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))
+    {
+        for (name, property) in common {
+            properties.entry(name).or_insert(property);
         }
     }
     schema
@@ -43,6 +53,8 @@ pub struct Arguments {
     pub limit: Option<u32>,
     /// The host's: only items that hold this text.
     pub filter: Option<String>,
+    /// The host's: only what would be.
+    pub dry_run: bool,
 }
 
 /// The schemas' compiled forms by tool: made at a tool's first call, since compiling costs more than checking.
@@ -106,7 +118,9 @@ pub fn check(
         false => common(LISTING[0]).and_then(|value| u32::try_from(value.as_u64()?).ok()),
     };
     let filter = common(LISTING[1]).and_then(|value| Some(value.as_str()?.to_owned()));
-    Ok(Arguments { own: Value::Object(arguments).to_string(), limit, filter })
+    let changes = tool.risk > Risk::ReadOnly && !declared(DRY_RUN);
+    let dry_run = changes && arguments.remove(DRY_RUN) == Some(Value::Bool(true));
+    Ok(Arguments { own: Value::Object(arguments).to_string(), limit, filter, dry_run })
 }
 
 /// What was wrong where, without the whole of a value that may be large.
@@ -193,6 +207,24 @@ mod tests {
         ] {
             assert_eq!(check(&tool, arguments(bad)).unwrap_err().code, "INVALID_ARGUMENTS");
         }
+    }
+
+    #[test]
+    fn only_a_tool_that_changes_something_takes_dry_run_and_it_is_not_the_tools() {
+        let looking = tool("single", json!({"unit": {"type": "string"}}));
+        assert!(check(&looking, arguments(json!({"unit": "a", "dry_run": true}))).is_err());
+        let mut changing = looking;
+        changing.risk = Risk::Low;
+        for (given, dry_run) in [(json!(true), true), (json!(false), false), (json!(null), false)] {
+            let checked = check(&changing, arguments(json!({"unit": "a", "dry_run": given}))).unwrap();
+            assert_eq!((checked.own.as_str(), checked.dry_run), (r#"{"unit":"a"}"#, dry_run));
+        }
+        assert!(check(&changing, arguments(json!({"unit": "a", "dry_run": "yes"}))).is_err());
+        let own = json!({"unit": {"type": "string"}, "dry_run": {"type": "string"}});
+        let mut own = tool("single", own);
+        own.risk = Risk::Low;
+        let checked = check(&own, arguments(json!({"unit": "a", "dry_run": "x"}))).unwrap();
+        assert_eq!((checked.own.as_str(), checked.dry_run), (r#"{"unit":"a","dry_run":"x"}"#, false));
     }
 
     #[test]

@@ -13,6 +13,9 @@ const MESSAGE_CHARACTERS: usize = 4000;
 /// Notes, and steps of remediation.
 const MOST_NOTES: usize = 20;
 
+/// The code of a change that a person has to confirm.
+pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
+
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +26,8 @@ pub enum Status {
     Error,
     /// Somebody else holds what the call needs.
     Blocked,
+    /// Nothing was changed: a person has to say yes first.
+    ConfirmationRequired,
 }
 
 /// One answer. Fields that don't apply are left out, but for `command_executed`.
@@ -62,6 +67,12 @@ pub struct Envelope {
     /// What the caller should know besides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Nothing was changed, as was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Of dry runs: the plan. What it holds is safe to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Value>,
     /// Why there is no answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -119,6 +130,8 @@ impl Envelope {
             severity: None,
             data: None,
             notes: Vec::new(),
+            dry_run: false,
+            preview: None,
             error: None,
         }
     }
@@ -131,7 +144,11 @@ impl Envelope {
         command_executed: Option<String>,
         problem: Problem,
     ) -> Self {
-        let status = if problem.category == Category::Lock { Status::Blocked } else { Status::Error };
+        let status = match problem.category {
+            Category::Lock => Status::Blocked,
+            _ if problem.code == CONFIRMATION_REQUIRED => Status::ConfirmationRequired,
+            _ => Status::Error,
+        };
         let failure = Failure {
             error_code: excerpt(&problem.code, 64),
             error_category: problem.category,

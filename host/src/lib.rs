@@ -5,15 +5,21 @@
 #![deny(unsafe_code)]
 
 mod arguments;
+mod audit;
 mod capability;
 mod characters;
 pub mod cli;
 mod component;
 mod config;
 mod envelope;
+mod executed;
+mod gate;
 mod listing;
+mod origin;
 mod pipeline;
 mod problem;
+mod record;
+mod redact;
 mod server;
 mod signals;
 mod small_file;

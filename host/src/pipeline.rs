@@ -1,6 +1,6 @@
 //! One tool call, from request to envelope.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -8,14 +8,20 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
+use crate::audit::{Audit, Decision, Durability, Event};
+use crate::capability::Risk;
 use crate::component::{
-    Absent, CONTRACT, CallContext, Cold, Executed, Module, Places, Progress, Registry, Reply, Route, Session,
-    Shape, Tool,
+    Absent, CONTRACT, CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape,
+    Tool,
 };
 use crate::config::{self, Loaded};
 use crate::envelope::Envelope;
+use crate::executed::Executed;
+use crate::gate::{Gate, Outcome};
 use crate::listing;
+use crate::origin::{ModuleId, Origin, TargetId};
 use crate::problem::{Category, Problem};
+use crate::record;
 use crate::target::{Facts, Target};
 use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
@@ -31,6 +37,7 @@ pub struct Pipeline {
     target: Arc<Target>,
     loaded: Loaded,
     turns: Turns,
+    gate: Arc<Gate>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -57,6 +64,19 @@ pub struct Request {
     pub cancelled: CancellationToken,
     /// Where the client wants to know.
     pub progress: Progress,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+/// Who asks, by their own word.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// Name and version.
+    pub client: String,
+    /// The protocol's version, where there is one.
+    pub protocol: Option<String>,
+    /// W3C's trace id, where the client follows its calls.
+    pub trace_id: Option<String>,
 }
 
 impl Pipeline {
@@ -70,6 +90,11 @@ impl Pipeline {
         let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
+        // Without a home nothing can be put on record, so nothing is changed.
+        let state = config::directory("XDG_STATE_HOME", ".local/state");
+        let state = state.unwrap_or_else(|| "/nonexistent/linux-sysadmin".into());
+        let audit = Arc::new(Audit::new(state.clone(), (&loaded.config.audit).into()));
+        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), audit, state.join("targets")));
         Self {
             live: RwLock::new(Arc::new(live)),
             changes: watch::Sender::new(0),
@@ -78,8 +103,14 @@ impl Pipeline {
             target,
             loaded,
             turns,
+            gate,
             first_run,
         }
+    }
+
+    /// Returns when no plan is on its way, and takes no more.
+    pub async fn finished(&self) {
+        self.gate.finished().await;
     }
 
     /// The modules and their tools as they are now.
@@ -132,32 +163,31 @@ impl Pipeline {
         Self::new(places, loaded, Cold::Compile).await
     }
 
-    /// Answers a call. Whatever happens, there is an envelope.
+    /// Answers a call. Whatever happens, there is an envelope, and a record of it.
     pub async fn call(&self, request: Request) -> Envelope {
         let started = Instant::now();
-        let executed = Arc::new(Executed::default());
-        let Request { tool, arguments, cancelled, progress } = request;
+        let Request { tool, arguments, cancelled, progress, caller } = request;
+        let name = excerpt(&tool, 64);
+        let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
+        let origin = Origin::new(trace_id, caller.client, caller.protocol, name.clone(), &arguments);
+        let call = Call { origin, executed: Arc::default(), plan: Arc::default(), routed: OnceLock::new() };
         let answering = async {
             let _turn = self.turns.take(self.target.name()).await.map_err(|busy| server_busy(&busy))?;
-            self.answer(&tool, arguments, &executed, progress).await
+            self.answer(&tool, arguments, &call, progress).await
         };
         let answer = tokio::select! {
             answer = answering => answer,
-            // Dropping the call drops its store and ends the process groups that it started.
+            // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
             () = cancelled.cancelled() => Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled")),
         };
-        let name = excerpt(&tool, 64);
-        let envelope = match answer {
-            Ok((answer, reply)) => {
-                let mut envelope = Envelope::success(&name, self.target.name(), started, executed.shown());
-                answer.fill(&mut envelope, reply);
-                envelope
-            }
-            Err(problem) => Envelope::failure(&name, self.target.name(), started, executed.shown(), problem),
-        };
+        let envelope = call.envelope(&name, self.target.name(), started, answer);
         // Never the arguments: what a caller says may be secret.
         let error = envelope.error.as_ref().map(|error| error.error_code.as_str());
         tracing::info!(tool = name, duration_ms = envelope.duration_ms, error, "called");
+        let event = call.event(&envelope);
+        if let Err(error) = self.gate.audit().append(&event, Durability::Lazy) {
+            tracing::error!(tool = name, %error, "a call is not on record");
+        }
         envelope
     }
 
@@ -165,7 +195,7 @@ impl Pipeline {
         &self,
         name: &str,
         given: Map<String, Value>,
-        executed: &Arc<Executed>,
+        call: &Call,
         progress: Progress,
     ) -> Result<(Answer, Reply), Problem> {
         let live = self.live();
@@ -173,22 +203,29 @@ impl Pipeline {
         let arguments = arguments::check(&live.validators, known, given)?;
         let facts = self.target.facts().await;
         let (module, tool) = live.route(name, &facts)?;
+        let Arguments { own, limit, filter, dry_run } = arguments;
+        let routed = call
+            .routed
+            .get_or_init(|| Routed::new(&call.origin, &module, &tool, &self.target, &facts, dry_run));
 
-        let Arguments { own, limit, filter } = arguments;
-        let call = CallContext {
+        let context = CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
             target: self.target.clone(),
             grants: module.grants(),
             ceiling: self.loaded.config.errors.ceiling(),
             session: module.imports("session").then(|| self.session(&live, &facts)),
-            executed: executed.clone(),
+            executed: call.executed.clone(),
+            gate: self.gate.clone(),
+            origin: routed.origin.clone(),
+            dry_run,
+            plan: call.plan.clone(),
             progress,
             facts,
         };
         let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
-        let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), call).await?;
+        let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), context).await?;
         let data = parse(&module, &tool, &mut reply)?;
         let answer = match data {
             Value::Array(items) => Answer::listing(items, reply.total, filter, limit),
@@ -296,6 +333,95 @@ impl Live {
                 problem.remedy(format!("Did you mean {}?", names.join(", ")))
             }
         }
+    }
+}
+
+/// One call, as it is put on record.
+struct Call {
+    origin: Origin,
+    executed: Arc<Executed>,
+    plan: Arc<OnceLock<Result<Outcome, Problem>>>,
+    routed: OnceLock<Routed>,
+}
+
+/// What is known once a module answers the call.
+struct Routed {
+    origin: Arc<Origin>,
+    risk: Risk,
+    dry_run: bool,
+}
+
+impl Routed {
+    fn new(
+        origin: &Origin,
+        module: &Module,
+        tool: &Tool,
+        target: &Target,
+        facts: &Facts,
+        dry_run: bool,
+    ) -> Self {
+        let description = &module.description;
+        let (name, version) = (description.name.clone(), description.version.clone());
+        let module = ModuleId { name, version, sha256: module.sha256.clone() };
+        let target = Some(TargetId::new(target, facts));
+        let origin = Arc::new(Origin { module: Some(module), target, ..origin.clone() });
+        Self { origin, risk: tool.risk, dry_run }
+    }
+}
+
+impl Call {
+    /// The answer, with what became of the plan: whatever the module makes of it, a plan that broke is no success.
+    fn envelope(
+        &self,
+        tool: &str,
+        target: &str,
+        started: Instant,
+        answer: Result<(Answer, Reply), Problem>,
+    ) -> Envelope {
+        let plan = self.plan.get().and_then(|plan| plan.as_ref().ok());
+        let answer = match (answer, plan) {
+            (Ok(_), Some(Outcome::Broke { problem, .. })) => Err(problem.clone()),
+            (Err(mut problem), Some(Outcome::Broke { problem: broke, .. })) => {
+                problem.details.extend(broke.details.clone());
+                Err(problem)
+            }
+            (answer, _) => answer,
+        };
+        match answer {
+            Err(problem) => Envelope::failure(tool, target, started, self.executed.shown(), problem),
+            Ok((answer, reply)) => {
+                let mut envelope = Envelope::success(tool, target, started, self.executed.shown());
+                answer.fill(&mut envelope, reply);
+                envelope.dry_run = self.routed.get().is_some_and(|routed| routed.dry_run);
+                match plan {
+                    Some(Outcome::DryRun { preview, .. }) => envelope.preview = Some(preview.clone()),
+                    Some(Outcome::Done { notes, .. }) => envelope.notes.extend(notes.iter().cloned()),
+                    _ => {}
+                }
+                envelope
+            }
+        }
+    }
+
+    fn event(&self, envelope: &Envelope) -> Event {
+        let routed = self.routed.get();
+        let (change, decision) = match (self.plan.get(), routed) {
+            (Some(Ok(Outcome::Done { id, .. } | Outcome::Broke { id, .. })), _) => {
+                (Some(id.clone()), Decision::Allowed)
+            }
+            (Some(Ok(Outcome::DryRun { .. })), _) => (None, Decision::DryRun),
+            (Some(Err(_)), _) => (None, Decision::Refused),
+            (None, Some(_)) => (None, Decision::Looked),
+            (None, None) => (None, Decision::Refused),
+        };
+        record::call(record::Answered {
+            origin: routed.map_or(&self.origin, |routed| &routed.origin),
+            risk: routed.map(|routed| routed.risk),
+            decision,
+            change,
+            envelope,
+            executed: &self.executed,
+        })
     }
 }
 

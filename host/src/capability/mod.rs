@@ -13,7 +13,7 @@ mod verbs;
 
 pub use concern::{Concern, Request, by_concern};
 pub use directory::DataDirectory;
-pub use grants::{GrantError, Grants, Looking, command_line};
+pub use grants::{GrantError, Granted, Grants, Looking, command_line};
 pub use hole::HoleType;
 pub use path::is_lexically_safe;
 pub use pattern::{Pattern, PatternError};

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments;
-use crate::pipeline::{Pipeline, Request};
+use crate::component::Progress;
+use crate::pipeline::{Caller, Pipeline, Request};
 
 #[derive(Args)]
 pub(super) struct Call {
@@ -39,8 +40,11 @@ impl Call {
             crate::signals::asked_to_end().await;
             interrupted.cancel();
         });
-        let request = Request { tool: self.tool, arguments, cancelled, progress: Arc::new(|_, _| {}) };
+        let progress: Progress = Arc::new(|_, _| {});
+        let caller = Caller { client: "linux-sysadmin call".to_owned(), ..Caller::default() };
+        let request = Request { tool: self.tool, arguments, cancelled, progress, caller };
         let envelope = pipeline.call(request).await;
+        pipeline.finished().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
         let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
         writeln!(io::stdout().lock(), "{text}")?;

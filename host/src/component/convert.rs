@@ -202,7 +202,8 @@ pub(super) fn change(change: confirm::Change, ceiling: Option<Duration>) -> Resu
         on_target(said.place)?;
         Ok(command(said, ceiling))
     };
-    let commands = |all: Vec<types::Command>| all.into_iter().map(step_command).collect::<Result<Vec<_>, Problem>>();
+    let commands =
+        |all: Vec<types::Command>| all.into_iter().map(step_command).collect::<Result<Vec<_>, Problem>>();
     let at = |at: confirm::FilePath| {
         on_target(at.place)?;
         Ok::<_, Problem>(FilePath { path: at.path, privilege: privilege(at.privilege) })

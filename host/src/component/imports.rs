@@ -60,7 +60,8 @@ pub(super) fn on_target(place: Place) -> Result<(), problem::Problem> {
 }
 
 fn second_plan(tool: &str) -> problem::Problem {
-    let message = format!("{tool} handed over a second plan; a call has one, and it is shown and undone as a whole");
+    let message =
+        format!("{tool} handed over a second plan; a call has one, and it is shown and undone as a whole");
     problem::Problem::new("SECOND_PLAN", Category::Internal, message)
 }
 

@@ -129,13 +129,9 @@ mod tests {
         }
         let target = Arc::new(Target::local(Overrides::default()));
         let context = CallContext {
-            tool: "look".to_owned(),
-            risk: Risk::ReadOnly,
             facts: target.facts().await,
             target,
             grants: Arc::new(grants),
-            ceiling: None,
-            session: None,
             ..CallContext::of_a_test()
         };
         Call::new(context, &Arc::from("test"))

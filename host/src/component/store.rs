@@ -17,10 +17,10 @@ use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, Limiter, Stopped};
 use super::log::{CallLog, Stream};
 use super::output::Printer;
 use super::wall::WallTime;
-use crate::audit::Origin;
 use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
 use crate::gate::{Gate, Outcome};
+use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
 
@@ -195,8 +195,17 @@ pub(super) fn new_store(
     let limiter = Limiter::new((limits.memory_mib.get() as usize) << 20);
     let most_host_calls = limits.host_calls.get();
     let wall_time = Arc::new(WallTime::new(wall_time));
-    let state =
-        State { wasi, table, limiter, guest_time, host_calls: 0, most_host_calls, streams: 0, wall_time, call };
+    let state = State {
+        wasi,
+        table,
+        limiter,
+        guest_time,
+        host_calls: 0,
+        most_host_calls,
+        streams: 0,
+        wall_time,
+        call,
+    };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);
@@ -240,4 +249,34 @@ pub(super) fn unsupported(what: &str) -> Problem {
         crate::problem::Category::State,
         format!("this version of the host doesn't offer {what}"),
     )
+}
+
+#[cfg(test)]
+impl CallContext {
+    /// Of a tool that looks, on this machine, by a module that may do nothing.
+    pub(super) fn of_a_test() -> Self {
+        let target = Arc::new(Target::local(crate::target::Overrides::default()));
+        let origin = Origin::new(
+            String::new(),
+            String::new(),
+            None,
+            "look".to_owned(),
+            &serde_json::Map::new(),
+        );
+        Self {
+            tool: "look".to_owned(),
+            risk: Risk::ReadOnly,
+            facts: Arc::new(Facts::default()),
+            target,
+            grants: Arc::new(Grants::new("test")),
+            ceiling: None,
+            session: None,
+            executed: Arc::default(),
+            gate: Arc::new(Gate::of_a_test()),
+            origin: Arc::new(origin),
+            dry_run: false,
+            plan: Arc::default(),
+            progress: Arc::new(|_, _| {}),
+        }
+    }
 }

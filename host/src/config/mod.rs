@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capability::Risk;
 use crate::small_file;
 use crate::target::Overrides;
 
@@ -27,6 +28,10 @@ pub struct Config {
     pub output: Output,
     /// What happens when something doesn't work.
     pub errors: Errors,
+    /// What is asked before it is done.
+    pub safety: Safety,
+    /// stub
+    pub audit: AuditLog,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
     /// Facts that replace detected ones.
@@ -75,6 +80,37 @@ impl Errors {
     /// What nothing may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
+    }
+}
+
+/// stub
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct AuditLog {}
+
+/// What is asked before it is done.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Safety {
+    /// From this risk on, a person has to confirm.
+    #[serde(deserialize_with = "threshold")]
+    pub confirmation_threshold: Risk,
+    /// Whether a dry run may show such a change without asking.
+    pub dry_run_bypass_confirmation: bool,
+}
+
+impl Default for Safety {
+    fn default() -> Self {
+        Self { confirmation_threshold: Risk::High, dry_run_bypass_confirmation: true }
+    }
+}
+
+/// What only looks is never asked about.
+fn threshold<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Risk, D::Error> {
+    match Risk::deserialize(deserializer)? {
+        Risk::ReadOnly => {
+            Err(serde::de::Error::custom("expected low, moderate, high or critical, found read-only"))
+        }
+        risk => Ok(risk),
     }
 }
 

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::faults;
 use super::files::run_one;
+use super::guard::Guard;
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use crate::capability::Grants;
@@ -55,7 +56,7 @@ pub struct Ran {
 
 impl Execution {
     /// All steps, or as many as go well. Nothing is undone here.
-    pub async fn steps(&self, before_each: impl AsyncFn(usize) -> Result<(), Problem>) -> Ran {
+    pub async fn steps(&self, guard: Option<&Guard<'_>>) -> Ran {
         let mut ran = Ran::default();
         let count = self.plan.steps.len();
         for (number, prepared) in self.plan.steps.iter().enumerate() {
@@ -65,7 +66,9 @@ impl Execution {
                 if self.cancelled.is_cancelled() {
                     return Err(interrupted());
                 }
-                before_each(number).await?;
+                if let Some(guard) = guard {
+                    guard.begins(number).await?;
+                }
                 self.step(number, prepared, &mut ran.outputs).await?;
                 faults::pass(&format!("after-step-{number}"))
             };
@@ -81,7 +84,12 @@ impl Execution {
         ran
     }
 
-    async fn step(&self, number: usize, prepared: &Prepared, outputs: &mut Vec<Output>) -> Result<(), Problem> {
+    async fn step(
+        &self,
+        number: usize,
+        prepared: &Prepared,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), Problem> {
         let action = &self.plan.change.steps[number].action;
         match (&prepared.doing, action) {
             (Doing::Run(command), Action::Run(run)) => self.run(command, run, outputs).await,
@@ -107,7 +115,8 @@ impl Execution {
                 () = self.cancelled.cancelled() => return Err(interrupted()),
             },
             false => {
-                let command = crate::target::Command { timeout: std::time::Duration::MAX, ..allowed.command.clone() };
+                let command =
+                    crate::target::Command { timeout: std::time::Duration::MAX, ..allowed.command.clone() };
                 run_one(&self.target, &command).await?
             }
         };
@@ -137,7 +146,8 @@ impl Execution {
                     self.commands(&prepared.undo, ran).await;
                 }
                 // Such as `systemctl daemon-reload`: taken back by running it once more.
-                Doing::Run(command) if self.plan.after_undo.iter().any(|after| after.line() == command.line()) => {}
+                Doing::Run(command)
+                    if self.plan.after_undo.iter().any(|after| after.line() == command.line()) => {}
                 Doing::Run(command) if prepared.undo.is_empty() => {
                     ran.not_undone.push(format!("{}: the plan has nothing to undo it by", command.line()));
                 }

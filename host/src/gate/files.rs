@@ -60,7 +60,10 @@ impl Site {
             return Err(Problem::new(
                 "INVALID_PATH",
                 Category::Validation,
-                format!("{} is no file's path: expected an absolute one without `.`, `..` or `//`", excerpt(path, 300)),
+                format!(
+                    "{} is no file's path: expected an absolute one without `.`, `..` or `//`",
+                    excerpt(path, 300)
+                ),
             ));
         }
         let located = target.locate(vec![path.to_owned()], &access).await.pop();
@@ -81,6 +84,11 @@ impl Site {
         Ok(site)
     }
 
+    /// One that is on record; what was there before isn't known.
+    pub fn recorded(path: &str, staging: &str, access: Access) -> Self {
+        Self { path: path.to_owned(), staging: staging.to_owned(), found: None, before: None, access }
+    }
+
     fn check(&self, action: &Action) -> Result<(), Problem> {
         let path = &self.path;
         let state = |code: &str, message: String| Err(Problem::new(code, Category::State, message));
@@ -96,31 +104,42 @@ impl Site {
             };
         };
         if let Action::MakeDirectory(_) = action {
-            return state("FILE_EXISTS", format!("{path} is to be made as a directory, and is there already"));
+            return state(
+                "FILE_EXISTS",
+                format!("{path} is to be made as a directory, and is there already"),
+            );
         }
         match found.kind {
-            Kind::File if found.links == 1 => Ok(()),
+            Kind::File if found.metadata.links == 1 => Ok(()),
             Kind::File => denied(
                 "HARD_LINK",
-                format!("{path} has {} names; expected a file with this one only: what is another's may be meant", found.links),
+                format!(
+                    "{path} has {} names; expected a file with this one only: what is another's may be meant",
+                    found.metadata.links
+                ),
             ),
-            Kind::Symlink => {
-                denied("SYMLINK", format!("{path} is a symlink; expected a regular file: name what it leads to"))
+            Kind::Symlink => denied(
+                "SYMLINK",
+                format!("{path} is a symlink; expected a regular file: name what it leads to"),
+            ),
+            Kind::Directory => {
+                denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected a regular file"))
             }
-            Kind::Directory => denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected a regular file")),
-            Kind::Other => {
-                denied("NOT_A_REGULAR_FILE", format!("{path} is a device, pipe or socket; expected a regular file"))
-            }
+            Kind::Other => denied(
+                "NOT_A_REGULAR_FILE",
+                format!("{path} is a device, pipe or socket; expected a regular file"),
+            ),
         }
     }
 
     async fn read(&self, target: &Target) -> Result<Vec<u8>, Problem> {
         let mut contents = Vec::new();
         let only = self.path.clone();
-        let check: Arc<crate::target::PathCheck> = Arc::new(move |asked, real| match asked == only && real == only {
-            true => Ok(()),
-            false => Err(changed(&only)),
-        });
+        let check: Arc<crate::target::PathCheck> =
+            Arc::new(move |asked, real| match asked == only && real == only {
+                true => Ok(()),
+                false => Err(changed(&only)),
+            });
         loop {
             let offset = contents.len() as i64;
             let request = ReadRequest { path: self.path.clone(), offset, max_bytes: PIECE };
@@ -131,7 +150,8 @@ impl Site {
                 return Ok(contents);
             }
             if contents.len() > LARGEST {
-                let message = format!("{} is larger than {LARGEST} bytes, the most that a plan changes", self.path);
+                let message =
+                    format!("{} is larger than {LARGEST} bytes, the most that a plan changes", self.path);
                 return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
             }
         }
@@ -166,7 +186,13 @@ impl Site {
 
     /// Takes the step. Where that fails, what was begun is taken back at once. `validate` is the file's own validation,
     /// ready to run but for the `{}`.
-    pub async fn apply(&self, target: &Target, action: &Action, validate: Option<&Command>, selinux: bool) -> Result<(), Problem> {
+    pub async fn apply(
+        &self,
+        target: &Target,
+        action: &Action,
+        validate: Option<&Command>,
+        selinux: bool,
+    ) -> Result<(), Problem> {
         self.unchanged(target).await?;
         let applied = match action {
             Action::Write(write) => self.write(target, write, validate, selinux).await,
@@ -222,8 +248,7 @@ impl Site {
             // What the policy says of a path, it says of its last place.
             let labelled = self.run(target, "restorecon", &["--", &self.path], None).await;
             if let Err(problem) = labelled {
-                let gone = self.run(target, "rm", &["--force", "--", &self.path], None).await;
-                gone.map_err(|second| also(problem.clone(), &second))?;
+                self.remove_new(target).await.map_err(|second| also(problem.clone(), &second))?;
                 return Err(problem);
             }
         }
@@ -240,9 +265,10 @@ impl Site {
         let mode = format!("--mode={}", octal(directory.mode));
         self.run(target, "mkdir", &[&mode, "--", &self.path], None).await?;
         if let Some(owner) = self.owner(&directory.owner, &directory.group)? {
-            let owned = self.run(target, "chown", &["--no-dereference", "--", &owner, &self.path], None).await;
+            let owned =
+                self.run(target, "chown", &["--no-dereference", "--", &owner, &self.path], None).await;
             if let Err(problem) = owned {
-                self.undo_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
+                self.remove_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
                 return Err(problem);
             }
         }
@@ -258,7 +284,8 @@ impl Site {
             (Some(owner), None, Some(known)) => Ok(Some(format!("{owner}:{}", known.group))),
             (None, Some(group), Some(known)) => Ok(Some(format!("{}:{group}", known.owner))),
             _ => {
-                let message = format!("{} is new: expected its owner along with its group, or neither", self.path);
+                let message =
+                    format!("{} is new: expected its owner along with its group, or neither", self.path);
                 Err(Problem::new("INVALID_PLAN", Category::Internal, message))
             }
         }
@@ -278,7 +305,10 @@ impl Site {
             return Ok(());
         }
         let said = said(&output).replace(&format!("{}/", self.staging), &format!("{}/", split(&self.path).0));
-        let message = format!("{} says that {} isn't valid, so it was not written: {said}", validate.program, self.path);
+        let message = format!(
+            "{} says that {} isn't valid, so it was not written: {said}",
+            validate.program, self.path
+        );
         Err(Problem::new("VALIDATION_FAILED", Category::Validation, message))
     }
 
@@ -286,36 +316,52 @@ impl Site {
     pub async fn undo(&self, target: &Target, action: &Action) -> Result<(), Problem> {
         match action {
             Action::Run(_) => Ok(()),
-            Action::MakeDirectory(_) => self.undo_directory(target).await,
+            Action::MakeDirectory(_) => self.remove_directory(target).await,
             Action::Write(_) | Action::Remove(_) => {
                 match self.found.is_some() {
                     true => self.put_back(target).await?,
-                    false => self.run(target, "rm", &["--force", "--", &self.path], None).await.map(drop)?,
+                    false => self.remove_new(target).await?,
                 }
                 self.tidy(target).await
             }
         }
     }
 
-    async fn undo_directory(&self, target: &Target) -> Result<(), Problem> {
+    /// A directory that the step made; one that holds something by now stays.
+    pub async fn remove_directory(&self, target: &Target) -> Result<(), Problem> {
         self.run(target, "rmdir", &["--", &self.path], None).await.map(drop)
     }
 
+    /// A file that the step made.
+    pub async fn remove_new(&self, target: &Target) -> Result<(), Problem> {
+        self.run(target, "rm", &["--force", "--", &self.path], None).await.map(drop)
+    }
+
     /// The former file, at its place again.
-    async fn put_back(&self, target: &Target) -> Result<(), Problem> {
-        self.run(target, "mv", &["--no-target-directory", "--", &self.kept(), &self.path], None).await.map(drop)
+    pub async fn put_back(&self, target: &Target) -> Result<(), Problem> {
+        self.run(target, "mv", &["--no-target-directory", "--", &self.kept(), &self.path], None)
+            .await
+            .map(drop)
     }
 
     /// Whether the former file is kept.
     pub async fn is_kept(&self, target: &Target) -> bool {
-        let kept = target.locate(vec![self.kept()], &self.access).await.pop();
-        kept.is_some_and(|kept| kept.is_ok_and(|kept| kept.found.is_some()))
+        self.holds(target, self.kept()).await.unwrap_or(false)
+    }
+
+    /// Whether anything is at the place.
+    pub async fn is_there(&self, target: &Target) -> Result<bool, Problem> {
+        self.holds(target, self.path.clone()).await
+    }
+
+    async fn holds(&self, target: &Target, path: String) -> Result<bool, Problem> {
+        let located = target.locate(vec![path], &self.access).await.pop();
+        Ok(located.unwrap_or_else(|| Err(no_answer()))?.found.is_some())
     }
 
     /// Removes the copies.
     pub async fn tidy(&self, target: &Target) -> Result<(), Problem> {
-        let there = target.locate(vec![self.staging.clone()], &self.access).await.pop();
-        if !there.is_some_and(|there| there.is_ok_and(|there| there.found.is_some())) {
+        if !self.holds(target, self.staging.clone()).await? {
             return Ok(());
         }
         self.run(target, "rm", &["--force", "--", &self.staged()], None).await?;
@@ -363,7 +409,9 @@ impl Site {
     ) -> Result<Output, Problem> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let privilege = self.access.privilege.clone();
-        let allows = |verb: &Arc<crate::capability::Pattern>| verb.allows(program, &args, &[], stdin.is_some()).is_some();
+        let allows = |verb: &Arc<crate::capability::Pattern>| {
+            verb.allows(program, &args, &[], stdin.is_some()).is_some()
+        };
         if privilege != Privilege::Caller && !self.access.verbs.iter().any(allows) {
             let command = excerpt(&format!("{program} {}", args.join(" ")), 300);
             let message = format!("`{command}` is not run with another account's rights: no grant covers it");
@@ -415,7 +463,8 @@ fn said(output: &Output) -> String {
 
 fn failed(program: &str, path: &str, output: &Output) -> Problem {
     let said = said(output);
-    let (code, category) = if said.contains("No space left on device") || said.contains("Disk quota exceeded") {
+    let (code, category) = if said.contains("No space left on device") || said.contains("Disk quota exceeded")
+    {
         ("OUT_OF_SPACE", Category::Resource)
     } else if said.contains("Permission denied") || said.contains("Operation not permitted") {
         ("PERMISSION_DENIED", Category::Privilege)
@@ -426,20 +475,29 @@ fn failed(program: &str, path: &str, output: &Output) -> Problem {
     } else {
         ("COMMAND_FAILED", Category::Other)
     };
-    Problem::new(code, category, format!("{path}: {program} ended with exit code {}: {said}", output.exit_code))
+    Problem::new(
+        code,
+        category,
+        format!("{path}: {program} ended with exit code {}: {said}", output.exit_code),
+    )
 }
 
 pub(super) fn changed(path: &str) -> Problem {
     let message = format!("{path} has been changed since it was looked at, so nothing was written to it");
-    Problem::new("FILE_CHANGED", Category::State, message).remedy("Call the tool again: it begins with what is there now")
+    Problem::new("FILE_CHANGED", Category::State, message)
+        .remedy("Call the tool again: it begins with what is there now")
 }
 
 /// The first problem, with what went wrong when its traces were removed.
 fn also(mut problem: Problem, second: &Problem) -> Problem {
-    problem.message = format!("{}; and what had been begun could not be taken back: {}", problem.message, second.message);
+    problem.message =
+        format!("{}; and what had been begun could not be taken back: {}", problem.message, second.message);
     problem
 }
 
 fn no_answer() -> Problem {
     Problem::new("NO_ANSWER", Category::Internal, "the target gave no answer")
 }
+
+#[cfg(test)]
+mod tests;

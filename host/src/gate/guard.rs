@@ -58,9 +58,15 @@ pub enum Watched {
 
 impl<'a> Guard<'a> {
     /// Puts the undo on the target, and starts its timer.
-    pub async fn arm(execution: &'a Execution, facts: &Facts, id: &str, wait: Duration) -> Result<Self, Problem> {
+    pub async fn arm(
+        execution: &'a Execution,
+        facts: &Facts,
+        id: &str,
+        wait: Duration,
+    ) -> Result<Self, Problem> {
         let unavailable = |why: &str| {
-            let message = format!("this change could cut the connection, and can't undo itself on the target: {why}");
+            let message =
+                format!("this change could cut the connection, and can't undo itself on the target: {why}");
             Problem::new("GUARD_UNAVAILABLE", Category::State, message)
         };
         if facts.init_system != "systemd" {
@@ -138,8 +144,11 @@ impl<'a> Guard<'a> {
         let _ = self.systemctl(&["start", "--", &format!("{}.service", self.name)]).await;
         let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
         for (number, item) in self.items.iter().enumerate() {
-            let shown = self.systemctl(&["show", "--property=Result,ConditionResult", "--", &self.item(number)]).await;
-            let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+            let shown = self
+                .systemctl(&["show", "--property=Result,ConditionResult", "--", &self.item(number)])
+                .await;
+            let shown =
+                shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
             // What wasn't begun, or keeps copies, is nobody's news.
             if !shown.contains("ConditionResult=yes") || item.line.is_empty() {
                 continue;
@@ -162,9 +171,13 @@ impl<'a> Guard<'a> {
     async fn disarm(&self) -> bool {
         let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
         let service = format!("{}.service", self.name);
-        let shown = self.systemctl(&["show", "--property=ExecMainStartTimestampMonotonic,ActiveState", "--", &service]).await;
-        let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        let waits = shown.contains("ExecMainStartTimestampMonotonic=0") && shown.contains("ActiveState=inactive");
+        let shown = self
+            .systemctl(&["show", "--property=ExecMainStartTimestampMonotonic,ActiveState", "--", &service])
+            .await;
+        let shown =
+            shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        let waits =
+            shown.contains("ExecMainStartTimestampMonotonic=0") && shown.contains("ActiveState=inactive");
         if waits {
             self.remove().await;
         }
@@ -176,12 +189,14 @@ impl<'a> Guard<'a> {
         let units = units.chain(["service", "timer"].map(|kind| format!("{}.{kind}", self.name)));
         let files: Vec<String> = units.map(|unit| format!("{UNITS}/{unit}")).collect();
         let stdin = (0..self.items.len()).map(|number| self.stdin(number));
-        let all: Vec<String> = ["--force".into(), "--".into()].into_iter().chain(files).chain(stdin).collect();
+        let all: Vec<String> =
+            ["--force".into(), "--".into()].into_iter().chain(files).chain(stdin).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let _ = self.command("rm", &all, None).await;
         let steps = self.items.iter().filter_map(|item| item.step).collect::<BTreeSet<_>>();
         for step in steps {
-            let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.mark(step)], None).await;
+            let _ =
+                self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.mark(step)], None).await;
         }
         let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.marks()], None).await;
         if let Err(problem) = self.systemctl(&["daemon-reload"]).await {
@@ -244,7 +259,8 @@ impl<'a> Guard<'a> {
             return Ok(output);
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let message = format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
+        let message =
+            format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
         Err(Problem::new("GUARD_FAILED", Category::Other, message))
     }
 }
@@ -349,11 +365,18 @@ struct Network {
 
 impl Network {
     async fn of(target: &Target) -> Result<Self, Problem> {
-        let commands = [["-json", "address", "show", "up"].as_slice(), &["-json", "route", "show", "default"]]
-            .map(|args| own("ip", args, None, Privilege::Caller));
+        let commands =
+            [["-json", "address", "show", "up"].as_slice(), &["-json", "route", "show", "default"]]
+                .map(|args| own("ip", args, None, Privilege::Caller));
         let mut outputs = target.run_all(&commands).await.into_iter();
         let mut next = || -> Result<Value, Problem> {
-            let unknown = |why: String| Problem::new("GUARD_UNAVAILABLE", Category::State, format!("the way to this machine can't be looked at: {why}"));
+            let unknown = |why: String| {
+                Problem::new(
+                    "GUARD_UNAVAILABLE",
+                    Category::State,
+                    format!("the way to this machine can't be looked at: {why}"),
+                )
+            };
             let output = outputs.next().ok_or_else(|| unknown("no answer".into()))??;
             if output.exit_code != 0 {
                 return Err(unknown(String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -376,11 +399,14 @@ impl Network {
             if has("LOOPBACK") || !has("UP") || !has("LOWER_UP") {
                 continue;
             }
-            for address in array(&interface["addr_info"]).iter().filter(|address| address["scope"] == "global") {
+            for address in
+                array(&interface["addr_info"]).iter().filter(|address| address["scope"] == "global")
+            {
                 all.insert((text(&interface["ifname"]), text(&address["local"])));
             }
         }
-        let routes = array(routes).iter().map(|route| (text(&route["gateway"]), text(&route["dev"]))).collect();
+        let routes =
+            array(routes).iter().map(|route| (text(&route["gateway"]), text(&route["dev"]))).collect();
         Self { addresses: all, routes }
     }
 

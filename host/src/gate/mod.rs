@@ -13,7 +13,8 @@ pub mod locks;
 mod plan;
 mod prepare;
 mod preview;
-pub mod recover;
+mod record;
+// pub mod recover;
 mod turn;
 
 use std::collections::HashMap;
@@ -29,12 +30,14 @@ use execute::{Execution, Ran, interrupted};
 pub use files::sha256;
 use guard::{Guard, Watched};
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
-use prepare::{Against, Doing, Plan};
+use prepare::{Against, Plan};
 
 use crate::audit::{self, Audit, Durability, Event};
 use crate::capability::{Grants, Risk};
 use crate::config::Safety;
+use crate::envelope::CONFIRMATION_REQUIRED;
 use crate::executed::Executed;
+use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::redact::redact_value;
 use crate::target::{Facts, Output, Target};
@@ -51,7 +54,7 @@ pub struct Gate {
 /// Who asks for a plan, and with what.
 pub struct Asking {
     /// Whoever called which tool of which module with which arguments.
-    pub origin: Arc<audit::Origin>,
+    pub origin: Arc<Origin>,
     /// The tool's own risk.
     pub risk: Risk,
     /// What the module may do.
@@ -146,7 +149,7 @@ impl Gate {
         let identity = identity(&asking, &plan)?;
         let cancelled = CancellationToken::new();
         let _gone = cancelled.clone().drop_guard();
-        let begun = begun(&id, &asking, &plan, preview, identity);
+        let begun = record::change_begun(&id, &asking, &plan, preview, identity);
         let execution = Execution {
             selinux: asking.facts.mac_system == "selinux",
             plan,
@@ -159,7 +162,14 @@ impl Gate {
         if self.running.is_closed() {
             return Err(interrupted());
         }
-        let task = Task { id, execution, begun, facts: asking.facts, audit: self.audit.clone(), turns: self.turns.clone() };
+        let task = Task {
+            id,
+            execution,
+            begun,
+            facts: asking.facts,
+            audit: self.audit.clone(),
+            turns: self.turns.clone(),
+        };
         let running = self.running.spawn(task.run());
         let outcome = running.await;
         outcome.map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))?
@@ -190,7 +200,9 @@ impl Task {
         }
         // On record, and on the disk, before anything happens.
         faults::pass("before-begun")?;
-        append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced).await.map_err(|error| not_on_record(&error))?;
+        append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
+            .await
+            .map_err(|error| not_on_record(&error))?;
         faults::pass("after-begun")?;
         let mut ran = Ran::default();
         let armed = match change.guard {
@@ -200,17 +212,14 @@ impl Task {
         match armed {
             Err(problem) => ran.broke = Some(problem),
             Ok(guard) => {
-                let begins = async |step| match &guard {
-                    Some(guard) => guard.begins(step).await,
-                    None => Ok(()),
-                };
-                ran = execution.steps(begins).await;
+                ran = execution.steps(guard.as_ref()).await;
                 ended(&execution, &mut ran, guard).await;
             }
         }
         let interrupted = execution.cancelled.is_cancelled();
         faults::pass("before-ended")?;
-        let on_record = append(&audit, change_ended(&id, &ran, interrupted), Durability::Synced).await;
+        let on_record =
+            append(&audit, record::change_ended(&id, &ran, interrupted), Durability::Synced).await;
         faults::pass("after-ended")?;
         let mut notes = execution.tidy().await;
         if let Err(error) = on_record {
@@ -275,7 +284,7 @@ fn confirmation_required(plan: &Plan, preview: Value, dry_run: bool) -> Problem 
         "the risk of this change is {risk_name}, so a person has to confirm {what}, and this version has no way to ask: nothing \
          was changed"
     );
-    Problem::new("CONFIRMATION_REQUIRED", Category::Denied, message)
+    Problem::new(CONFIRMATION_REQUIRED, Category::Denied, message)
         .remedy("Set dry_run to see what would happen")
         .remedy("An operator can raise safety.confirmation_threshold in the configuration")
         .detail("risk_level", risk)
@@ -309,15 +318,26 @@ fn identity(asking: &Asking, plan: &Plan) -> Result<String, Problem> {
         "target": origin.target,
     });
     let canonical = audit::canonical(&whole);
-    let canonical = canonical
-        .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error}")))?;
+    let canonical = canonical.map_err(|error| {
+        Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error}"))
+    })?;
     Ok(sha256(canonical.as_bytes()))
 }
 
 /// Sixteen hexadecimal digits that nobody could guess.
 pub fn random_id() -> Result<String, Problem> {
     let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, format!("no random numbers: {error}")))?;
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
+        Problem::new("INTERNAL_ERROR", Category::Internal, format!("no random numbers: {error}"))
+    })?;
     Ok(hex::encode(bytes))
+}
+
+#[cfg(test)]
+impl Gate {
+    /// Nothing can be put on record, so nothing is changed.
+    pub fn of_a_test() -> Self {
+        let nowhere = PathBuf::from("/nonexistent/linux-sysadmin");
+        Self::new(Safety::default(), Arc::new(Audit::new(nowhere.clone(), Default::default())), nowhere)
+    }
 }

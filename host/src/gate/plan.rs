@@ -158,7 +158,9 @@ impl Change {
             };
             if let Some(FilePath { path, .. }) = step.action.path() {
                 if paths.contains(&path.as_str()) {
-                    return Err(invalid(format!("two steps for {path}; its last state is all that one needs")));
+                    return Err(invalid(format!(
+                        "two steps for {path}; its last state is all that one needs"
+                    )));
                 }
                 paths.push(path);
             }

@@ -144,7 +144,9 @@ impl Against<'_> {
                     self.is_as_seen(&at.path, &site)?;
                     Doing::File(Box::new(site), validate)
                 }
-                (None, None) => return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command")),
+                (None, None) => {
+                    return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
+                }
             };
             steps.push(Prepared { doing, undo });
         }

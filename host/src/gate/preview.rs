@@ -31,7 +31,8 @@ pub fn preview(plan: &Plan) -> Value {
         }
     }
     preview.insert("description".to_owned(), excerpt(&change.summary, SENTENCE).into());
-    let texts = |texts: &[String]| texts.iter().map(|text| Value::from(excerpt(text, SENTENCE))).collect::<Vec<_>>();
+    let texts =
+        |texts: &[String]| texts.iter().map(|text| Value::from(excerpt(text, SENTENCE))).collect::<Vec<_>>();
     preview.insert("warnings".to_owned(), texts(&change.warnings).into());
     preview.insert("affected_services".to_owned(), texts(&change.affected_services).into());
     if !plan.after_undo.is_empty() {
@@ -39,7 +40,8 @@ pub fn preview(plan: &Plan) -> Value {
     }
     if let Some(guard) = change.guard {
         let seconds = guard.as_secs();
-        let text = format!("the target undoes this by itself unless it can still be reached within {seconds} s");
+        let text =
+            format!("the target undoes this by itself unless it can still be reached within {seconds} s");
         preview.insert("guard".to_owned(), text.into());
     }
     if !plan.reasons.is_empty() {

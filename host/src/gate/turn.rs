@@ -52,7 +52,9 @@ impl Turns {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Turn { _here: here, _file: file }),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
+                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => {
+                    tokio::time::sleep(AGAIN).await
+                }
                 Err(Errno::WOULDBLOCK) => {
                     let message = format!("another server of this account is changing {target}");
                     return Err(Problem::new("RESOURCE_LOCKED", Category::Lock, message)

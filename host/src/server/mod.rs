@@ -43,7 +43,7 @@ async fn serve_over(
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
     let transport = transport::Lines::new(input, output, ended.clone());
-    let handler = handler::Handler::new(pipeline, ended.clone(), stopping.clone());
+    let handler = handler::Handler::new(pipeline.clone(), ended.clone(), stopping.clone());
     let service_end = CancellationToken::new();
     tokio::spawn({
         let service_end = service_end.clone();
@@ -57,14 +57,18 @@ async fn serve_over(
             service_end.cancel();
         }
     });
-    match handler.serve_with_ct(transport, service_end).await {
-        Ok(service) => match service.waiting().await? {
-            QuitReason::JoinError(error) => Err(error.into()),
-            _ => Ok(()),
+    let served = match handler.serve_with_ct(transport, service_end).await {
+        Ok(service) => match service.waiting().await {
+            Ok(QuitReason::JoinError(error)) => Err(error.into()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
         },
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(error.into()),
-    }
+    };
+    // What has begun is finished or undone, whoever has gone.
+    pipeline.finished().await;
+    served
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::local::{Local, Rights};
 use super::{Command, Keep, Privilege, ReadRequest};
 
 /// What is known of a target. The names are those of the `distro-context` interface.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
     /// `debian`, `rhel`, or the target's own ID where it belongs to neither.
     pub family: String,
@@ -59,6 +59,9 @@ pub struct Facts {
     pub user: String,
     /// Its number.
     pub uid: u32,
+    /// machine-id(5), where there is one: which machine this is, whatever its name.
+    #[serde(skip)]
+    pub machine_id: Option<String>,
 }
 
 impl Facts {
@@ -108,6 +111,7 @@ impl Facts {
 const FILES: &[&str] = &[
     "/etc/os-release",
     "/usr/lib/os-release",
+    "/etc/machine-id",
     "/proc/1/comm",
     "/proc/sys/kernel/hostname",
     "/proc/sys/kernel/osrelease",
@@ -251,6 +255,7 @@ fn derive(answers: &Answers) -> Facts {
         extra,
         user: user.unwrap_or_else(|| answers.uid.to_string()),
         uid: answers.uid,
+        machine_id: Some(line("/etc/machine-id")).filter(|id| !id.is_empty()),
     }
 }
 

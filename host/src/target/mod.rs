@@ -137,7 +137,6 @@ pub struct Metadata {
     /// Seconds since the epoch.
     pub modified_unix: i64,
     /// Hard links: above one, the same file has other names as well.
-    #[allow(dead_code, reason = "for whoever changes a file")]
     pub links: u64,
     /// `st_dev` of the file system that it is on; with `inode`, which file it is.
     pub device: u64,
@@ -167,8 +166,6 @@ pub enum Kind {
 pub struct Found {
     /// Of which kind.
     pub kind: Kind,
-    /// How many names it has.
-    pub links: u64,
     /// The rest.
     pub metadata: Metadata,
 }

@@ -111,6 +111,7 @@ mod tests {
             extra: Default::default(),
             user: "root".into(),
             uid: 0,
+            machine_id: None,
         }
     }
 

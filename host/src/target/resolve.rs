@@ -63,7 +63,7 @@ impl Resolved {
             FileType::Symlink => Kind::Symlink,
             _ => Kind::Other,
         };
-        Some(Found { kind, links: entry.links, metadata: Metadata::from(entry) })
+        Some(Found { kind, metadata: Metadata::from(entry) })
     }
 }
 

@@ -32,13 +32,11 @@ async fn call(risk: Risk) -> Store<State> {
         facts: target.facts().await,
         target,
         grants: Arc::new(grants),
-        ceiling: None,
-        session: None,
-        executed: Arc::default(),
-        progress: Arc::new(|_, _| {}),
+        ..CallContext::of_a_test()
     };
     let engine = Lazy::default();
-    store::for_call(engine.get().unwrap(), Duration::from_secs(1), &"probe".into(), context).unwrap()
+    let time = Duration::from_secs(1);
+    store::for_call(engine.get().unwrap(), (time, time), &"probe".into(), context).unwrap()
 }
 
 fn nothing() -> confirm::Change {
@@ -78,11 +76,13 @@ async fn a_plan_of_a_read_only_tool_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_plan_of_any_other_tool_is_answered() {
+async fn a_plan_that_is_none_ends_the_call_and_there_is_no_second_one() {
     for risk in [Risk::Low, Risk::Moderate, Risk::High, Risk::Critical] {
         let mut store = call(risk).await;
-        let answer = confirm::Host::apply(store.data_mut(), nothing()).await.unwrap();
-        assert_eq!(answer.unwrap_err().problem.code, "NOT_SUPPORTED", "{risk:?}");
+        for code in ["INVALID_PLAN", "SECOND_PLAN"] {
+            let error = confirm::Host::apply(store.data_mut(), nothing()).await.unwrap_err();
+            assert_eq!(error.downcast_ref::<problem::Problem>().unwrap().code, code, "{risk:?}");
+        }
     }
 }
 

@@ -10,7 +10,7 @@ async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {
     let engine = Lazy::default();
     let shared = engine.get().unwrap();
     let component = Component::from_binary(&shared.engine, &wat::parse_str(component).unwrap()).unwrap();
-    let mut store = store::new_store(shared, allowed, WasiCtxBuilder::new().build(), None);
+    let mut store = store::new_store(shared, (allowed, allowed), WasiCtxBuilder::new().build(), None);
     let guest_time = store.data().guest_time.clone();
     let _running = shared.running();
     let calling = async {

@@ -1,0 +1,2 @@
+//! stub
+pub fn redact_value(_: &mut serde_json::Value) {}
