@@ -2,7 +2,8 @@
 //! the target is.
 
 use crate::capability::{
-    Fragment, FragmentError, HoleType, Pattern, PatternError, Rule, SudoVersion, verbs_for, verbs_for_command,
+    Fragment, FragmentError, HoleType, Pattern, PatternError, Rule, STAGING, SudoVersion, account, verbs_for,
+    verbs_for_command, verbs_for_validation,
 };
 use crate::component::Module;
 use crate::problem::Problem;
@@ -68,24 +69,23 @@ fn needed(module: &Module) -> Result<Vec<Needed>, PatternError> {
     }
     for request in &granted.paths {
         let Some(run_as) = account(&request.privilege) else { continue };
+        let does = if request.write { "write" } else { "read" };
         for verb in verbs_for(request)? {
-            add(verb, run_as, format!("to read {}: {}", request.glob, request.reason));
+            add(verb, run_as, format!("to {does} {}: {}", request.glob, request.reason));
+        }
+        for command in &granted.commands {
+            for verb in verbs_for_validation(command, request)? {
+                let reason = format!("to validate what is written to {}: {}", request.glob, command.reason);
+                add(verb, run_as, reason);
+            }
         }
     }
     Ok(needed)
 }
 
-/// Whose rights are taken, where they aren't the caller's.
-fn account(privilege: &Privilege) -> Option<&str> {
-    match privilege {
-        Privilege::Caller => None,
-        Privilege::Root | Privilege::RootIfAvailable => Some("root"),
-        Privilege::User(name) => Some(name),
-    }
-}
-
 /// sudo sees a path's text and not where it leads. So a path that others could make lead elsewhere isn't allowed at
-/// all: neither one below a directory that they can write to, nor one with directories that aren't known now.
+/// all: neither one below a directory that they can write to, nor one with directories that aren't known now. But for
+/// those that the host makes while a plan runs: with these rights, for nobody else, in a directory that is looked at.
 async fn unsafe_path(target: &Target, pattern: &Pattern, run_as: &str) -> Option<Problem> {
     let globs: Vec<&str> = pattern
         .holes()
@@ -95,6 +95,8 @@ async fn unsafe_path(target: &Target, pattern: &Pattern, run_as: &str) -> Option
         })
         .collect();
     for glob in globs {
+        let staging = glob.find(&format!("/{STAGING}*/"));
+        let glob = staging.map_or(glob, |at| &glob[..at + 1 + STAGING.len() + 1]);
         let above = glob.rsplit_once('/').map_or("", |(above, _)| above);
         if above.contains('*') {
             let message = format!("which directories {glob} goes through isn't known before it is used");

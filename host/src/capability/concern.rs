@@ -22,11 +22,12 @@ pub enum Request<'a> {
 pub enum Concern {
     /// A command that takes any arguments at all.
     Anything,
-    /// A command that nobody has found to be harmless.
+    /// A command that nobody has found to be harmless, or files to be written: what is in them decides what programs
+    /// do.
     NotReviewed,
     /// Files that hold secrets.
     Secret(&'static str),
-    /// Other files.
+    /// Other files, to be read.
     Files,
     /// A command that was found to be harmless, whatever it is given, and why.
     Reviewed(&'static str),
@@ -42,7 +43,8 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
             (*concern, rank(&request.privilege), std::cmp::Reverse((request.effect, request.risk)))
         }
         Request::Path(request) => {
-            (*concern, rank(&request.privilege), std::cmp::Reverse((Effect::Read, super::Risk::ReadOnly)))
+            let effect = if request.write { Effect::Change } else { Effect::Read };
+            (*concern, rank(&request.privilege), std::cmp::Reverse((effect, super::Risk::ReadOnly)))
         }
     });
     all
@@ -62,7 +64,11 @@ fn of_command(request: &CommandRequest) -> Concern {
 
 fn of_path(request: &PathRequest) -> Concern {
     let secret = Glob::parse(&request.glob).ok().and_then(|glob| glob.names_secret());
-    secret.map_or(Concern::Files, Concern::Secret)
+    match secret {
+        Some(reason) => Concern::Secret(reason),
+        None if request.write => Concern::NotReviewed,
+        None => Concern::Files,
+    }
 }
 
 fn rank(privilege: &Privilege) -> u8 {
@@ -88,6 +94,10 @@ mod tests {
         PathRequest { glob, write: false, privilege, place, reason: String::new() }
     }
 
+    fn written(glob: &str, privilege: Privilege) -> PathRequest {
+        PathRequest { write: true, ..path(glob, privilege) }
+    }
+
     #[test]
     fn the_gravest_comes_first() {
         let requests = Requests {
@@ -98,7 +108,13 @@ mod tests {
                 command("visudo -c", Effect::Read, Privilege::Root),
                 command("podman exec -- <arg>...", Effect::Change, Privilege::Caller),
             ],
-            paths: vec![path("/etc/**", Privilege::Caller), path("/proc/*/environ", Privilege::Root)],
+            paths: vec![
+                path("/etc/**", Privilege::Caller),
+                path("/proc/*/environ", Privilege::Root),
+                written("/etc/x/*", Privilege::Root),
+                written("/home/*/.x", Privilege::Caller),
+                written("/etc/gshadow", Privilege::Root),
+            ],
         };
         let shown: Vec<String> = by_concern(&requests)
             .iter()
@@ -109,10 +125,14 @@ mod tests {
             .collect();
         assert_eq!(shown[0], "Anything podman exec -- <arg>...");
         assert_eq!(shown[1], "NotReviewed systemctl restart -- <unit>");
-        assert_eq!(shown[2], "NotReviewed visudo -c");
-        assert_eq!(shown[3], "NotReviewed cat -- <path:/srv/*>");
-        assert!(shown[4].starts_with("Secret(") && shown[4].ends_with(" /proc/*/environ"), "{}", shown[4]);
-        assert_eq!(shown[5], "Files /etc/**");
-        assert!(shown[6].starts_with("Reviewed(") && shown[6].ends_with(" uptime"), "{}", shown[6]);
+        // A file that is written is none that is merely read, whatever rights that takes.
+        assert_eq!(shown[2], "NotReviewed /etc/x/*");
+        assert_eq!(shown[3], "NotReviewed visudo -c");
+        assert_eq!(shown[4], "NotReviewed /home/*/.x");
+        assert_eq!(shown[5], "NotReviewed cat -- <path:/srv/*>");
+        assert!(shown[6].starts_with("Secret(") && shown[6].ends_with(" /etc/gshadow"), "{}", shown[6]);
+        assert!(shown[7].starts_with("Secret(") && shown[7].ends_with(" /proc/*/environ"), "{}", shown[7]);
+        assert_eq!(shown[8], "Files /etc/**");
+        assert!(shown[9].starts_with("Reviewed(") && shown[9].ends_with(" uptime"), "{}", shown[9]);
     }
 }

@@ -1,6 +1,5 @@
 //! A module's grants, and the one place where they are asked.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::directory::DataDirectory;
@@ -8,29 +7,40 @@ use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::{Match, Pattern, PatternError};
 use super::request::{CommandRequest, Effect, PathRequest, Place};
-use super::verbs::{verbs_for, verbs_for_command};
+use super::staging::Staging;
+use super::verbs::{verbs_for, verbs_for_command, verbs_for_validation};
 use crate::problem::{Category, Problem};
 use crate::target::{Access, Command, Privilege};
 use crate::visible::excerpt;
 
+mod change;
+mod shown;
+
+pub use change::Granted;
+pub use shown::command_line;
+use shown::{without_certain_secrets, without_likely_secrets, without_secrets};
+
 /// What a message holds of what was refused.
 const SHOWN: usize = 300;
+/// Requests of one module. Commands and files are held against each other.
+const MOST_REQUESTS: usize = 500;
+/// Commands of the host's own for one module.
+const MOST_VERBS: usize = 4000;
 
 /// A command line that the module may use.
 #[derive(Clone, Debug)]
 struct CommandGrant {
     pattern: Pattern,
-    effect: Effect,
-    /// At most whose rights.
-    privilege: Privilege,
+    request: CommandRequest,
 }
 
 /// Files that the module may read.
 #[derive(Clone, Debug)]
 struct PathGrant {
     glob: Glob,
-    /// At most whose rights.
-    privilege: Privilege,
+    /// Where they may be written too: what lies beside them then.
+    staging: Option<Staging>,
+    request: PathRequest,
 }
 
 /// A command that a module may look by.
@@ -64,6 +74,11 @@ pub enum GrantError {
     /// Of a path that takes the host's own commands to reach.
     #[error("grant `{0}`: expected paths short enough for the commands that look at them: {1}")]
     Verbs(String, PatternError),
+    /// More than are held against each other.
+    #[error(
+        "expected at most {MOST_REQUESTS} grants, and paths in them for which {MOST_VERBS} commands are enough"
+    )]
+    TooMany,
 }
 
 /// Everything that one module may do. Empty grants allow nothing.
@@ -91,35 +106,57 @@ impl Grants {
             return Err(GrantError::Ungrantable(text.clone(), "it is to run on the controller"));
         }
         known_user(&request.privilege)?;
-        let (effect, privilege) = (request.effect, request.privilege.clone());
-        let verbs = verbs_for_command(&pattern, &privilege);
-        self.add_verbs(text, &privilege, verbs)?;
-        self.commands.push(CommandGrant { pattern, effect, privilege });
-        Ok(())
+        let of_staging =
+            |hole: &HoleType| matches!(hole, HoleType::Path(Some(glob)) if glob.speaks_of_staging());
+        if pattern.holes().any(of_staging) {
+            return Err(GrantError::Ungrantable(text.clone(), OF_STAGING));
+        }
+        self.add_verbs(text, &request.privilege, verbs_for_command(&pattern, &request.privilege))?;
+        for files in self.paths.iter().map(|grant| grant.request.clone()).collect::<Vec<_>>() {
+            self.add_verbs(text, &files.privilege, verbs_for_validation(request, &files))?;
+        }
+        self.commands.push(CommandGrant { pattern, request: request.clone() });
+        self.check_count()
     }
 
     /// Adds files.
     pub fn path(&mut self, request: &PathRequest) -> Result<(), GrantError> {
         let text = &request.glob;
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.clone(), error))?;
-        if request.write {
-            return Err(GrantError::Ungrantable(text.clone(), "it is to be written to"));
-        }
         known_user(&request.privilege)?;
+        let ungrantable = |why| Err(GrantError::Ungrantable(text.clone(), why));
+        if glob.speaks_of_staging() {
+            return ungrantable(OF_STAGING);
+        }
+        if request.write && request.place == Place::Controller {
+            return ungrantable("it is on the controller, to be written to");
+        }
+        if request.write && request.privilege == Privilege::RootIfAvailable {
+            return ungrantable(
+                "it is to be written to as root-if-available and not as caller, root or user:NAME",
+            );
+        }
+        let staging = match request.write {
+            true => Staging::beside(&glob).map_err(|error| GrantError::Glob(text.clone(), error))?,
+            false => None,
+        };
+        if request.write && staging.is_none() {
+            return ungrantable("it is the root directory, to be written to");
+        }
         if request.place == Place::Controller {
             if request.privilege != Privilege::Caller {
-                return Err(GrantError::Ungrantable(
-                    text.clone(),
-                    "it is on the controller, with other rights",
-                ));
+                return ungrantable("it is on the controller, with other rights");
             }
             let wrong = |expected| GrantError::Directory(text.clone(), expected);
             self.directories.push(DataDirectory::parse(text).map_err(wrong)?);
-            return Ok(());
+            return self.check_count();
         }
         self.add_verbs(text, &request.privilege, verbs_for(request))?;
-        self.paths.push(PathGrant { glob, privilege: request.privilege.clone() });
-        Ok(())
+        for command in self.commands.iter().map(|grant| grant.request.clone()).collect::<Vec<_>>() {
+            self.add_verbs(text, &request.privilege, verbs_for_validation(&command, request))?;
+        }
+        self.paths.push(PathGrant { glob, staging, request: request.clone() });
+        self.check_count()
     }
 
     /// What it reads by itself, on the machine that the server runs on.
@@ -135,7 +172,16 @@ impl Grants {
     ) -> Result<(), GrantError> {
         let verbs = verbs.map_err(|error| GrantError::Verbs(grant.to_owned(), error))?;
         self.verbs.extend(verbs.into_iter().map(|verb| (privilege.clone(), Arc::new(verb))));
-        Ok(())
+        self.check_count()
+    }
+
+    fn check_count(&self) -> Result<(), GrantError> {
+        let requests = self.commands.len() + self.paths.len() + self.directories.len();
+        if requests > MOST_REQUESTS || self.verbs.len() > MOST_VERBS {
+            Err(GrantError::TooMany)
+        } else {
+            Ok(())
+        }
     }
 
     /// How paths are reached with these rights.
@@ -146,25 +192,38 @@ impl Grants {
 
     /// Whether the module may look by this command.
     pub fn may_look(&self, command: &Command) -> Result<Looking, Problem> {
-        let stdin = command.stdin.is_some();
         let mut only_for_changes = false;
-        for grant in self.commands.iter().filter(|grant| covers(&grant.privilege, &command.privilege)) {
-            let bound = grant.pattern.allows(&command.program, &command.args, &command.env, stdin);
-            match bound {
-                Some(bound) if grant.effect != Effect::Change => {
-                    let paths = bound.paths().cloned().collect();
-                    return Ok(Looking { shown: without_secrets(command, &bound), paths });
-                }
-                Some(_) => only_for_changes = true,
-                None => {}
+        for (grant, bound) in self.matching(command) {
+            if grant.request.effect != Effect::Change {
+                let paths = bound.paths().cloned().collect();
+                return Ok(Looking { shown: without_secrets(command, &bound), paths });
             }
+            only_for_changes = true;
         }
-        let line = excerpt(&command_line("", command), SHOWN);
-        let why = match only_for_changes {
-            true => "it changes something, so it runs only as a step of a plan",
-            false => "none of its grants matches",
-        };
-        Err(denied(format!("module {} may not run `{line}`: {why}", self.module)))
+        Err(self.may_not_run(
+            command,
+            match only_for_changes {
+                true => "it changes something, so it runs only as a step of a plan",
+                false => "none of its grants matches",
+            },
+        ))
+    }
+
+    /// The grants that match the command, with what it puts into their holes.
+    fn matching(&self, command: &Command) -> impl Iterator<Item = (&CommandGrant, Match)> {
+        let covering =
+            self.commands.iter().filter(|grant| covers(&grant.request.privilege, &command.privilege));
+        covering.filter_map(|grant| {
+            let (args, env, stdin) = (&command.args, &command.env, command.stdin.is_some());
+            Some((grant, grant.pattern.allows(&command.program, args, env, stdin)?))
+        })
+    }
+
+    fn may_not_run(&self, command: &Command, why: &str) -> Problem {
+        let patterns = self.commands.iter().map(|grant| &grant.pattern);
+        let shown = without_likely_secrets(command, patterns);
+        let line = excerpt(&command_line("", &shown), SHOWN);
+        denied(format!("module {} may not run `{line}`: {why}", self.module))
     }
 
     /// The patterns of the command grants for this program, as they were asked for.
@@ -204,19 +263,24 @@ impl Grants {
         privilege: &Privilege,
     ) -> Result<(), Problem> {
         let granted = |path: &str| {
-            self.paths.iter().any(|grant| covers(&grant.privilege, privilege) && grants(&grant.glob, path))
+            self.paths
+                .iter()
+                .any(|grant| covers(&grant.request.privilege, privilege) && grants(&grant.glob, path))
         };
         if granted(asked) && (asked == real || granted(real)) {
             return Ok(());
         }
+        Err(self.may_not_reach(verb, asked, real, "none of its grants covers it"))
+    }
+
+    fn may_not_reach(&self, verb: &str, asked: &str, real: &str, why: &str) -> Problem {
         let (asked, real) = (excerpt(asked, SHOWN), excerpt(real, SHOWN));
         let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
-        Err(denied(format!(
-            "module {} may not {verb} {asked}{led}: none of its grants covers it",
-            self.module
-        )))
+        denied(format!("module {} may not {verb} {asked}{led}: {why}", self.module))
     }
 }
+
+const OF_STAGING: &str = "it names the directories that the host keeps its own copies in";
 
 /// `#0` and the like are other spellings of users, root's among them.
 fn known_user(privilege: &Privilege) -> Result<(), GrantError> {
@@ -240,40 +304,6 @@ fn covers(granted: &Privilege, asked: &Privilege) -> bool {
 
 fn denied(message: String) -> Problem {
     Problem::new("CAPABILITY_DENIED", Category::Denied, message)
-}
-
-/// Its arguments with what a `<secret>` took replaced, wherever it stands.
-fn without_secrets(command: &Command, bound: &Match) -> Command {
-    let mut shown = Command { stdin: None, ..command.clone() };
-    let secrets = bound.holes.iter().filter(|(hole, value)| *hole == HoleType::Secret && !value.is_empty());
-    for (_, secret) in secrets {
-        for arg in &mut shown.args {
-            *arg = arg.replace(secret, "<secret>");
-        }
-    }
-    shown
-}
-
-/// For people: what it runs as, variables, tokens quoted where a shell would need it.
-pub fn command_line(prefix: &str, command: &Command) -> String {
-    let mut line = prefix.to_owned();
-    for (name, value) in &command.env {
-        let _ = write!(line, "{name}={} ", quoted(value));
-    }
-    line.push_str(&quoted(&command.program));
-    for arg in &command.args {
-        line.push(' ');
-        line.push_str(&quoted(arg));
-    }
-    line
-}
-
-fn quoted(token: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=+,.:/@%".contains(&byte);
-    if !token.is_empty() && token.bytes().all(plain) {
-        return token.to_owned();
-    }
-    format!("'{}'", token.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

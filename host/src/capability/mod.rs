@@ -8,6 +8,7 @@ mod path;
 mod pattern;
 mod request;
 mod reviewed;
+mod staging;
 mod sudoers;
 mod verbs;
 
@@ -15,8 +16,8 @@ pub use concern::{Concern, Request, by_concern};
 pub use directory::DataDirectory;
 pub use grants::{GrantError, Granted, Grants, Looking, command_line};
 pub use hole::HoleType;
-pub use path::is_lexically_safe;
+pub use path::{STAGING, is_lexically_safe};
 pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};
 pub use sudoers::{Fragment, FragmentError, Rule, SudoVersion};
-pub use verbs::{verbs_for, verbs_for_command};
+pub use verbs::{account, verbs_for, verbs_for_command, verbs_for_validation};

@@ -15,6 +15,10 @@ pub(super) const MAX_PATH: usize = 4095;
 /// `NAME_MAX`, path_resolution(7).
 pub(super) const MAX_COMPONENT: usize = 255;
 
+/// What the name of a directory begins with that the host keeps its own copies in while a plan runs. 16 digits follow,
+/// each one of `0-9a-f`.
+pub const STAGING: &str = ".linux-sysadmin-";
+
 /// Whether a path means the same to everyone who reads its text: absolute, no empty, `.` or `..`
 /// component, nothing hidden in it, and no longer than the kernel takes.
 ///
@@ -56,7 +60,14 @@ pub fn secret_reason(path: &str) -> Option<&'static str> {
     secrets::reason(&components)
 }
 
-/// The globs of all secrets as components, each with the reason.
+/// Whether a name is that of a directory in which the host keeps copies.
+fn is_staging(name: &str) -> bool {
+    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    name.strip_prefix(STAGING).is_some_and(|digits| digits.len() == 16 && digits.bytes().all(digit))
+}
+
+/// The globs of all secrets as components, each with the reason. The host's own copies aren't among them: no glob can
+/// say what their directories are called. See [`STAGING`].
 pub(super) fn secret_globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     secrets::globs()
 }
@@ -152,7 +163,8 @@ impl Glob {
 
     /// Whether this glob grants this path: it covers it, and where the path [holds a secret](is_secret),
     /// the glob names the secret, that is, has no `**`, and wildcards only where any name would do.
-    /// `/proc/*/environ` names one, `/etc/*`, `/*/shadow` and `/root/**` don't.
+    /// `/proc/*/environ` names one, `/etc/*`, `/*/shadow` and `/root/**` don't. Neither does any but the host's own
+    /// glob name the host's copies.
     ///
     /// To be asked again for the path that symlinks lead to.
     pub fn admits(&self, path: &str) -> bool {
@@ -167,6 +179,9 @@ impl Glob {
     /// Why a path is secret that this glob names: with any other name in the place of its wildcards it would be one as
     /// well, as `/proc/*/environ`. `/*/shadow` covers a secret and names none.
     fn names<'a>(&'a self, path: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+        if self.is_of_staging() {
+            return Some(secrets::STAGED);
+        }
         if !self.names_its_end() {
             return None;
         }
@@ -193,6 +208,31 @@ impl Glob {
     /// Whether some secret could be admitted.
     pub(super) fn may_admit_secrets(&self) -> bool {
         self.names_secret().is_some()
+    }
+
+    /// Whether this is a directory in which the host keeps copies, or what is right in it.
+    fn is_of_staging(&self) -> bool {
+        self.components.iter().rev().take(2).any(|component| component.starts_with(STAGING))
+    }
+
+    /// Whether it has anything to do with directories in which the host keeps copies. No grant may.
+    pub(super) fn speaks_of_staging(&self) -> bool {
+        self.components.iter().any(|component| component.starts_with(STAGING))
+    }
+
+    /// Whether both may cover the same path. A no is certain.
+    pub(super) fn may_meet(&self, other: &Glob) -> bool {
+        if !other.text.contains('*') {
+            return self.matches(&other.text);
+        }
+        if !self.text.contains('*') {
+            return other.matches(&self.text);
+        }
+        if self.text.contains("**") || other.text.contains("**") {
+            return names_may_meet(&self.text, &other.text);
+        }
+        let mut both = self.components.iter().zip(other.components.iter());
+        self.components.len() == other.components.len() && both.all(|(own, other)| names_may_meet(own, other))
     }
 
     /// Its components; a `**` at the end is two, `**` and `*`.
@@ -257,6 +297,21 @@ pub(super) fn covers_name(glob: &str, name: &str) -> bool {
         }
     }
     true
+}
+
+/// Whether some text may be matched by both: what is before the first star and what is behind the last one must agree.
+fn names_may_meet(one: &str, other: &str) -> bool {
+    let ends =
+        |text: &str| -> Option<(usize, usize)> { Some((text.find('*')?, text.len() - text.rfind('*')? - 1)) };
+    match (ends(one), ends(other)) {
+        (None, _) => covers_name(other, one),
+        (_, None) => covers_name(one, other),
+        (Some(one_ends), Some(other_ends)) => {
+            let (head, tail) = (one_ends.0.min(other_ends.0), one_ends.1.min(other_ends.1));
+            one.as_bytes()[..head] == other.as_bytes()[..head]
+                && one.as_bytes()[one.len() - tail..] == other.as_bytes()[other.len() - tail..]
+        }
+    }
 }
 
 #[cfg(test)]

@@ -206,6 +206,8 @@ impl fmt::Display for Pattern {
 pub struct Match {
     /// Every value with its hole, in the order of the argv.
     pub holes: Vec<(HoleType, String)>,
+    /// The arguments that have a secret in them: which of the argv, and how it may be shown.
+    pub redacted: Vec<(usize, String)>,
 }
 
 impl Match {

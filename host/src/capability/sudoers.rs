@@ -103,6 +103,9 @@ pub enum Refusal {
     /// `x ''`
     #[error("expected more than an empty argument: for sudo that is the same as none")]
     EmptyArgument,
+    /// `dd if=<path:/srv/My Files/*>`
+    #[error("expected no path with a blank: dd would read what follows the blank as an order of its own")]
+    Blank,
     /// Beyond what sudo compiles.
     #[error("expected a shorter pattern: sudo takes at most 1024 bytes as an expression")]
     TooLong,

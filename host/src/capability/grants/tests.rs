@@ -78,9 +78,21 @@ fn what_the_host_cannot_keep_an_eye_on_is_not_granted() {
     let mut away = request("id", Effect::Read, Privilege::Caller);
     away.place = Place::Controller;
     assert!(grants.command(&away).unwrap_err().to_string().contains("controller"));
-    let mut written = files("/etc/motd", Privilege::Root);
-    written.write = true;
-    assert!(grants.path(&written).unwrap_err().to_string().contains("written"));
+    for (glob, privilege, place, why) in [
+        ("/usr/share/zoneinfo/**", Privilege::Caller, Place::Controller, "on the controller, to be written"),
+        ("/", Privilege::Root, Place::Target, "the root directory"),
+        ("/etc/motd", Privilege::RootIfAvailable, Place::Target, "caller, root or user:NAME"),
+        ("/etc/.linux-sysadmin-*/motd", Privilege::Root, Place::Target, "the host keeps its own copies"),
+    ] {
+        let written = PathRequest { write: true, place, ..files(glob, privilege) };
+        let error = grants.path(&written).unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains(glob), "{error}");
+    }
+    for copies in ["/etc/.linux-sysadmin-*/shadow", "/etc/.linux-sysadmin-*/**", "/.linux-sysadmin-0/a/b/c"] {
+        assert!(grants.path(&files(copies, Privilege::Root)).is_err(), "{copies}");
+        let cat = format!("cat -- <path:{copies}>");
+        assert!(grants.command(&request(&cat, Effect::Read, Privilege::Root)).is_err(), "{copies}");
+    }
     for user in ["#0", "", "-x", "a b"] {
         let user = || Privilege::User(user.into());
         assert!(grants.command(&request("id", Effect::Read, user())).is_err(), "{:?}", user());
@@ -116,6 +128,37 @@ fn paths_are_given_to_be_asked_again_for_where_they_lead() {
 fn a_secret_is_not_shown() {
     let shown = grants().may_look(&command("login --password=hunter2 -- ada")).unwrap().shown;
     assert_eq!(command_line("", &shown), "login '--password=<secret>' -- ada");
+}
+
+#[test]
+fn what_could_be_a_secret_is_not_shown_where_the_command_is_refused() {
+    let mut grants = grants();
+    grants.command(&request("vault store <secret> --as=<user>", Effect::Read, Privilege::Caller)).unwrap();
+    for (refused, shown) in [
+        ("login --password=hunter2 -- -x", "`login '--password=<secret>' -- -x`"),
+        ("login --password=-hunter2 -- ada", "`login '--password=<secret>' -- ada`"),
+        ("login --password hunter2", "`login --password hunter2`"),
+        ("vault store hunter2 --force", "`vault store '<secret>' '<secret>'`"),
+        ("systemctl show hunter2", "`systemctl show hunter2`"),
+    ] {
+        let refused = grants.may_look(&command(refused)).unwrap_err();
+        assert!(refused.message.contains(shown), "{}", refused.message);
+    }
+}
+
+#[test]
+fn requests_are_bounded_and_so_are_the_commands_for_them() {
+    let mut grants = Grants::new("test");
+    let command = |number: usize| request(&format!("id -- a{number}"), Effect::Read, Privilege::Caller);
+    (0..500).for_each(|number| grants.command(&command(number)).unwrap());
+    assert!(matches!(grants.command(&command(500)), Err(GrantError::TooMany)));
+    let mut grants = Grants::new("test");
+    let add = |number: usize| {
+        let request = PathRequest { write: true, ..files(&format!("/srv/{number}/*"), Privilege::Root) };
+        grants.path(&request)
+    };
+    let refused = (0..400).map(add).find_map(Result::err).unwrap();
+    assert!(refused.to_string().contains("at most 500 grants"), "{refused}");
 }
 
 #[test]

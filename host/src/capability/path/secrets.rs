@@ -191,6 +191,10 @@ const SECRETS: &[(&str, &[&str])] = &[
     ("passwords that were typed as commands", &["/**/.bash_history", "/**/.zsh_history", "/**/.*_history"]),
 ];
 
+/// Why nobody but the host may reach what it keeps while a plan runs: any file may be there, with a name that says
+/// nothing of the directory that it is from.
+pub(super) const STAGED: &str = "a copy that the host keeps while a plan runs";
+
 /// The table as components, with the reason for each: a listing of `/proc` asks for every process.
 static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
     let components = |glob: &'static str| {
@@ -214,6 +218,9 @@ pub(super) fn globs() -> impl Iterator<Item = (&'static [&'static str], &'static
 /// The reason why a path, given by its components, is secret.
 pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     let name = path.last()?;
+    if path.iter().any(|name| super::is_staging(name)) {
+        return Some(STAGED);
+    }
     // Public halves lie beside the private ones: id_ed25519.pub, id_ed25519-cert.pub.
     if let [.., ".ssh", name] = path
         && name.ends_with(".pub")

@@ -235,3 +235,55 @@ fn a_hostile_glob_and_path_take_no_time() {
     assert!(!deep.matches(&"/a".repeat(2000)));
     assert!(started.elapsed().as_millis() < 500);
 }
+
+#[test]
+fn globs_that_may_meet_are_those_of_a_common_path() {
+    for (one, other, expected) in [
+        ("/a", "/a", true),
+        ("/a", "/b", false),
+        ("/a/*", "/a/b", true),
+        ("/a/*", "/a/b/c", false),
+        ("/a/*", "/a", false),
+        ("/a/*.x", "/a/b*", true),
+        ("/a/*.x", "/a/*.y", false),
+        ("/a/b*", "/a/c*", false),
+        ("/*/b", "/a/*", true),
+        ("/etc/*", "/etc/sudoers.d/*", false),
+        ("/etc/**", "/etc/sudoers.d/*", true),
+        ("/etc/**", "/etc", false),
+        ("/srv/**/x", "/srv/x", true),
+        ("/srv/**/x", "/srv/*", true),
+        ("/srv/**/x", "/srv/**/y", false),
+        ("/srv/**", "/etc/**", false),
+        ("/**", "/etc/passwd", true),
+        ("/", "/**", false),
+    ] {
+        assert_eq!(glob(one).may_meet(&glob(other)), expected, "{one} {other}");
+        assert_eq!(glob(other).may_meet(&glob(one)), expected, "{other} {one}");
+    }
+}
+
+#[test]
+fn what_the_host_keeps_is_secret_for_all_but_its_own_globs() {
+    let copies = "/etc/.linux-sysadmin-0123456789abcdef";
+    let file = &format!("{copies}/x");
+    assert!(is_secret(copies) && is_secret(file) && is_secret(&format!("{file}/y")));
+    for name in [".linux-sysadmin-", ".linux-sysadmin-0123456789ABCDEF", "linux-sysadmin-0123456789abcdef"] {
+        assert!(!is_secret(&format!("/etc/{name}/x")), "{name}");
+    }
+    for (pattern, admits_directory, admits_file) in [
+        ("/etc/**", false, false),
+        ("/etc/*", false, false),
+        ("/etc/*/x", false, false),
+        ("/etc/.*", false, false),
+        ("/etc/.linux-sysadmin-*", true, false),
+        ("/etc/.linux-sysadmin-*/*", false, true),
+        ("/**/.linux-sysadmin-*/x", false, true),
+        ("/etc/.linux-sysadmin-*/**", false, false),
+    ] {
+        assert_eq!(glob(pattern).admits(copies), admits_directory, "{pattern}");
+        assert_eq!(glob(pattern).admits(file), admits_file, "{pattern}");
+        assert_eq!(glob(pattern).covers_listing(copies), admits_directory, "{pattern}");
+    }
+    assert!(!glob("/etc/**").covers(&glob("/etc/.linux-sysadmin-*")));
+}

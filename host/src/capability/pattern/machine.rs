@@ -128,17 +128,20 @@ impl Machine {
     /// Follows a reading from its last step back, and collects what its holes took.
     fn values(&self, args: &[String], steps: &[Step], mut last: Option<usize>) -> Match {
         let mut holes: Vec<(HoleType, String)> = Vec::new();
-        let mut args = args.iter().rev();
-        while let (Some(step), Some(arg)) = (last, args.next()) {
+        let mut redacted = Vec::new();
+        let mut args = args.iter().enumerate().rev();
+        while let (Some(step), Some((at, arg))) = (last, args.next()) {
             let Step { state, before } = &steps[step];
             if let State::Token(token, _) = &self.states[*state] {
+                redacted.extend(token.without_secrets(arg).map(|shown| (at, shown)));
                 let values = token.values(arg).unwrap_or_default();
                 holes.extend(values.into_iter().rev().map(|(hole, value)| (hole.clone(), value.to_owned())));
             }
             last = *before;
         }
         holes.reverse();
-        Match { holes }
+        redacted.reverse();
+        Match { holes, redacted }
     }
 
     /// The column of an `<arg>` that some argv reaches while the program may still be reading options.

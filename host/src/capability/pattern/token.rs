@@ -43,6 +43,25 @@ impl Token {
         }
     }
 
+    /// Whether there is a hole for a secret in it.
+    pub fn takes_secret(&self) -> bool {
+        self.parts.contains(&Part::Hole(HoleType::Secret))
+    }
+
+    /// An argument that matches, with `<secret>` for each of its secrets; `None` where it has none.
+    pub(super) fn without_secrets(&self, arg: &str) -> Option<String> {
+        if !self.takes_secret() {
+            return None;
+        }
+        let mut values = self.values(arg)?.into_iter();
+        let shown = self.parts.iter().map(|part| match part {
+            Part::Literal(text) => text,
+            Part::Hole(HoleType::Secret) => values.next().map_or("", |_| "<secret>"),
+            Part::Hole(_) => values.next().map_or("", |(_, value)| value),
+        });
+        Some(shown.collect())
+    }
+
     pub(super) fn is_arg(&self) -> bool {
         self.parts == [Part::Hole(HoleType::Arg)]
     }

@@ -33,6 +33,14 @@ pub(super) fn arguments(pattern: &Pattern) -> Result<Arguments, Refusal> {
     if tokens.len() > MAX_TOKENS {
         return Err(Refusal::TooLong);
     }
+    // It takes every operand for what its name says, in any order: `if=/a of=/b` as one path would be two orders.
+    if pattern.program() == "dd" {
+        for token in &tokens {
+            if may_hold_a_blank(&argument(token)?) {
+                return Err(Refusal::Blank);
+            }
+        }
+    }
     let mut all = Vec::new();
     if items.iter().all(may_be_left_out) {
         // As an expression, it would match one empty argument too.

@@ -12,7 +12,7 @@ use regex_syntax::hir::Hir;
 
 use super::Refusal;
 use super::expression::{literal, parse};
-use crate::capability::path::{Glob, MAX_COMPONENT, MAX_PATH, covers_name, secret_globs};
+use crate::capability::path::{Glob, MAX_COMPONENT, MAX_PATH, STAGING, covers_name, secret_globs};
 
 /// What a `*` matches where a component begins: no dot in front, and not nothing.
 const LEADING: &str = r"[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]{0,60}";
@@ -27,10 +27,14 @@ pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {
     if components.contains(&"**") {
         return Err(Refusal::AnyDepth(glob.text().to_owned()));
     }
-    if glob.names_secret().is_none()
-        && let Some((secret, reason)) = secret_globs().find(|(secret, _)| may_meet(&components, secret))
-    {
-        return Err(Refusal::Secret(glob.text().to_owned(), format!("/{}", secret.join("/")), reason));
+    if glob.names_secret().is_none() {
+        if let Some((secret, reason)) = secret_globs().find(|(secret, _)| may_meet(&components, secret)) {
+            return Err(Refusal::Secret(glob.text().to_owned(), format!("/{}", secret.join("/")), reason));
+        }
+        if components.iter().any(|component| may_be_staging(component)) {
+            let reason = "what the host keeps while a plan runs";
+            return Err(Refusal::Secret(glob.text().to_owned(), format!("/**/{STAGING}*"), reason));
+        }
     }
     let mut parts = Vec::new();
     for (at, component) in components.iter().enumerate() {
@@ -44,9 +48,26 @@ pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {
     if longest(&path) > MAX_PATH { Err(Refusal::TooLong) } else { Ok(path) }
 }
 
+/// Whether a directory in which the host keeps copies could be meant. Says yes rather too often.
+fn may_be_staging(component: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let Some((head, rest)) = component.split_once('*') else {
+        return component.strip_prefix(STAGING).is_some_and(digits);
+    };
+    let tail = rest.rsplit_once('*').map_or(rest, |(_, tail)| tail);
+    // A star that leads matches no dot.
+    !head.is_empty()
+        && (STAGING.starts_with(head) || head.strip_prefix(STAGING).is_some_and(digits))
+        && digits(tail)
+}
+
 /// One component. A wildcard that leads, or has nothing but dots beside it, keeps the component from being hidden, or
 /// a dot, or two.
 fn name(component: &str, last: bool) -> Hir {
+    // The host alone makes such directories, and knows what it calls them.
+    if component.strip_prefix(STAGING) == Some("*") {
+        return Hir::concat(vec![literal(STAGING), parse("[0-9a-f]{16}")]);
+    }
     let pieces: Vec<&str> = component.split('*').collect();
     let only_dots = pieces.iter().all(|piece| piece.bytes().all(|byte| byte == b'.'));
     let mut parts = vec![literal(pieces[0])];

@@ -5,6 +5,7 @@ use super::*;
 mod expressions;
 mod fragments;
 mod values;
+mod writing;
 
 fn pattern(text: &str) -> Pattern {
     Pattern::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -150,7 +150,7 @@ pub(super) fn heading(concern: Concern) -> &'static str {
             "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
         }
         Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
-        Concern::Secret(_) => "SECRETS: reads these files",
+        Concern::Secret(_) => "SECRETS: reads these files, or writes them too where it says so",
         Concern::Files => "Files that it reads; those known to hold secrets are left out of every wildcard",
         Concern::Reviewed(_) => "Commands reviewed as harmless, whatever they are given",
     }
@@ -174,11 +174,18 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
             };
             (format!("{}, {does}{stdin}", account(privilege)), pattern, reason)
         }
-        Request::Path(PathRequest { glob, privilege, place, reason, .. }) => {
-            let what = match (concern, place) {
-                (Concern::Secret(why), _) => format!("{}: {why}", account(privilege)),
-                (_, Place::Controller) => "by itself, on the machine that the server runs on".to_owned(),
-                _ => account(privilege),
+        Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
+            let does = match write {
+                true => "to WRITE and read",
+                false => "to read",
+            };
+            let whose = match place {
+                Place::Controller => "by itself, on the machine that the server runs on".to_owned(),
+                Place::Target => account(privilege),
+            };
+            let what = match concern {
+                Concern::Secret(why) => format!("{whose}, {does}: {why}"),
+                _ => format!("{whose}, {does}"),
             };
             (what, glob, reason)
         }
@@ -279,6 +286,40 @@ mod tests {
         assert!(text.lines().skip(1).all(|line| line.starts_with("     word")));
         let sha256 = "a".repeat(64);
         assert!(wrapped(&sha256, "                     ", "").ends_with(&sha256));
+    }
+
+    #[test]
+    fn whether_files_are_written_is_said_at_once_and_within_the_line() {
+        let path = |glob: &str, write, privilege| PathRequest {
+            glob: glob.to_owned(),
+            write,
+            privilege,
+            place: Place::Target,
+            reason: "units ".repeat(30),
+        };
+        let requests = Requests {
+            commands: Vec::new(),
+            paths: vec![
+                path("/etc/systemd/system/*", true, Privilege::Root),
+                path("/etc/hosts", false, Privilege::Root),
+                path("/etc/gshadow", true, Privilege::Root),
+                path("/home/*/.x", true, Privilege::User("ada".into())),
+            ],
+        };
+        let shown: Vec<(&str, String)> = by_concern(&requests)
+            .iter()
+            .map(|(concern, request)| (heading(*concern), line(1, *concern, request, false)))
+            .collect();
+        for ((heading, line), (its_heading, first)) in shown.iter().zip([
+            ("NOT REVIEWED", "  1. as ROOT, to WRITE and read\n       /etc/systemd/system/*\n"),
+            ("NOT REVIEWED", "  1. as ada, to WRITE and read\n       /home/*/.x\n"),
+            ("SECRETS", "  1. as ROOT, to WRITE and read: password hashes\n       /etc/gshadow\n"),
+            ("Files that it reads", "  1. as ROOT, to read\n       /etc/hosts\n"),
+        ]) {
+            assert!(heading.starts_with(its_heading) && line.starts_with(first), "{heading}\n{line}");
+            assert!(line.lines().all(|line| line.len() <= WIDTH), "{line}");
+        }
+        assert_eq!(shown.len(), 4);
     }
 
     #[test]

@@ -199,7 +199,7 @@ async fn a_file_that_is_not_valid_never_goes_live_and_is_named_as_it_would_be() 
     let refused = site.apply(&target(), &action, Some(&missing), false).await.unwrap_err();
     assert!(refused.message.contains("/nonexistent: No such file"), "{}", refused.message);
     assert_eq!(all(&directory), before);
-    let option = command(&["grep", "--file={}", "{}"]);
+    let option = command(&["grep", "--file={}", "/etc/passwd", "--invert-match"]);
     site.apply(&target(), &action, Some(&option), false).await.unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"after");
 }

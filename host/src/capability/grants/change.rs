@@ -1,0 +1,137 @@
+//! What a plan asks: its steps, its simulation, its files and how they are validated.
+
+use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likely_secrets};
+use super::{SHOWN, command_line};
+use crate::capability::hole::HoleType;
+use crate::capability::pattern::Match;
+use crate::capability::request::{Effect, Risk};
+use crate::problem::{Category, Problem};
+use crate::target::{Command, Privilege};
+use crate::visible::excerpt;
+
+/// What stands for the file in the command that validates it.
+const FILE: &str = "{}";
+
+/// Whose rights a change takes is known before it runs, and isn't left to what sudo says.
+const UNCERTAIN: &str =
+    "expected caller, root or user:NAME, since it must be certain whose rights a change takes";
+
+/// A command that a plan may run.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// As it may be shown: without standard input, with `<secret>` for its secrets, and exact in all else.
+    pub shown: Command,
+    /// What it put into holes for paths. They were checked as text, and are to be asked again with
+    /// [`Grants::may_lead`] for where they lead on the target.
+    pub paths: Vec<(HoleType, String)>,
+    /// The highest of all the grants that allow the command.
+    pub risk: Risk,
+    /// The grant that has this risk, as it was asked for.
+    pub pattern: String,
+}
+
+impl Grants {
+    /// Whether a plan may run this command as a step, or to undo one.
+    pub fn may_change(&self, command: &Command) -> Result<Granted, Problem> {
+        if command.privilege == Privilege::RootIfAvailable {
+            return Err(self.may_not_run(command, UNCERTAIN));
+        }
+        self.granted(command, &[Effect::Read, Effect::DryRun, Effect::Change], "")
+    }
+
+    /// Whether a plan may run this command as its simulation.
+    pub fn may_simulate(&self, command: &Command) -> Result<Granted, Problem> {
+        self.granted(command, &[Effect::DryRun], "expected a grant with the effect dry-run")
+    }
+
+    /// Whether a plan may run this command to validate a file before it takes its place. One argument is `{}`, or ends
+    /// in `={}`: that stands for the new file, and is matched as the file's own path. `INVALID_VALIDATION` where there
+    /// isn't just one. What is granted for changes is none to validate with, whatever the plan calls it.
+    pub fn may_validate(&self, command: &Command, file: &str) -> Result<Granted, Problem> {
+        let holds = |text: &String| text.contains(FILE);
+        let stands =
+            |arg: &&String| arg.strip_suffix(FILE).is_some_and(|head| head.is_empty() || head.ends_with('='));
+        let found: Vec<usize> = (0..command.args.len()).filter(|at| holds(&command.args[*at])).collect();
+        let elsewhere =
+            holds(&command.program) || command.env.iter().any(|(name, value)| holds(name) || holds(value));
+        let (at, head) = match found[..] {
+            [at] if !elsewhere
+                && stands(&&command.args[at])
+                && command.args[at].matches(FILE).count() == 1 =>
+            {
+                (at, command.args[at].strip_suffix(FILE).unwrap_or_default())
+            }
+            _ => return Err(self.invalid_validation(command)),
+        };
+        let mut matched = command.clone();
+        matched.args[at] = format!("{head}{file}");
+        let why = "expected a grant with the effect read or dry-run, since a validation changes nothing";
+        let mut granted = self.granted(&matched, &[Effect::Read, Effect::DryRun], why)?;
+        if let Some(head) = granted.shown.args[at].strip_suffix(file) {
+            granted.shown.args[at] = format!("{head}{FILE}");
+        }
+        Ok(granted)
+    }
+
+    /// Whether a plan may write, make or remove what is at the path, as it was asked for and as it is after symlinks.
+    pub fn may_write(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
+        let refused = |why| Err(self.may_not_reach("write", asked, real, why));
+        if *privilege == Privilege::RootIfAvailable {
+            return refused(UNCERTAIN);
+        }
+        if asked.ends_with('/') || real.ends_with('/') {
+            return refused("expected a path without a slash at its end");
+        }
+        let covering = |path: &str| {
+            let all = self.paths.iter().filter(|grant| covers(&grant.request.privilege, privilege));
+            let path = path.to_owned();
+            all.filter(move |grant| grant.glob.admits(&path)).filter_map(|grant| grant.staging.as_ref())
+        };
+        if covering(asked).next().is_none() || covering(real).next().is_none() {
+            return refused("none of its grants to write covers it");
+        }
+        if !covering(real).any(|staging| staging.is_possible_for(real)) {
+            return refused(
+                "expected a path that leaves room for copies beside it, and a name other than .previous",
+            );
+        }
+        Ok(())
+    }
+
+    /// The command by the gravest of the grants that match it and have one of the effects. `why` tells what was
+    /// expected where only others match.
+    fn granted(&self, command: &Command, effects: &[Effect], why: &str) -> Result<Granted, Problem> {
+        let matching: Vec<(&CommandGrant, Match)> = self.matching(command).collect();
+        let mut gravest: Option<&(&CommandGrant, Match)> = None;
+        for found in matching.iter().filter(|(grant, _)| effects.contains(&grant.request.effect)) {
+            if gravest.is_none_or(|(grant, _)| found.0.request.risk > grant.request.risk) {
+                gravest = Some(found);
+            }
+        }
+        let Some((grant, bound)) = gravest else {
+            let why = if matching.is_empty() { "none of its grants matches" } else { why };
+            return Err(self.may_not_run(command, why));
+        };
+        let bounds: Vec<&Match> = matching.iter().map(|(_, bound)| bound).collect();
+        Ok(Granted {
+            shown: without_certain_secrets(command, &bounds),
+            paths: bound.paths().cloned().collect(),
+            risk: grant.request.risk,
+            pattern: grant.pattern.text().to_owned(),
+        })
+    }
+
+    fn invalid_validation(&self, command: &Command) -> Problem {
+        let shown = without_likely_secrets(command, self.commands.iter().map(|grant| &grant.pattern));
+        let line = excerpt(&command_line("", &shown), SHOWN);
+        let message = format!(
+            "module {} may not validate a file by `{line}`: expected exactly one argument that is `{{}}` or ends in \
+             `={{}}`, and no other `{{}}`",
+            self.module
+        );
+        Problem::new("INVALID_VALIDATION", Category::Validation, message)
+    }
+}
+
+#[cfg(test)]
+mod tests;
