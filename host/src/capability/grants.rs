@@ -308,23 +308,3 @@ fn denied(message: String) -> Problem {
 
 #[cfg(test)]
 mod tests;
-pub struct Granted {
-    pub shown: Command,
-    pub paths: Vec<(HoleType, String)>,
-    pub risk: super::Risk,
-    pub pattern: String,
-}
-impl Grants {
-    pub fn may_change(&self, _: &Command) -> Result<Granted, Problem> {
-        Err(denied("".into()))
-    }
-    pub fn may_simulate(&self, _: &Command) -> Result<Granted, Problem> {
-        Err(denied("".into()))
-    }
-    pub fn may_validate(&self, _: &Command, _: &str) -> Result<Granted, Problem> {
-        Err(denied("".into()))
-    }
-    pub fn may_write(&self, _: &str, _: &str, _: &Privilege) -> Result<(), Problem> {
-        Err(denied("".into()))
-    }
-}
