@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
-use crate::audit::{Audit, Decision, Durability, Event};
+use crate::audit::{self, Audit, Decision, Durability, Event, ModuleUsed};
 use crate::capability::Risk;
 use crate::component::{
     Absent, CONTRACT, CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape,
@@ -19,7 +19,7 @@ use crate::envelope::Envelope;
 use crate::executed::Executed;
 use crate::gate::{Gate, Outcome};
 use crate::listing;
-use crate::origin::{ModuleId, Origin, TargetId};
+use crate::origin::{Origin, target_used};
 use crate::problem::{Category, Problem};
 use crate::record;
 use crate::target::{Facts, Target};
@@ -91,9 +91,8 @@ impl Pipeline {
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
         // Without a home nothing can be put on record, so nothing is changed.
-        let state = config::directory("XDG_STATE_HOME", ".local/state");
-        let state = state.unwrap_or_else(|| "/nonexistent/linux-sysadmin".into());
-        let audit = Arc::new(Audit::new(state.clone(), (&loaded.config.audit).into()));
+        let state = audit::directory().unwrap_or_else(|| "/nonexistent/linux-sysadmin".into());
+        let audit = Arc::new(Audit::new(state.clone(), audit::Settings::from(&loaded.config.audit)));
         let gate = Arc::new(Gate::new(loaded.config.safety.clone(), audit, state.join("targets")));
         Self {
             live: RwLock::new(Arc::new(live)),
@@ -169,7 +168,8 @@ impl Pipeline {
         let Request { tool, arguments, cancelled, progress, caller } = request;
         let name = excerpt(&tool, 64);
         let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
-        let origin = Origin::new(trace_id, caller.client, caller.protocol, name.clone(), &arguments);
+        let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
+        let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
         let call = Call { origin, executed: Arc::default(), plan: Arc::default(), routed: OnceLock::new() };
         let answering = async {
             let _turn = self.turns.take(self.target.name()).await.map_err(|busy| server_busy(&busy))?;
@@ -362,8 +362,8 @@ impl Routed {
     ) -> Self {
         let description = &module.description;
         let (name, version) = (description.name.clone(), description.version.clone());
-        let module = ModuleId { name, version, sha256: module.sha256.clone() };
-        let target = Some(TargetId::new(target, facts));
+        let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
+        let target = Some(target_used(target, facts));
         let origin = Arc::new(Origin { module: Some(module), target, ..origin.clone() });
         Self { origin, risk: tool.risk, dry_run }
     }
@@ -412,7 +412,7 @@ impl Call {
             (Some(Ok(Outcome::DryRun { .. })), _) => (None, Decision::DryRun),
             (Some(Err(_)), _) => (None, Decision::Refused),
             (None, Some(_)) => (None, Decision::Looked),
-            (None, None) => (None, Decision::Refused),
+            (None, None) => (None, Decision::None),
         };
         record::call(record::Answered {
             origin: routed.map_or(&self.origin, |routed| &routed.origin),

@@ -1,13 +1,69 @@
-//! stub
-use crate::audit::{ChangeBegun, Decision, Event};
+//! A call as it is put on record, once it has its answer.
+
+use serde_json::Value;
+
+use crate::audit::{Call, CallStatus, CommandUsed, DecidedBy, Decision, Event};
+use crate::capability::Risk;
+use crate::envelope::{Envelope, Status};
+use crate::executed::Executed;
+use crate::origin::Origin;
+use crate::redact::redact;
+
+/// A call with its answer.
 pub struct Answered<'a> {
-    pub origin: &'a crate::origin::Origin,
-    pub risk: Option<crate::capability::Risk>,
+    /// Who asked for what.
+    pub origin: &'a Origin,
+    /// The tool's own, where the tool is known.
+    pub risk: Option<Risk>,
+    /// Whether it might.
     pub decision: Decision,
+    /// The change that it made.
     pub change: Option<String>,
-    pub envelope: &'a crate::envelope::Envelope,
-    pub executed: &'a crate::executed::Executed,
+    /// What was answered.
+    pub envelope: &'a Envelope,
+    /// What ran.
+    pub executed: &'a Executed,
 }
-pub fn call(_: Answered<'_>) -> Event {
-    Event::Call
+
+/// The record of a call.
+pub fn call(answered: Answered<'_>) -> Event {
+    let Answered { origin, risk, decision, change, envelope, executed } = answered;
+    let commands: Vec<CommandUsed> = executed
+        .lines()
+        .into_iter()
+        .map(|line| CommandUsed { command: redact(&line.text).into_owned(), exit_code: line.exit_code })
+        .collect();
+    let decided_by = matches!(decision, Decision::Allowed | Decision::Refused).then_some(DecidedBy::Policy);
+    Event::Call(Box::new(Call {
+        trace_id: origin.trace_id.clone(),
+        client: origin.client.clone(),
+        protocol: origin.protocol.clone(),
+        tool: origin.tool.clone(),
+        module: origin.module.clone(),
+        target: origin.target.clone(),
+        arguments: origin.arguments.clone().into(),
+        risk,
+        decision,
+        decided_by,
+        change,
+        status: match envelope.status {
+            Status::Success => CallStatus::Success,
+            Status::Error => CallStatus::Error,
+            Status::Blocked => CallStatus::Blocked,
+            Status::ConfirmationRequired => CallStatus::ConfirmationRequired,
+        },
+        error_code: envelope.error.as_ref().map(|error| error.error_code.clone()),
+        duration_ms: envelope.duration_ms,
+        commands: commands.into(),
+    }))
+}
+
+/// JSON knows no number beyond 2^53 that every reader reads the same, and the log holds none.
+pub fn plain(value: &mut Value) {
+    match value {
+        Value::Number(number) if !crate::audit::is_plain(number) => *value = number.to_string().into(),
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Object(members) => members.values_mut().for_each(plain),
+        _ => {}
+    }
 }

@@ -259,7 +259,7 @@ impl CallContext {
         let origin = Origin::new(
             String::new(),
             String::new(),
-            None,
+            "cli".to_owned(),
             "look".to_owned(),
             &serde_json::Map::new(),
         );

@@ -14,7 +14,7 @@ mod plan;
 mod prepare;
 mod preview;
 mod record;
-// pub mod recover;
+pub mod recover;
 mod turn;
 
 use std::collections::HashMap;
@@ -149,7 +149,7 @@ impl Gate {
         let identity = identity(&asking, &plan)?;
         let cancelled = CancellationToken::new();
         let _gone = cancelled.clone().drop_guard();
-        let begun = record::change_begun(&id, &asking, &plan, preview, identity);
+        let begun = record::begun(&id, &asking, &plan, preview, identity);
         let execution = Execution {
             selinux: asking.facts.mac_system == "selinux",
             plan,
@@ -219,7 +219,7 @@ impl Task {
         let interrupted = execution.cancelled.is_cancelled();
         faults::pass("before-ended")?;
         let on_record =
-            append(&audit, record::change_ended(&id, &ran, interrupted), Durability::Synced).await;
+            append(&audit, record::ended(&id, &ran, interrupted), Durability::Synced).await;
         faults::pass("after-ended")?;
         let mut notes = execution.tidy().await;
         if let Err(error) = on_record {
@@ -303,7 +303,7 @@ async fn append(audit: &Arc<Audit>, event: Event, durability: Durability) -> Res
     let audit = audit.clone();
     match tokio::task::spawn_blocking(move || audit.append(&event, durability)).await {
         Ok(appended) => appended.map(drop),
-        Err(error) => Err(audit::AuditError::internal(error)),
+        Err(error) => Err(audit::AuditError::Unwritable(error.to_string())),
     }
 }
 
@@ -319,9 +319,9 @@ fn identity(asking: &Asking, plan: &Plan) -> Result<String, Problem> {
     });
     let canonical = audit::canonical(&whole);
     let canonical = canonical.map_err(|error| {
-        Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error}"))
+        Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error:?}"))
     })?;
-    Ok(sha256(canonical.as_bytes()))
+    Ok(sha256(&canonical))
 }
 
 /// Sixteen hexadecimal digits that nobody could guess.
@@ -338,6 +338,6 @@ impl Gate {
     /// Nothing can be put on record, so nothing is changed.
     pub fn of_a_test() -> Self {
         let nowhere = PathBuf::from("/nonexistent/linux-sysadmin");
-        Self::new(Safety::default(), Arc::new(Audit::new(nowhere.clone(), Default::default())), nowhere)
+        Self::new(Safety::default(), Arc::new(Audit::new(nowhere.clone(), audit::Settings { rotate_bytes: 1 << 20, keep: 1 })), nowhere)
     }
 }

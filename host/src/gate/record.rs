@@ -1,11 +1,87 @@
-//! stub
+//! A change as it is put on record: before its first step with all that it takes to put it back, and at its end.
+
+use serde_json::Value;
+
 use super::Asking;
 use super::execute::Ran;
-use super::prepare::Plan;
-use crate::audit::{ChangeBegun, Event};
-pub fn change_begun(_: &str, _: &Asking, _: &Plan, _: serde_json::Value, _: String) -> ChangeBegun {
-    ChangeBegun
+use super::files::sha256;
+use super::plan::Action;
+use super::prepare::{Allowed, Doing, Plan};
+use crate::audit::{
+    ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome, TargetUsed,
+};
+use crate::origin::target_used;
+use crate::redact::redact;
+
+/// The change, about to begin.
+pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, preview: Value, plan_sha256: String) -> ChangeBegun {
+    let origin = &asking.origin;
+    let steps = plan.change.steps.iter().zip(&plan.steps);
+    let files = steps.filter_map(|(step, prepared)| match &prepared.doing {
+        Doing::Run(_) => None,
+        Doing::File(site, _) => Some(FileChange {
+            path: site.path.clone(),
+            staging: site.staging.clone(),
+            privilege: step.action.path()?.privilege.clone(),
+            existed: site.found.is_some(),
+            sha256_before: site.sha256(),
+            sha256_after: match &step.action {
+                Action::Write(write) => Some(sha256(&write.contents)),
+                _ => None,
+            },
+            kind: match &step.action {
+                Action::MakeDirectory(_) => FileChangeKind::MakeDirectory,
+                Action::Remove(_) => FileChangeKind::Remove,
+                _ => FileChangeKind::Write,
+            },
+        }),
+    });
+    let module = origin.module.clone();
+    let unknown = || ModuleUsed { name: String::new(), version: String::new(), sha256: String::new() };
+    let target: TargetUsed = target_used(&asking.target, &asking.facts);
+    ChangeBegun {
+        id: id.to_owned(),
+        trace_id: origin.trace_id.clone(),
+        client: origin.client.clone(),
+        protocol: origin.protocol.clone(),
+        tool: origin.tool.clone(),
+        module: module.unwrap_or_else(unknown),
+        target,
+        arguments: origin.arguments.clone().into(),
+        plan: preview.into(),
+        plan_sha256,
+        risk: plan.risk,
+        rules: plan.reasons.clone().into(),
+        decision: Decision::Allowed,
+        decided_by: Some(DecidedBy::Policy),
+        files: files.collect(),
+        undo: plan.steps.iter().map(|step| lines(&step.undo)).collect(),
+        after_undo: lines(&plan.after_undo),
+        process: None,
+    }
 }
-pub fn change_ended(_: &str, _: &Ran, _: bool) -> Event {
-    Event::Ended
+
+fn lines(commands: &[Allowed]) -> Vec<String> {
+    commands.iter().map(|command| redact(&command.line()).into_owned()).collect()
+}
+
+/// The change, ended one way or the other.
+pub(super) fn ended(id: &str, ran: &Ran, interrupted: bool) -> Event {
+    let shown = |texts: &[String]| texts.iter().map(|text| redact(text).into_owned()).collect::<Vec<_>>();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Event::ChangeEnded(ChangeEnded {
+        id: id.to_owned(),
+        outcome: match (&ran.broke, ran.not_undone.is_empty()) {
+            (None, _) => Outcome::Done,
+            (Some(_), true) => Outcome::Undone,
+            (Some(_), false) => Outcome::PartlyUndone,
+        },
+        interrupted,
+        failed_step: ran.broke.as_ref().map(|_| count(ran.done)),
+        error_code: ran.broke.as_ref().map(|problem| problem.code.clone()),
+        exit_codes: ran.outputs.iter().map(|output| output.exit_code).collect::<Vec<_>>().into(),
+        steps_done: count(ran.done),
+        undone: shown(&ran.undone).into(),
+        not_undone: shown(&ran.not_undone).into(),
+    })
 }

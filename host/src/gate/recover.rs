@@ -4,10 +4,10 @@
 //! alone. Commands aren't undone here: whoever recovers is shown their undo and decides.
 
 use super::files::Site;
-use crate::audit::{ChangeBegun, FileKind, FileRecord};
+use crate::audit::{ChangeBegun, FileChange, FileChangeKind};
 use crate::capability::{PathRequest, Place, verbs_for};
 use crate::problem::{Category, Problem};
-use crate::target::{Access, Privilege, Target};
+use crate::target::{Access, Target};
 
 /// What became of the files, each a sentence.
 #[derive(Debug, Default)]
@@ -30,9 +30,9 @@ pub async fn recover(target: &Target, begun: &ChangeBegun, force: bool) -> Recov
     recovered
 }
 
-async fn put_back(target: &Target, file: &FileRecord, force: bool) -> Result<&'static str, Problem> {
+async fn put_back(target: &Target, file: &FileChange, force: bool) -> Result<&'static str, Problem> {
     let site = Site::recorded(&file.path, &file.staging, access(file)?);
-    if file.kind == FileKind::MakeDirectory {
+    if file.kind == FileChangeKind::MakeDirectory {
         return match site.is_there(target).await? {
             true => site.remove_directory(target).await.map(|()| "is removed"),
             false => Ok("isn't there, as before"),
@@ -67,9 +67,9 @@ async fn put_back(target: &Target, file: &FileRecord, force: bool) -> Result<&'s
 }
 
 /// For this file and its copies, and for nothing else.
-fn access(file: &FileRecord) -> Result<Access, Problem> {
+fn access(file: &FileChange) -> Result<Access, Problem> {
     let wrong = |why: String| Problem::new("INVALID_RECORD", Category::Validation, why);
-    let privilege = Privilege::try_from(file.privilege.clone()).map_err(wrong)?;
+    let privilege = file.privilege.clone();
     let request = PathRequest {
         glob: file.path.clone(),
         write: true,
