@@ -5,7 +5,7 @@
 #![deny(unsafe_code)]
 
 mod arguments;
-mod audit;
+pub mod audit;
 mod capability;
 mod characters;
 pub mod cli;

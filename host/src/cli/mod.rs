@@ -1,5 +1,6 @@
 //! The command line. Exit codes: 0 success, 1 the tool answered an error, 2 usage or configuration.
 
+mod audit;
 mod call;
 mod modules;
 mod serve;
@@ -55,6 +56,8 @@ enum Command {
     Call(call::Call),
     /// See, add, pin, disable and check modules
     Modules(modules::Modules),
+    /// See, verify and export what was called and changed
+    Audit(audit::Audit),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -83,6 +86,10 @@ impl Cli {
         if let Command::CompileComponent { memory_mib, seconds } = self.command {
             return component::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
         }
+        // Needs no configuration, and is there where that is broken.
+        if let Command::Audit(command) = self.command {
+            return command.run();
+        }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
@@ -90,7 +97,7 @@ impl Cli {
             Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
             Command::Call(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await).await,
             Command::Modules(command) => command.run(places, loaded).await,
-            Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
+            Command::Audit(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }
     }
 }

@@ -30,10 +30,10 @@ pub struct Config {
     pub errors: Errors,
     /// What is asked before it is done.
     pub safety: Safety,
-    /// stub
-    pub audit: AuditLog,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
+    /// How much is on record.
+    pub audit: Audit,
     /// Facts that replace detected ones.
     pub distro: Overrides,
 }
@@ -83,10 +83,6 @@ impl Errors {
     }
 }
 
-/// stub
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct AuditLog {}
-
 /// What is asked before it is done.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -124,6 +120,22 @@ pub struct Modules {
     pub disabled: Vec<Disabled>,
     /// What a call, all calls and a compilation may take.
     pub limits: Limits,
+}
+
+/// How much of what was done stays on record.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Audit {
+    /// Mebibytes from which a file of the log is full.
+    pub rotate_mib: Within<1, 1024>,
+    /// Full files that are kept.
+    pub keep: Within<1, 200>,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self { rotate_mib: Within(64), keep: Within(20) }
+    }
 }
 
 /// Whose modules are used.
@@ -407,6 +419,9 @@ mod tests {
             ("modules:\n  disabled: ['sha256:abc']\n", 2, "64 hexadecimal digits"),
             ("modules:\n  limits:\n    memory_mib: 8\n", 3, "16 to 1024"),
             ("modules:\n  limits:\n    memory: 64\n", 3, "memory"),
+            ("audit:\n  rotate_mib: 0\n", 2, "1 to 1024"),
+            ("audit:\n  keep: 201\n", 2, "1 to 200"),
+            ("audit:\n  retain: 20\n", 2, "retain"),
             ("errors:\n  command_timeout_ceiling: -1\n", 2, "command_timeout_ceiling"),
             ("integration_mode: sometimes\n", 1, "sometimes"),
             ("distro:\n  famly: debian\n", 2, "famly"),

@@ -17,6 +17,7 @@ use crate::config::{Disabled, Loaded};
 use crate::visible::visible;
 use ask::Asking;
 use show::Shown;
+pub(super) use show::wrapped;
 
 #[derive(Args)]
 pub(super) struct Modules {

@@ -257,7 +257,7 @@ fn grouped(number: u64) -> String {
 }
 
 /// Lines of at most 80 columns; a word that is longer stays whole, so that it can be copied.
-pub(super) fn wrapped(text: &str, first: &str, then: &str) -> String {
+pub(in crate::cli) fn wrapped(text: &str, first: &str, then: &str) -> String {
     let options = textwrap::Options::new(WIDTH)
         .initial_indent(first)
         .subsequent_indent(then)

@@ -1,0 +1,132 @@
+//! The one way to write a record, so that it has one hash: canonical JSON as RFC 8785 has it, without numbers that are
+//! no integers.
+//!
+//! There are crates for all of RFC 8785. They put every number through a double, and most of their code is how to
+//! print one; here are none.
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// The largest integer that every reader of JSON keeps as it is: 2^53 - 1.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// What has no canonical form here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a number that is no integer of at most 53 bits")]
+pub struct NotCanonical;
+
+/// Keys in the order of their UTF-16 code units, no blanks.
+pub fn canonical(value: &Value) -> Result<Vec<u8>, NotCanonical> {
+    let mut text = Vec::with_capacity(1024);
+    write(value, &mut text)?;
+    Ok(text)
+}
+
+/// [`canonical`], of an object.
+pub fn canonical_object(members: &Map<String, Value>) -> Result<Vec<u8>, NotCanonical> {
+    let mut text = Vec::with_capacity(1024);
+    write_object(members, &mut text)?;
+    Ok(text)
+}
+
+/// SHA-256 in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// Whether a number may stand in a record as it is.
+pub fn is_plain(number: &serde_json::Number) -> bool {
+    match (number.as_u64(), number.as_i64()) {
+        (Some(number), _) => number <= LARGEST,
+        (None, Some(number)) => number.unsigned_abs() <= LARGEST,
+        (None, None) => false,
+    }
+}
+
+fn write(value: &Value, text: &mut Vec<u8>) -> Result<(), NotCanonical> {
+    match value {
+        Value::Null => text.extend(b"null"),
+        Value::Bool(true) => text.extend(b"true"),
+        Value::Bool(false) => text.extend(b"false"),
+        Value::Number(number) if is_plain(number) => text.extend(number.to_string().bytes()),
+        Value::Number(_) => return Err(NotCanonical),
+        Value::String(string) => write_string(string, text),
+        Value::Array(items) => {
+            text.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(b',');
+                }
+                write(item, text)?;
+            }
+            text.push(b']');
+        }
+        Value::Object(members) => write_object(members, text)?,
+    }
+    Ok(())
+}
+
+fn write_object(members: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), NotCanonical> {
+    let mut members: Vec<(&String, &Value)> = members.iter().collect();
+    members.sort_by(|(left, _), (right, _)| left.encode_utf16().cmp(right.encode_utf16()));
+    text.push(b'{');
+    for (at, (key, value)) in members.into_iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        write_string(key, text);
+        text.push(b':');
+        write(value, text)?;
+    }
+    text.push(b'}');
+    Ok(())
+}
+
+/// serde_json escapes precisely what RFC 8785 says, in the same form.
+fn write_string(string: &str, text: &mut Vec<u8>) {
+    // Writing to memory doesn't fail, and a string has no key that could.
+    let _ = serde_json::to_writer(text, string);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(value: &Value) -> String {
+        String::from_utf8(canonical(value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_value_has_one_form() {
+        for (value, form) in [
+            (json!({"b": 1, "a": [true, null, -2]}), r#"{"a":[true,null,-2],"b":1}"#),
+            (json!({"": {}, "A": []}), r#"{"":{},"A":[]}"#),
+            (json!("\u{8}\t\n\u{c}\r\u{1f}\"\\/\u{7f}é"), "\"\\b\\t\\n\\f\\r\\u001f\\\"\\\\/\u{7f}é\""),
+            (json!(9_007_199_254_740_991_u64), "9007199254740991"),
+        ] {
+            assert_eq!(text(&value), form);
+        }
+    }
+
+    /// RFC 8785, section 3.2.3.
+    #[test]
+    fn keys_are_sorted_by_their_utf_16_code_units() {
+        let value = json!({
+            "\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "1": 4, "\u{1f600}": 5, "\u{80}": 6, "\u{f6}": 7
+        });
+        assert_eq!(
+            text(&value),
+            "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}"
+        );
+    }
+
+    #[test]
+    fn a_number_that_readers_might_see_differently_is_refused() {
+        for value in [json!(1.5), json!(1.0), json!(-0.0), json!(1_u64 << 53), json!(i64::MIN), json!(u64::MAX)]
+        {
+            assert_eq!(canonical(&json!({"a": [value]})), Err(NotCanonical), "{value}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The ends of a file: its last record, and its first.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::AuditError;
+use super::bound::LONGEST_LINE;
+use super::record::{Fault, Record};
+
+/// Read at once. Most records are shorter.
+const FIRST_LOOK: usize = 8 << 10;
+
+/// How a file ends.
+#[derive(Debug)]
+pub struct Tail {
+    /// The last whole line.
+    pub record: Option<Record>,
+    /// Where that line ends.
+    pub end: u64,
+    /// Bytes after that: of a line that a crash left without its end.
+    pub torn: u64,
+}
+
+/// Reads the end of a file of this length.
+pub fn tail(path: &Path, file: &File, length: u64) -> Result<Tail, AuditError> {
+    let mut look = FIRST_LOOK;
+    loop {
+        let begin = length.saturating_sub(look as u64);
+        let mut bytes = vec![0; usize::try_from(length - begin).unwrap_or(look)];
+        file.read_exact_at(&mut bytes, begin).map_err(|source| AuditError::io("read", path, source))?;
+        let is_newline = |byte: &u8| *byte == b'\n';
+        let end = bytes.iter().rposition(is_newline);
+        let start = end.and_then(|end| bytes[..end].iter().rposition(is_newline)).map(|at| at + 1);
+        let start = if begin == 0 { end.map(|_| start.unwrap_or(0)) } else { start };
+        match (start, end) {
+            (Some(start), Some(end)) => {
+                let record = Record::parse(&bytes[start..end]).map_err(|fault| corrupt(path, "last", fault))?;
+                let end = begin + end as u64 + 1;
+                return Ok(Tail { record: Some(record), end, torn: length - end });
+            }
+            _ if begin == 0 => return Ok(Tail { record: None, end: 0, torn: length }),
+            // A whole line and a torn one.
+            _ if look > 2 * LONGEST_LINE => {
+                let found = format!("no end of a line in the last {look} bytes");
+                return Err(corrupt(path, "last", Fault::new("a record", found)));
+            }
+            _ => look *= 4,
+        }
+    }
+}
+
+/// Number of the first record.
+pub fn first_seq(path: &Path, file: &File) -> Result<u64, AuditError> {
+    let mut bytes = vec![0; LONGEST_LINE];
+    let mut read = 0;
+    let end = loop {
+        match file.read_at(&mut bytes[read..], read as u64) {
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(source) => return Err(AuditError::io("read", path, source)),
+        }
+        match bytes[..read].iter().position(|byte| *byte == b'\n') {
+            Some(end) => break end,
+            None if read == bytes.len() => break read,
+            None if file.metadata().is_ok_and(|metadata| metadata.len() > read as u64) => {}
+            None => break read,
+        }
+    };
+    match Record::parse(&bytes[..end]) {
+        Ok(record) => Ok(record.seq),
+        Err(fault) => Err(corrupt(path, "first", fault)),
+    }
+}
+
+fn corrupt(path: &Path, which: &str, fault: Fault) -> AuditError {
+    let place = format!("{}, {which} line", path.display());
+    AuditError::Corrupt { place, expected: fault.expected, found: fault.found }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::record::{NONE_BEFORE, seal};
+    use super::*;
+
+    fn line(seq: u64, padding: usize) -> Vec<u8> {
+        let members =
+            serde_json::from_value(json!({"event": "x", "padding": "p".repeat(padding)})).unwrap();
+        seal(members, seq, "2026-01-02T03:04:05.006Z".to_owned(), NONE_BEFORE).unwrap().0
+    }
+
+    #[test]
+    fn the_last_whole_line_is_found_whatever_its_length_and_whatever_is_torn_after_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        for (before, last, torn) in [
+            (None, None, 0),
+            (None, None, 70_000),
+            (None, Some(10), 0),
+            (Some(10), Some(10), 5),
+            (Some(10), Some(FIRST_LOOK), 0),
+            (Some(200_000), Some(200_000), 200_000),
+            (None, Some(200_000), 1),
+        ] {
+            let mut bytes = before.map(|padding| line(1, padding)).unwrap_or_default();
+            bytes.extend(last.map(|padding| line(2, padding)).unwrap_or_default());
+            let end = bytes.len() as u64;
+            bytes.extend(vec![b'{'; torn]);
+            std::fs::write(&path, &bytes).unwrap();
+            let tail = tail(&path, &File::open(&path).unwrap(), bytes.len() as u64).unwrap();
+            assert_eq!(tail.record.map(|record| record.seq), last.map(|_| 2), "{before:?} {last:?} {torn}");
+            assert_eq!((tail.end, tail.torn), (end, torn as u64));
+        }
+    }
+
+    #[test]
+    fn a_last_line_that_is_no_record_is_an_error_that_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        for bytes in [b"{}\n".to_vec(), b"\n".to_vec(), vec![0; 3 * LONGEST_LINE], [line(1, 5), b"x\n".to_vec()].concat()] {
+            std::fs::write(&path, &bytes).unwrap();
+            let error = tail(&path, &File::open(&path).unwrap(), bytes.len() as u64).unwrap_err();
+            assert!(error.to_string().contains("log, last line"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_number_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        std::fs::write(&path, [line(41, 100_000), line(42, 1)].concat()).unwrap();
+        assert_eq!(first_seq(&path, &File::open(&path).unwrap()).unwrap(), 41);
+        std::fs::write(&path, "{").unwrap();
+        assert!(first_seq(&path, &File::open(&path).unwrap()).is_err());
+    }
+}

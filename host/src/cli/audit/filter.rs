@@ -1,0 +1,179 @@
+//! Which records are wanted.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Span, SpanRelativeTo, Timestamp};
+
+use super::words::one_line;
+use crate::audit::{self, Record, Snapshot};
+
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Filter {
+    /// From then on: 2026-01-31, 2026-01-31T12:00:00 (UTC), 2026-01-31T12:00:00+02:00, or 90m, 12h, 3d ago
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub since: Option<Timestamp>,
+    /// Up to then
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub until: Option<Timestamp>,
+    /// Of this tool
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// Of this target
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+    /// Of calls: success, error, blocked, confirmation_required; of changes: done, undone, partly-undone, uncertain
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<String>,
+    /// Changes only
+    #[arg(long)]
+    pub changes: bool,
+    /// Changes without an end only
+    #[arg(long)]
+    pub unfinished: bool,
+    /// The last so many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub last: Option<u32>,
+    /// A change, or the number of a record
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+}
+
+/// A moment; without an offset in UTC, as in the log.
+fn time(text: &str) -> Result<Timestamp, String> {
+    let ago = || {
+        let span: Span = text.parse().ok()?;
+        let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+        Timestamp::now().checked_sub(length).ok()
+    };
+    let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+    text.parse()
+        .ok()
+        .or_else(in_utc)
+        .or_else(ago)
+        .ok_or_else(|| "a date, a date and time, or a length of time, as 90m, 12h or 3d, is expected".to_owned())
+}
+
+impl Filter {
+    /// Hands over every wanted record, the oldest first. Lines that are no records are told of; then it is false.
+    pub fn each(
+        &self,
+        directory: &Path,
+        err: &mut impl Write,
+        mut wanted: impl FnMut(&Record) -> io::Result<()>,
+    ) -> anyhow::Result<bool> {
+        let mut last = VecDeque::new();
+        let most = self.last.map(|last| last as usize);
+        let mut take = |record: Record| match most {
+            Some(most) => {
+                if last.len() == most {
+                    last.pop_front();
+                }
+                last.push_back(record);
+                Ok(())
+            }
+            None => wanted(&record),
+        };
+        let mut all_right = true;
+        let mut begun = Begun::default();
+        if self.unfinished {
+            for change in audit::unfinished(directory)? {
+                let of = begun.of(&change.record);
+                if self.wants(&change.record, &of) {
+                    take(change.record)?;
+                }
+            }
+        } else {
+            for record in Snapshot::open(directory)?.records() {
+                match record? {
+                    Ok(record) => {
+                        let of = begun.of(&record);
+                        if self.wants(&record, &of) {
+                            take(record)?;
+                        }
+                    }
+                    Err(unreadable) => {
+                        all_right = false;
+                        let text = format!("error: {unreadable}; see `linux-sysadmin audit verify`");
+                        writeln!(err, "{}", one_line(&text))?;
+                    }
+                }
+            }
+        }
+        last.iter().try_for_each(wanted)?;
+        Ok(all_right)
+    }
+
+    fn wants(&self, record: &Record, of: &Of) -> bool {
+        let fits = |wanted: &Option<String>, found: Option<&str>| match wanted {
+            Some(wanted) => found == Some(wanted),
+            None => true,
+        };
+        let status = record.word("status").or_else(|| record.word("outcome"));
+        // As it is written, a time has one length and one zone, and so one order.
+        let at = |time: &Timestamp| format!("{time:.3}");
+        let is_it = |id: &String| record.change() == Some(id) || record.seq.to_string() == *id;
+        self.since.as_ref().is_none_or(|since| record.time >= at(since))
+            && self.until.as_ref().is_none_or(|until| record.time <= at(until))
+            && fits(&self.tool, of.tool.as_deref())
+            && fits(&self.host, of.host.as_deref())
+            && fits(&self.status, status)
+            && (!self.changes || record.event.starts_with("change-"))
+            && self.id.as_ref().is_none_or(is_it)
+    }
+}
+
+/// What a record is about.
+#[derive(Clone, Default)]
+struct Of {
+    tool: Option<String>,
+    host: Option<String>,
+}
+
+/// The end of a change doesn't repeat what its beginning said.
+#[derive(Default)]
+struct Begun(BTreeMap<String, Of>);
+
+impl Begun {
+    fn of(&mut self, record: &Record) -> Of {
+        let owned = |word: Option<&str>| word.map(str::to_owned);
+        let own = Of { tool: owned(record.word("tool")), host: owned(record.word_of("target", "name")) };
+        match (record.event.as_str(), record.word("id")) {
+            ("change-begun", Some(id)) => {
+                self.0.insert(id.to_owned(), own.clone());
+                own
+            }
+            ("change-ended" | "change-recovered", Some(id)) => self.0.remove(id).unwrap_or_default(),
+            _ => own,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_an_offset_is_in_utc() {
+        for (text, moment) in [
+            ("2026-01-31", "2026-01-31T00:00:00Z"),
+            ("2026-01-31T12:30:00", "2026-01-31T12:30:00Z"),
+            ("2026-01-31 12:30", "2026-01-31T12:30:00Z"),
+            ("2026-01-31T12:30:00+02:00", "2026-01-31T10:30:00Z"),
+            ("2026-01-31T12:30:00.123Z", "2026-01-31T12:30:00.123Z"),
+        ] {
+            assert_eq!(time(text).unwrap().to_string(), moment, "{text}");
+        }
+        for (text, hours) in [("90m", 1), ("12h", 11), ("3d", 71), ("2w", 14 * 24 - 1)] {
+            let ago = Timestamp::now().duration_since(time(text).unwrap());
+            assert_eq!((ago.as_secs() - 1) / 3600, hours, "{text}");
+        }
+        for text in ["", "yesterday", "2026-13-01", "3 moons"] {
+            assert!(time(text).unwrap_err().contains("90m"), "{text}");
+        }
+    }
+}

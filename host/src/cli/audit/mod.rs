@@ -1,0 +1,144 @@
+//! `linux-sysadmin audit`: what an operator reads of the log. Exit codes: 0 done, 1 the log isn't what was written or
+//! has nothing of the kind, 2 wrong usage, or it can't be read.
+
+mod filter;
+mod show;
+mod words;
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+
+use super::modules::wrapped;
+use crate::audit::{self, Heads, VerifyError};
+use crate::visible::visible;
+use filter::Filter;
+
+#[derive(Args)]
+pub(super) struct Audit {
+    /// Directory of the log [default: ~/.local/state/linux-sysadmin, or what XDG_STATE_HOME says]
+    #[arg(long, global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Hold every record against the chain, and the chain against what another log knows of it
+    Verify(Verify),
+    /// Show what was called and changed; with an ID everything that is on record of it
+    Show(show::Show),
+    /// Write records out as they are, a JSON object a line
+    Export(Export),
+}
+
+#[derive(Args)]
+struct Verify {
+    /// What `journalctl -t linux-sysadmin -o cat` printed, with `_UID=N` for one account's; `-` for stdin
+    #[arg(long, value_name = "FILE")]
+    heads: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Export {
+    #[command(flatten)]
+    filter: Filter,
+    /// A file that isn't there yet, in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Audit {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let directory = self
+            .directory
+            .or_else(audit::directory)
+            .context("neither XDG_STATE_HOME nor HOME says where the log is; --directory does")?;
+        let (mut out, mut err) = (BufWriter::new(io::stdout().lock()), io::stderr().lock());
+        let done = match self.command {
+            Command::Verify(command) => command.run(&directory, &mut out, &mut err),
+            Command::Show(command) => command.run(&directory, &mut out, &mut err),
+            Command::Export(command) => command.run(&directory, &mut out, &mut err),
+        };
+        let done = done.and_then(|all_right| out.flush().map(|()| all_right).map_err(Into::into));
+        match done {
+            Ok(true) => Ok(ExitCode::SUCCESS),
+            Ok(false) => Ok(ExitCode::FAILURE),
+            // Whoever reads has seen enough.
+            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+impl Verify {
+    fn run(&self, directory: &Path, out: &mut impl Write, err: &mut impl Write) -> anyhow::Result<bool> {
+        let heads = match &self.heads {
+            None => Heads::default(),
+            Some(path) if path.as_os_str() == "-" => Heads::read(io::stdin().lock())?,
+            Some(path) => {
+                let file = File::open(path).with_context(|| path.display().to_string())?;
+                Heads::read(BufReader::new(file))?
+            }
+        };
+        let shown = directory.display().to_string();
+        let shown = visible(&shown);
+        match audit::verify(directory, &heads) {
+            Ok(verified) => {
+                match verified.records {
+                    0 => writeln!(out, "there is no record in {shown}")?,
+                    1 => writeln!(out, "1 record, seq {}, valid", verified.first)?,
+                    records => {
+                        writeln!(out, "{records} records, seq {} to {}, valid", verified.first, verified.last)?;
+                    }
+                }
+                for note in verified.notes {
+                    writeln!(out, "{}", wrapped(&note.to_string(), "  ", "    "))?;
+                }
+                Ok(true)
+            }
+            Err(VerifyError::Broken(broken)) => {
+                // A damaged line may hold anything.
+                let text = format!("error: the audit log in {shown} is not what was written: {broken}");
+                writeln!(err, "{}", wrapped(&words::one_line(&text), "", "  "))?;
+                Ok(false)
+            }
+            Err(VerifyError::Audit(error)) => Err(error.into()),
+        }
+    }
+}
+
+impl Export {
+    fn run(&self, directory: &Path, out: &mut impl Write, err: &mut impl Write) -> anyhow::Result<bool> {
+        match &self.output {
+            None => self.write(directory, out, err),
+            Some(path) => {
+                let file = File::options().write(true).create_new(true).mode(0o600).open(path);
+                let mut file = BufWriter::new(file.with_context(|| path.display().to_string())?);
+                let all_right = self.write(directory, &mut file, err)?;
+                file.into_inner()
+                    .map_err(io::IntoInnerError::into_error)
+                    .and_then(|file| file.sync_all())
+                    .with_context(|| path.display().to_string())?;
+                Ok(all_right)
+            }
+        }
+    }
+
+    fn write(&self, directory: &Path, out: &mut impl Write, err: &mut impl Write) -> anyhow::Result<bool> {
+        self.filter.each(directory, err, |record| writeln!(out, "{}", record.line))
+    }
+}
+
+#[cfg(test)]
+mod tests;

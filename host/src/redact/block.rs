@@ -1,0 +1,65 @@
+//! Private keys in armor: PEM, OpenSSH, PGP, PuTTY. They stand in files, in diffs (`+-----BEGIN`), and on one line
+//! with `\n` between where they are a JSON string. One whose end is missing goes on to the end of the text.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Edit, REDACTED_KEY};
+
+pub(super) const HINTS: &[&str] = &["PRIVATE KEY", "OpenVPN Static key", "Private-Lines:"];
+
+static BEGIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"-----?-? ?BEGIN (?:[A-Za-z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-----?|Private-Lines: [0-9]+",
+    )
+    .ok()
+});
+
+static END: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"-----? ?END (?:[A-Za-z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-----?|Private-MAC: ?[0-9a-f]*",
+    )
+    .ok()
+});
+
+/// Lines of a key's body, the last of which ends it: what is left of a block where its beginning was cut off.
+static TAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?m)(?:^[-+ ]?[A-Za-z0-9+/=]{8,100}\r?\n)+[-+ ]?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----",
+    )
+    .ok()
+});
+
+pub(super) fn find(text: &str, keep_lines: bool) -> Option<Vec<Edit>> {
+    let (begin, end, tail) = (BEGIN.as_ref()?, END.as_ref()?, TAIL.as_ref()?);
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut done = 0;
+    while done < text.len() {
+        let block = begin.find_at(text, done).map(|begin| {
+            let end = end.find_at(text, begin.end()).map_or(text.len(), |end| end.end());
+            begin.start()..end
+        });
+        let before = &text[done..block.as_ref().map_or(text.len(), |block| block.start)];
+        for cut in tail.find_iter(before) {
+            let prefix = usize::from(cut.as_str().starts_with(['-', '+', ' ']));
+            edits
+                .push((done + cut.start() + prefix..done + cut.end(), replacement(cut.as_str(), keep_lines)));
+        }
+        let Some(block) = block else { break };
+        done = block.end;
+        edits.push((block.clone(), replacement(&text[block], keep_lines)));
+    }
+    Some(edits)
+}
+
+fn replacement(block: &str, keep_lines: bool) -> Cow<'static, str> {
+    let more = if keep_lines { block.matches('\n').count() } else { 0 };
+    if more == 0 {
+        return Cow::Borrowed(REDACTED_KEY);
+    }
+    let ends_a_line = block.ends_with('\n');
+    let lines = vec![REDACTED_KEY; more + usize::from(!ends_a_line)];
+    Cow::Owned(lines.join("\n") + if ends_a_line { "\n" } else { "" })
+}

@@ -1,0 +1,239 @@
+//! Secrets that are known by their form, wherever they stand. Each form marks with `(?P<s>…)` what is secret in it.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::names::is_no_secret;
+use super::{Edit, REDACTED};
+
+/// What a form has besides its pattern.
+pub(super) struct Form {
+    pattern: &'static LazyLock<Option<Regex>>,
+    /// Whether what was found is one, given what comes after it.
+    is_secret: fn(&str, &str) -> bool,
+}
+
+pub(super) const HINTS: &[&str] = &[
+    // Tokens.
+    "AGE-SECRET-KEY-",
+    "eyJ",
+    "AKIA",
+    "ASIA",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "gldt-",
+    "glrt-",
+    "glcbt-",
+    "glptt-",
+    "glsoat-",
+    "glagent-",
+    "xoxa-",
+    "xoxb-",
+    "xoxe-",
+    "xoxo-",
+    "xoxp-",
+    "xoxr-",
+    "xoxs-",
+    "xapp-",
+    "AIza",
+    "ya29.",
+    "GOCSPX-",
+    "sk_live_",
+    "rk_live_",
+    "sk_test_",
+    "rk_test_",
+    "whsec_",
+    "npm_",
+    "pypi-",
+    "SG.",
+    "dop_v1_",
+    "doo_v1_",
+    "dor_v1_",
+    "sk-",
+    ":AA",
+    "hvs.",
+    "hvb.",
+    "hvr.",
+    "dckr_pat_",
+    "shpat_",
+    "shpca_",
+    "shppa_",
+    "shpss_",
+    "tskey-",
+    "SWMTKN-",
+    "hf_",
+    "hooks.slack.com",
+    "api/webhooks",
+    "sig=",
+    "signature=",
+    // Hashes of passwords.
+    "$1$",
+    "$5$",
+    "$6$",
+    "$7$",
+    "$y$",
+    "$gy$",
+    "$2$",
+    "$2a$",
+    "$2b$",
+    "$2x$",
+    "$2y$",
+    "$apr1$",
+    "$argon2",
+    "$sha1$",
+    "$sm3",
+    "$pbkdf2",
+    "$scrypt$",
+    "$md5",
+    "$8$",
+    "$9$",
+    "{ssha",
+    "{sha",
+    "{smd5}",
+    "{md5}",
+    "{crypt}",
+    "{pbkdf2",
+    "grub.pbkdf2",
+    "scram-sha-",
+    "mysql_native_password",
+    ":::",
+    ":99999:",
+    // Headers, URLs, commands.
+    "authorization",
+    "bearer",
+    "://",
+    "sshpass",
+    "mysql",
+    "mariadb",
+    "curl",
+    "ldap",
+    "pass:",
+    "login",
+    "identified",
+    "password",
+    "psk",
+];
+
+macro_rules! form {
+    ($name:ident, $($part:expr),+) => {
+        static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(concat!($($part),+)).ok());
+    };
+}
+
+// Where a token may begin: at a word's beginning, and after what an escaped line end or blank leaves.
+form!(
+    TOKEN,
+    r"(?:(?-u:\b)|\\[nrt]|\\u00[0-9a-f]{2}|%[0-9A-Fa-f]{2}|bot)(?P<s>",
+    "AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{20,}",
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*",
+    "|A(?:KI|SI)A[A-Z0-9]{16}",
+    "|gh[opusr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{20,}",
+    "|gl(?:pat|dt|rt|cbt|ptt|soat|agent)-[A-Za-z0-9_.-]{16,}",
+    "|xox[abeoprs]-[A-Za-z0-9.-]{10,}|xapp-[A-Za-z0-9-]{10,}",
+    r"|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}",
+    "|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,}",
+    "|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}",
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    "|do[opr]_v1_[a-f0-9]{40,}",
+    "|sk-(?:proj|ant|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9]{20,}",
+    "|[0-9]{6,12}:AA[A-Za-z0-9_-]{30,}",
+    r"|hv[sbr]\.[A-Za-z0-9_-]{20,}|dckr_pat_[A-Za-z0-9_-]{20,}|shp(?:at|ca|pa|ss)_[a-f0-9]{32}",
+    "|tskey-[a-z]+-[A-Za-z0-9-]{16,}|SWMTKN-1-[a-z0-9-]{40,}|hf_[A-Za-z0-9]{30,}",
+    ")"
+);
+
+form!(HOOK, r"(?:hooks\.slack\.com/[a-z]+/|api/webhooks/[0-9]+/)(?P<s>[A-Za-z0-9/_-]{10,})");
+
+form!(
+    SIGNATURE,
+    r"(?i-u:(?:[?&;]|\\u0026)(?:x-amz-signature|x-goog-signature|sig)=)(?P<s>[A-Za-z0-9%+/=_-]{16,})"
+);
+
+// crypt(5), with `$` doubled as compose files have it; the schemes of LDAP; and what GRUB and PostgreSQL keep.
+form!(
+    HASH,
+    r"(?P<s>",
+    r"\$\$?(?:1|5|6|7|8|9|y|gy|2[abxy]?|apr1|sha1|sm3y?|scrypt|bcrypt-sha256|md5)\$\$?(?:rounds=[0-9]+\$\$?)?",
+    r#"(?:[^$:\s"'\\]{0,64}\$\$?)?(?:[^$:\s"'\\]{0,64}\$\$?)?[./A-Za-z0-9=+,]{16,}"#,
+    r"|\$\$?(?:argon2(?:id|i|d)|pbkdf2[a-z0-9-]*)\$[A-Za-z0-9./=,$+_-]{16,}",
+    r"|(?i-u:\{(?:s?sha(?:256|384|512)?|s?md5|crypt|pbkdf2[a-z0-9-]*)\})[A-Za-z0-9+/=$.]{13,}",
+    r"|grub\.pbkdf2\.sha512\.[0-9]+\.[0-9A-F]{16,}(?:\.[0-9A-F]*)?",
+    r"|SCRAM-SHA-(?:1|256)\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=:]+",
+    ")"
+);
+
+// shadow(5). A hash of the traditional kind has nothing to tell it from a name but its place. It has 13 characters or
+// more, so that addresses made of colons don't fit.
+form!(
+    SHADOW,
+    r#"(?m)(?:^[-+ ]?|\\n[-+ ]?|["'\s:])[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?:!{0,2}(?P<s>[^:!*\s\\"'][^:\s\\"']{12,})"#,
+    ":[0-9]*:[0-9]*:[0-9]*:[0-9]*:[0-9]*:[0-9]*:"
+);
+
+form!(
+    AUTHORIZATION,
+    r#"(?i-u:authorization)(?:\\*["'])?\]?[ \t]*[:=][ \t]*(?:\\*["'])?"#,
+    r#"(?i-u:bearer|basic|token|negotiate|ntlm|apikey|key|splunk)[ \t]+(?P<s>[^\s"'\\]+)"#
+);
+form!(BEARER, r"(?i-u:\bbearer)[ \t]+(?P<s>[A-Za-z0-9._~+/-]{8,}=*)");
+
+form!(URL, r#"://[^\s/?#@:"'<>\\]*:(?P<s>[^\s/?#"'<>\\]+)@"#);
+
+form!(
+    COMMAND,
+    r#"(?-u:\b)(?:sshpass[ \t]+-p[ \t]*|(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*?[ \t])?-p"#,
+    r#"|curl[ \t](?:[^\n|;&]*?[ \t])?(?:-[uU]|--(?:proxy-)?user)[ =]*["']?[^\s:"']+:"#,
+    r#"|ldap[a-z]+[ \t](?:[^\n|;&]*?[ \t])?-w[ \t]*)(?P<s>"[^"\n]+"|'[^'\n]+'|[^\s"'-][^\s"']*)"#
+);
+form!(OPENSSL, r#"(?-u:\b)pass(?:in|out)?[ \t]+["']?pass:(?P<s>[^\s"']+)"#);
+form!(NETRC, r#"(?i-u:\blogin)[ \t\n+-]+[^\s"']+[ \t\n+-]+password[ \t\n+-]+(?P<s>[^\s"'\\]+)"#);
+form!(
+    SQL,
+    r#"(?i-u:\b(?:identified[ \t]+(?:with[ \t]+\S+[ \t]+)?(?:by|as)(?:[ \t]+password)?|password))[ \t]+'(?P<s>[^'\n]+)'"#
+);
+form!(PSK, r#"(?-u:\b)PSK[ \t]+\\*"(?P<s>[^"\\\n]+)"#);
+form!(GENERATED, r"(?i-u:password is generated for )\S+: (?P<s>\S+)");
+
+fn always(_: &str, _: &str) -> bool {
+    true
+}
+
+/// A word of prose has neither digits nor capitals inside it.
+pub(super) fn looks_random(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+        || text.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
+            && text.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+pub(super) const ALL: &[Form] = &[
+    Form { pattern: &TOKEN, is_secret: always },
+    Form { pattern: &HOOK, is_secret: always },
+    Form { pattern: &SIGNATURE, is_secret: always },
+    Form { pattern: &HASH, is_secret: always },
+    Form { pattern: &SHADOW, is_secret: always },
+    Form { pattern: &AUTHORIZATION, is_secret: always },
+    Form { pattern: &BEARER, is_secret: |found, _| looks_random(found) },
+    // An image has its digest after an `@`, and its tag before.
+    Form { pattern: &URL, is_secret: |found, after| !is_no_secret(found) && !after.starts_with("@sha256:") },
+    Form { pattern: &COMMAND, is_secret: |found, _| !is_no_secret(found) },
+    Form { pattern: &OPENSSL, is_secret: |found, _| !is_no_secret(found) },
+    Form { pattern: &NETRC, is_secret: always },
+    Form { pattern: &SQL, is_secret: always },
+    Form { pattern: &PSK, is_secret: always },
+    Form { pattern: &GENERATED, is_secret: always },
+];
+
+pub(super) fn find(form: &Form, text: &str) -> Option<Vec<Edit>> {
+    let pattern = form.pattern.as_ref()?;
+    let secrets = pattern.captures_iter(text).filter_map(|found| found.name("s"));
+    let secrets = secrets
+        .filter(|found| found.as_str() != REDACTED && (form.is_secret)(found.as_str(), &text[found.end()..]));
+    Some(secrets.map(|found| (found.range(), Cow::Borrowed(REDACTED))).collect())
+}

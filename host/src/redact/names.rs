@@ -1,0 +1,685 @@
+//! Secrets that a name gives away: `password=x`, `"token": "x"`, `--secret x`, `<password>x</password>`.
+//!
+//! The names are those of configuration files, variables, options and JSON. Whether a name says secret is decided by
+//! how it ends (`db_password`, not `password_file`); what stands behind it is left alone where it plainly is none: a
+//! path, a reference to a variable, a word like `no`.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::forms::looks_random;
+use super::{Edit, REDACTED, REDACTED_KEY};
+
+/// What each of the names has in it.
+pub(super) const HINTS: &[&str] = &[
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+    "authorization",
+    "psk",
+    "masterauth",
+    "preshared",
+    "apikey",
+    "api_key",
+    "api-key",
+    "accesskey",
+    "access_key",
+    "access-key",
+    "privatekey",
+    "private_key",
+    "private-key",
+    "accountkey",
+    "account_key",
+    "account-key",
+    "encryptionkey",
+    "encryption_key",
+    "encryption-key",
+    "signingkey",
+    "signing_key",
+    "signing-key",
+    "masterkey",
+    "master_key",
+    "master-key",
+];
+
+/// How names of secrets end, written without what separates their words.
+const ENDINGS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "token",
+    "credential",
+    "credentials",
+    "authorization",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "presharedkey",
+    "secretkey",
+    "secretkeybase",
+    "accountkey",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "requirepass",
+    "masterauth",
+    "mysqlpwd",
+];
+
+/// Names that end so and hold none: a position in a list, a tag of sudoers, a PAM file, what systemd finds elsewhere.
+const NOT_SECRET: &[&str] = &[
+    "nexttoken",
+    "pagetoken",
+    "nextpagetoken",
+    "continuetoken",
+    "continuationtoken",
+    "nopasswd",
+    "commonpassword",
+    "loadcredential",
+    "importcredential",
+    "loadcredentialencrypted",
+    "nopassword",
+    "haspassword",
+    "askpassword",
+];
+
+/// What comes before `pass` where that is a password: it has other meanings as well (`proxy_pass`, `first_pass`).
+const OF_PASS: &[&str] = &[
+    "db", "user", "admin", "root", "mail", "smtp", "ftp", "ldap", "bind", "http", "https", "mysql", "pg",
+    "postgres", "redis", "rabbitmq", "mqtt", "sql", "app", "login", "auth", "key", "cert", "store", "sasl",
+    "relay", "imap", "wifi", "vnc", "service", "database", "default", "repl", "backup",
+];
+
+/// Settings whose value follows after a blank, at the beginning of a line.
+const BEFORE_A_BLANK: &[&str] = &["requirepass", "masterauth", "wpapsk"];
+
+/// What says something about a secret, and is none.
+const STATES: &[&str] = &[
+    "true",
+    "false",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "empty",
+    "set",
+    "unset",
+    "locked",
+    "unlocked",
+    "expired",
+    "enabled",
+    "disabled",
+    "required",
+    "optional",
+    "requisite",
+    "sufficient",
+    "missing",
+    "present",
+    "absent",
+    "prompt",
+    "ask",
+    "never",
+    "always",
+    "unknown",
+    "default",
+    "all",
+    "x",
+    "np",
+    "lk",
+    "omitted",
+    "hidden",
+    "redacted",
+    "0",
+    "1",
+    "-1",
+    "string",
+    "text",
+    "bool",
+    "boolean",
+    "str",
+];
+
+/// How prose goes on: `invalid password: too short`.
+const PROSE: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "too",
+    "must",
+    "is",
+    "it",
+    "not",
+    "may",
+    "cannot",
+    "can't",
+    "could",
+    "minimum",
+    "maximum",
+    "at",
+    "should",
+    "has",
+    "was",
+    "expired",
+    "incorrect",
+    "wrong",
+    "invalid",
+    "failed",
+    "required",
+    "user",
+    "for",
+    "of",
+    "unable",
+    "authentication",
+    "permission",
+    "no",
+    "bad",
+    "expected",
+    "command",
+    "error",
+    "denied",
+    "missing",
+];
+
+/// nsswitch.conf(5).
+const SERVICES: &[&str] = &[
+    "files",
+    "compat",
+    "systemd",
+    "db",
+    "nis",
+    "nisplus",
+    "ldap",
+    "sss",
+    "winbind",
+    "hesiod",
+    "extrausers",
+    "altfiles",
+    "dns",
+    "cache",
+    "usrfiles",
+];
+
+/// Suffixes of package names: `passwd:amd64`.
+const ARCHITECTURES: &[&str] = &[
+    "amd64", "arm64", "armhf", "armel", "i386", "ppc64el", "s390x", "riscv64", "mips64el", "any", "all",
+    "native",
+];
+
+/// Below these, what begins with a slash is a path and no base64.
+const ROOTS: &[&str] = &[
+    "etc", "var", "usr", "run", "home", "root", "opt", "srv", "tmp", "mnt", "media", "dev", "proc", "sys",
+    "data", "app", "private", "secrets", "boot", "lib", "bin", "sbin", "nix", "snap", "config", "vault",
+    "certs", "keys",
+];
+
+/// Longer names and longer words that aren't secret aren't looked at: this bounds what is read twice.
+const LONGEST_NAME: usize = 128;
+const LONGEST_EXEMPT: usize = 512;
+
+static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::LeftmostFirst).build(HINTS).ok()
+});
+
+/// Whether what has this name is secret: `db_password`, `clientSecret`, `X-Api-Key`; not `password_age`, `tokens`.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    if name.len() > LONGEST_NAME {
+        return false;
+    }
+    let name = name.trim_end_matches(|last: char| last.is_ascii_digit() || matches!(last, '_' | '-' | '.'));
+    let joined: String =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+    if NOT_SECRET.contains(&joined.as_str()) {
+        return false;
+    }
+    let joined = joined.strip_suffix("hash").unwrap_or(&joined);
+    if ENDINGS.iter().any(|ending| joined.ends_with(ending)) {
+        return true;
+    }
+    let (before, last) = name.split_at(last_word(name));
+    match last.to_ascii_lowercase().as_str() {
+        "pwd" => !before.eq_ignore_ascii_case("old"),
+        "psk" => true,
+        "pass" => {
+            let before = before.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+            OF_PASS.contains(&before[last_word(before)..].to_ascii_lowercase().as_str())
+        }
+        _ => false,
+    }
+}
+
+/// Where the last word of `db_pass`, `db-pass`, `dbPass` begins.
+fn last_word(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let begins = |at: &usize| {
+        let (before, here) = (bytes[*at - 1], bytes[*at]);
+        !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && here.is_ascii_uppercase()
+    };
+    // Behind a byte that is no letter there is a character's beginning, or the middle of one: then it's no word.
+    (1..bytes.len()).rev().find(begins).filter(|at| name.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Whether a value plainly is none: a state, a path, a reference to where the secret is, or hidden already.
+pub(super) fn is_no_secret(value: &str) -> bool {
+    let value = value.trim();
+    if value.is_empty() || value == REDACTED || value == REDACTED_KEY {
+        return true;
+    }
+    if value.len() > LONGEST_EXEMPT {
+        return false;
+    }
+    if value.chars().all(|mark| matches!(mark, '*' | 'x' | 'X' | '!' | '-' | '.' | '•' | '?')) {
+        return true;
+    }
+    STATES.iter().any(|state| value.eq_ignore_ascii_case(state))
+        || is_path(value)
+        || is_reference(value)
+        // `--password=PASSWORD`
+        || value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') && is_secret_name(value)
+}
+
+fn is_path(value: &str) -> bool {
+    let value = value.strip_prefix("file:").map_or(value, |path| path.trim_start_matches("//"));
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-@%~:+".contains(&byte);
+    if !value.bytes().all(is_name) {
+        return false;
+    }
+    if value.starts_with("./") || value.starts_with("../") || value.starts_with("~/") {
+        return true;
+    }
+    let first = value.strip_prefix('/').and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| ROOTS.contains(&first))
+}
+
+/// `$PASSWORD`, `${…}`, `$(…)`, `{{ … }}`, `%(…)s`, `<password>`.
+fn is_reference(value: &str) -> bool {
+    let within = |open: &str, close: &str| {
+        value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|name| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. /|:[]'\"<\\".contains(&byte))
+        })
+    };
+    let variable = value.strip_prefix('$').is_some_and(|name| {
+        let of = |allowed: fn(u8) -> bool| !name.is_empty() && name.bytes().all(allowed);
+        of(|byte| byte.is_ascii_digit())
+            || of(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+            || of(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && is_secret_name(name)
+    });
+    variable
+        || within("${", "}")
+        || within("$(", ")")
+        || within("{{", "}}")
+        || within("%(", ")s")
+        || within("<", ">")
+}
+
+/// A quote as it stands in text that may have been escaped: `"`, `'`, `\"`.
+#[derive(Clone, Copy)]
+struct Quote {
+    mark: u8,
+    backslashes: usize,
+}
+
+impl Quote {
+    /// The one that begins here.
+    fn at(bytes: &[u8], at: usize) -> Option<(Self, usize)> {
+        let backslashes = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
+        let mark = *bytes.get(at + backslashes)?;
+        matches!(mark, b'"' | b'\'').then_some((Self { mark, backslashes }, at + backslashes + 1))
+    }
+
+    /// The one that ends here.
+    fn before(bytes: &[u8], end: usize) -> Option<(Self, usize)> {
+        let mark = *bytes.get(end.checked_sub(1)?)?;
+        let backslashes = bytes[..end - 1].iter().rev().take(16).take_while(|byte| **byte == b'\\').count();
+        matches!(mark, b'"' | b'\'').then_some((Self { mark, backslashes }, end - 1 - backslashes))
+    }
+
+    /// Where the text in these quotes ends: before the closing one, or with the line.
+    fn end(self, bytes: &[u8], from: usize) -> usize {
+        let mut backslashes = 0;
+        for (at, byte) in bytes.iter().enumerate().skip(from) {
+            match *byte {
+                b'\\' => backslashes += 1,
+                b'\n' | b'\r' => return at - backslashes,
+                byte => {
+                    // More of them than before the opening quote belong to a quote inside; but at the top, pairs of
+                    // them are backslashes themselves.
+                    let closes = match self.backslashes {
+                        0 => backslashes % 2 == 0,
+                        opening => backslashes <= opening,
+                    };
+                    if byte == self.mark && closes {
+                        return at - backslashes.min(self.backslashes);
+                    }
+                    backslashes = 0;
+                }
+            }
+        }
+        bytes.len()
+    }
+}
+
+/// A name in a text, and what is around it.
+struct Named<'a> {
+    text: &'a str,
+    /// Without the dashes in front.
+    name: &'a str,
+    start: usize,
+    end: usize,
+    dashes: usize,
+}
+
+fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
+
+/// Whether a line, a tab or the like ends here, itself or as two characters.
+fn ends_here(bytes: &[u8], at: usize) -> bool {
+    match bytes.get(at) {
+        None | Some(b'\n' | b'\r') => true,
+        Some(b'\\') => matches!(bytes.get(at + 1), Some(b'n' | b'r')),
+        _ => false,
+    }
+}
+
+/// Behind the blanks, tabs as two characters among them.
+fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        match bytes.get(at) {
+            Some(b' ' | b'\t') => at += 1,
+            Some(b'\\') if bytes.get(at + 1) == Some(&b't') => at += 2,
+            _ => return at,
+        }
+    }
+}
+
+pub(super) fn find(text: &str) -> Option<Vec<Edit>> {
+    let words = WORDS.as_ref()?;
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut from = 0;
+    for hit in words.find_iter(text) {
+        if hit.start() < from {
+            continue;
+        }
+        let named = Named::around(text, hit.start(), hit.end(), from);
+        from = named.end;
+        if !is_secret_name(named.name) {
+            continue;
+        }
+        if let Some((start, end)) = named.value() {
+            from = end;
+            edits.push((start..end, Cow::Borrowed(REDACTED)));
+        }
+    }
+    Some(edits)
+}
+
+impl<'a> Named<'a> {
+    /// `from`: where the last one ended.
+    fn around(text: &'a str, hit: usize, hit_end: usize, from: usize) -> Self {
+        let bytes = text.as_bytes();
+        let mut start = hit;
+        while start > from && hit - start < LONGEST_NAME && is_of_a_name(bytes[start - 1]) {
+            start -= 1;
+        }
+        if start > 0 && bytes[start - 1] == b'\\' {
+            start += match bytes[start] {
+                b'n' | b'r' | b't' if start < hit => 1,
+                b'u' if start + 5 <= hit => 5,
+                _ => 0,
+            };
+        }
+        let mut end = hit_end;
+        while end < bytes.len() && end - hit_end < LONGEST_NAME && is_of_a_name(bytes[end]) {
+            end += 1;
+        }
+        let name = &text[start..end];
+        let bare = name.trim_start_matches(['-', '.']);
+        let dashes = name.len() - bare.len();
+        Self { text, name: bare, start: start + dashes, end, dashes }
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    fn ends_with(&self, ending: &str) -> bool {
+        let name = self.name.trim_end_matches(|last: char| last.is_ascii_digit());
+        name.len() >= ending.len()
+            && name.as_bytes()[name.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())
+    }
+
+    fn byte_before(&self) -> Option<u8> {
+        self.bytes().get((self.start - self.dashes).checked_sub(1)?).copied()
+    }
+
+    /// Where its value begins and ends, if it is there and secret.
+    fn value(&self) -> Option<(usize, usize)> {
+        let bytes = self.bytes();
+        if bytes.get(self.end) == Some(&b'>') && self.byte_before() == Some(b'<') {
+            let start = self.end + 1;
+            let end = start
+                + bytes[start..]
+                    .iter()
+                    .position(|byte| matches!(byte, b'<' | b'\n'))
+                    .unwrap_or(bytes.len() - start);
+            return self.secret(start, end);
+        }
+        let mut at = self.end;
+        let quoted = Quote::at(bytes, at).map(|(_, behind)| at = behind).is_some();
+        if bytes.get(at) == Some(&b']') {
+            at += 1;
+        }
+        let before_separator = at;
+        at = skip_blanks(bytes, at);
+        let rest = &bytes[at..];
+        let (colon, length) = match rest {
+            [b'=', b'>', ..] => (false, 2),
+            [b'=', b'=' | b'~', ..] => return None,
+            [b'=', ..] => (false, 1),
+            [b':', b'=', ..] => (false, 2),
+            // LDIF has base64 after two.
+            [b':', b':', b' ', ..] => (true, 2),
+            [b':', b':' | b'/', ..] => return None,
+            [b':', ..] => (true, 1),
+            _ if quoted => return None,
+            _ => return self.after_a_blank(before_separator, at),
+        };
+        let behind = at + length;
+        let start = skip_blanks(bytes, behind);
+        if ends_here(bytes, start) {
+            return None;
+        }
+        if let Some((quote, inside)) = Quote::at(bytes, start) {
+            return self.secret(inside, quote.end(bytes, inside));
+        }
+        let blanks = before_separator != at || start != behind;
+        if matches!(bytes[start], b'{' | b'[' | b'(')
+            && (colon || blanks)
+            && !is_redacted(&self.text[start..])
+            && !self.text[start..].starts_with("{{")
+        {
+            return None;
+        }
+        if let Some((quote, _)) = Quote::before(bytes, self.start - self.dashes).filter(|_| !quoted && !colon)
+        {
+            // `"PASSWORD=two words"`
+            return self.secret(start, quote.end(bytes, start));
+        }
+        let word_end = self.word_end(start);
+        let word = &self.text[start..word_end];
+        let line = self.begins_a_line();
+        if colon && !quoted && self.is_prose(word, start, word_end, start != behind, line.is_some()) {
+            return None;
+        }
+        let end = match (self.byte_before(), line) {
+            (Some(b'?' | b'&' | b';' | b',' | b'{' | b'('), None) => self.member_end(start),
+            _ if quoted => self.member_end(start),
+            (_, Some(line)) => {
+                let shell = !blanks && !self.name.bytes().any(|byte| byte.is_ascii_lowercase());
+                self.line_end(start, line, shell)
+            }
+            _ => self.trimmed(start, word_end),
+        };
+        self.secret(start, end)
+    }
+
+    fn secret(&self, start: usize, end: usize) -> Option<(usize, usize)> {
+        let value = &self.text[start..end];
+        let is_directory = self.ends_with("pwd") && value.starts_with('/');
+        (start < end && !is_no_secret(value) && !is_directory).then_some((start, end))
+    }
+
+    /// `--password x`, `requirepass x`.
+    fn after_a_blank(&self, behind: usize, at: usize) -> Option<(usize, usize)> {
+        let bytes = self.bytes();
+        let line = self.begins_a_line();
+        let is_setting = line.is_some() && {
+            let joined: String = self.name.chars().filter(char::is_ascii_alphanumeric).collect();
+            BEFORE_A_BLANK.contains(&joined.to_ascii_lowercase().as_str())
+        };
+        // In a help text an option's explanation comes after several blanks.
+        let is_option = self.dashes == 2 && (at == behind + 1 || line.is_none());
+        if at == behind || ends_here(bytes, at) || !(is_setting || is_option) || bytes[at] == b'-' {
+            return None;
+        }
+        if let Some((quote, inside)) = Quote::at(bytes, at) {
+            // Or the end of what the option itself stands in.
+            let ends = Quote::before(bytes, self.start - self.dashes).is_some();
+            return if ends { None } else { self.secret(inside, quote.end(bytes, inside)) };
+        }
+        self.secret(at, self.word_end(at))
+    }
+
+    /// Whether what follows after a colon isn't this name's value.
+    fn is_prose(&self, word: &str, start: usize, end: usize, blank: bool, begins_a_line: bool) -> bool {
+        // `/run/secrets/token: Permission denied`
+        if self.byte_before() == Some(b'/') {
+            return true;
+        }
+        let of = |words: &[&str]| {
+            let word = word.trim_end_matches([',', ';', '.', ')']);
+            words.iter().any(|known| word.eq_ignore_ascii_case(known))
+        };
+        let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+        let is_line_number = digits > 0 && word[digits..].starts_with(':');
+        if !blank && (of(ARCHITECTURES) || is_line_number) {
+            return true;
+        }
+        if self.ends_with("passwd") {
+            // A program's name in front of what it says, a package, a line of nsswitch.conf, a tag of sudoers.
+            let is_last =
+                ends_here(self.bytes(), skip_blanks(self.bytes(), end)) || word.starts_with("[redacted");
+            return !blank || !is_last || of(SERVICES) || self.name == "PASSWD" && !begins_a_line;
+        }
+        if begins_a_line {
+            return false;
+        }
+        let is_plain = ["password", "passphrase"].iter().any(|ending| self.ends_with(ending));
+        let is_compound = self.name.contains(['_', '-', '.']);
+        of(PROSE) || !is_plain && !is_compound && !looks_random(&self.text[start..end])
+    }
+
+    /// Where it begins a line, with nothing before it but blanks and what marks a line of a diff, a list, a comment:
+    /// whether that is an escaped line.
+    fn begins_a_line(&self) -> Option<bool> {
+        let before = &self.bytes()[..self.start - self.dashes];
+        let near = &before[before.len().saturating_sub(64)..];
+        let real = near.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+        let escaped = near.windows(2).rposition(|two| two == b"\\n").map(|at| at + 2);
+        let begins = if before.len() <= 64 { Some(0) } else { None };
+        let (start, is_escaped) = match (real.or(begins), escaped) {
+            (real, Some(escaped)) if real.is_none_or(|real| escaped > real) => (escaped, true),
+            (Some(real), _) => (real, false),
+            _ => return None,
+        };
+        let mut prefix = &near[start..];
+        let is_mark = |byte: &u8| b" \t+-#*>|\"'".contains(byte);
+        while let [first, rest @ ..] = prefix {
+            if !is_mark(first) {
+                break;
+            }
+            prefix = rest;
+        }
+        let prefix = std::str::from_utf8(prefix).unwrap_or("?").trim_end();
+        matches!(prefix, "" | "export" | "set" | "setenv").then_some(is_escaped)
+    }
+
+    /// Of a word on a command line or in prose.
+    fn word_end(&self, start: usize) -> usize {
+        self.until(start, |byte| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'`'))
+    }
+
+    /// Of a parameter of a URL, an option among others, a member in braces.
+    fn member_end(&self, start: usize) -> usize {
+        self.until(start, |byte| b" \t\"'`&;,)}]<".contains(&byte))
+    }
+
+    /// Of a setting's value, which may have blanks in it.
+    fn line_end(&self, start: usize, escaped: bool, shell: bool) -> usize {
+        let bytes = self.bytes();
+        let stops = |byte: u8| byte == b' ' || byte == b'\t' || escaped && matches!(byte, b'"' | b'\'');
+        let mut end = self.until(start, stops);
+        while !shell {
+            let next = skip_blanks(bytes, end);
+            let next_end = self.until(next, stops);
+            let word = &self.text[next..next_end];
+            let is_another = |word: &str| {
+                let name = word.bytes().take_while(|byte| is_of_a_name(*byte)).count();
+                name > 0 && matches!(word.as_bytes().get(name), Some(b'=' | b':'))
+            };
+            // The next of several on a line, an option, a comment, the line's end.
+            if next == end
+                || word.is_empty()
+                || word.starts_with('#')
+                || word.starts_with("--")
+                || is_another(word)
+            {
+                break;
+            }
+            end = next_end;
+        }
+        let text = &self.text[start..end];
+        let text = if is_redacted(text) { text } else { text.trim_end_matches([',', ';']) };
+        start + text.len()
+    }
+
+    /// The end of a word without what punctuates it.
+    fn trimmed(&self, start: usize, end: usize) -> usize {
+        let word = &self.text[start..end];
+        let kept = if is_redacted(word) { redacted_length(word) } else { 0 };
+        kept + start + word[kept..].trim_end_matches([',', ';', ')', '}', ']', '>']).len()
+    }
+
+    fn until(&self, start: usize, stops: impl Fn(u8) -> bool) -> usize {
+        let bytes = self.bytes();
+        let start = start + redacted_length(&self.text[start..]);
+        let mut at = start;
+        while at < bytes.len() && !stops(bytes[at]) && !ends_here(bytes, at) {
+            if bytes[at] == b'\\' && matches!(bytes.get(at + 1), Some(b't' | b'"' | b'\'' | b'u')) {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+}
+
+fn is_redacted(text: &str) -> bool {
+    redacted_length(text) > 0
+}
+
+/// What a secret was replaced by, at the beginning of a text: it has brackets and blanks in it, and is one word.
+fn redacted_length(text: &str) -> usize {
+    let known = [REDACTED, REDACTED_KEY].into_iter().find(|known| text.starts_with(known));
+    known.map_or(0, str::len)
+}

@@ -1,0 +1,339 @@
+mod lookalikes;
+mod secrets;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const KEY: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU\nAAAAEbm9uZQAAAAAA\n-----END OPENSSH PRIVATE KEY-----\n";
+
+fn redacted(mut value: serde_json::Value) -> serde_json::Value {
+    redact_value(&mut value);
+    value
+}
+
+#[test]
+fn every_pattern_can_be_read() {
+    assert!(HINTS.is_some());
+    assert!(forms::ALL.iter().all(|form| forms::find(form, "").is_some()));
+    assert!(block::find("", false).is_some() && names::find("").is_some());
+}
+
+#[test]
+fn text_without_a_hint_is_not_copied() {
+    for text in ["", "load average: 0.00, 0.01, 0.05\n", "ümläut 日本語\n+++ b/x\n"] {
+        assert!(matches!(redact(text), Cow::Borrowed(kept) if kept.as_ptr() == text.as_ptr()), "{text}");
+    }
+}
+
+#[test]
+fn a_key_block_goes_whole_in_files_diffs_and_json() {
+    let diff = |prefix: &str| KEY.lines().map(|line| format!("{prefix}{line}\n")).collect::<String>();
+    for (text, shown) in [
+        (format!("a\n{KEY}b\n"), "a\n[redacted private key]\nb\n".to_owned()),
+        (diff("+"), "+[redacted private key]\n".to_owned()),
+        (diff("-"), "-[redacted private key]\n".to_owned()),
+        (diff(" "), " [redacted private key]\n".to_owned()),
+        (KEY.replace('\n', "\\n"), "[redacted private key]\\n".to_owned()),
+        (KEY.replace('\n', "\\\\n"), "[redacted private key]\\\\n".to_owned()),
+        (KEY.replace('\n', "\r\n"), "[redacted private key]\r\n".to_owned()),
+        // Where the end is missing, to the end of what there is.
+        (KEY[..60].to_owned(), "[redacted private key]".to_owned()),
+        (format!("{KEY}{KEY}"), "[redacted private key]\n[redacted private key]\n".to_owned()),
+        // And where the beginning is.
+        (format!("x\n{}", &KEY[36..]), "x\n[redacted private key]\n".to_owned()),
+        (format!("x\n{}", diff("+")[37..].to_owned()), "x\n+[redacted private key]\n".to_owned()),
+    ] {
+        assert_eq!(redact(&text), shown, "{text}");
+    }
+    for label in [
+        "PRIVATE KEY",
+        "RSA PRIVATE KEY",
+        "EC PRIVATE KEY",
+        "DSA PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY",
+        "PGP PRIVATE KEY BLOCK",
+    ] {
+        let text =
+            format!("-----BEGIN {label}-----\nProc-Type: 4,ENCRYPTED\n\nMIIEvQ\n-----END {label}-----");
+        assert_eq!(redact(&text), REDACTED_KEY, "{label}");
+    }
+}
+
+#[test]
+fn lines_stay_where_they_were_if_they_are_asked_for() {
+    let text = format!("a\n{KEY}password = x y\nb\n");
+    let shown = redact_lines(&text);
+    assert_eq!(shown.lines().count(), text.lines().count());
+    assert_eq!(shown.lines().filter(|line| *line == REDACTED_KEY).count(), 4);
+    assert!(shown.ends_with("password = [redacted]\nb\n"), "{shown}");
+    let cut = &text[..60];
+    assert_eq!(redact_lines(cut).lines().count(), cut.lines().count());
+}
+
+#[test]
+fn a_secret_is_taken_out_and_what_is_around_it_stays() {
+    for (text, shown) in secrets::SECRETS {
+        assert_eq!(redact(text), *shown, "{text}");
+    }
+}
+
+#[test]
+fn a_secret_is_found_in_a_diff_and_in_json_as_well() {
+    for (text, shown) in secrets::SECRETS {
+        for prefix in ["+", "-", " "] {
+            let (text, shown) = (format!(" a\n{prefix}{text}\n b\n"), format!(" a\n{prefix}{shown}\n b\n"));
+            assert_eq!(redact(&text), shown);
+        }
+        if text.contains(['\n', '\\']) {
+            continue;
+        }
+        let escaped =
+            |text: &str| serde_json::to_string(&json!({"a": format!("one\n{text}\nthree")})).unwrap();
+        assert_eq!(redact(&escaped(text)), escaped(shown));
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_secret_survives_byte_for_byte() {
+    for text in lookalikes::LOOKALIKES {
+        assert_eq!(redact(text), *text);
+        for prefix in ["+", "-", " "] {
+            let text = format!(" a\n{prefix}{text}\n b\n");
+            assert_eq!(redact(&text), text);
+        }
+        let text = serde_json::to_string(&json!({"a": format!("one\n{text}\nthree")})).unwrap();
+        assert_eq!(redact(&text), text);
+    }
+}
+
+#[test]
+fn a_value_is_secret_by_its_name() {
+    for name in [
+        "password",
+        "Password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "api_key",
+        "apikey",
+        "apiKey",
+        "access_key",
+        "private_key",
+        "client_secret",
+        "clientSecret",
+        "authorization",
+        "credential",
+        "credentials",
+        "db_pass",
+        "dbPass",
+        "psk",
+        "MYSQL_ROOT_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "X-Api-Key",
+        "auth-token",
+        "password2",
+        "password_hash",
+        "pwd",
+    ] {
+        assert_eq!(redacted(json!({name: "hunter two"})), json!({name: "[redacted]"}));
+    }
+    for name in [
+        "token_type",
+        "secret_name",
+        "password_age",
+        "password_last_changed",
+        "tokens",
+        "passwordauthentication",
+        "keyboard",
+        "monkey",
+        "key",
+        "public_key",
+        "host_key",
+        "path",
+        "next_page_token",
+        "bypass",
+        "proxy_pass",
+        "first_pass",
+        "OLDPWD",
+        "secret.service",
+        "ssl_certificate_key",
+        "compass",
+        "password-file",
+    ] {
+        let value = json!({name: "hunter two"});
+        assert_eq!(redacted(value.clone()), value);
+    }
+}
+
+#[test]
+fn under_a_secret_name_a_state_a_count_and_a_path_stay() {
+    for value in [
+        json!("locked"),
+        json!("none"),
+        json!("x"),
+        json!("!"),
+        json!("***"),
+        json!("/etc/ssl/private/a.key"),
+        json!(12),
+        json!(true),
+        json!(null),
+        json!(""),
+    ] {
+        let value = json!({"password": value, "token": value});
+        assert_eq!(redacted(value.clone()), value);
+    }
+}
+
+#[test]
+fn an_option_a_variable_and_a_list_hide_what_belongs_to_them() {
+    for (value, shown) in [
+        (json!(["x", "--password", "hunter2", "y"]), json!(["x", "--password", "[redacted]", "y"])),
+        (json!(["--token=abc", "-v"]), json!(["--token=[redacted]", "-v"])),
+        (
+            json!({"name": "DB_PASSWORD", "value": "x1"}),
+            json!({"name": "DB_PASSWORD", "value": "[redacted]"}),
+        ),
+        (json!({"name": "DB_HOST", "value": "x1"}), json!({"name": "DB_HOST", "value": "x1"})),
+        (
+            json!({"credentials": ["a1", {"user": "u"}]}),
+            json!({"credentials": ["[redacted]", {"user": "u"}]}),
+        ),
+        (json!({"a": [{"b": "ghp_0123456789abcdefghij"}]}), json!({"a": [{"b": "[redacted]"}]})),
+        (json!({"ghp_0123456789abcdefghij": 1}), json!({"[redacted]": 1})),
+    ] {
+        assert_eq!(redacted(value), shown);
+    }
+}
+
+#[test]
+fn large_texts_full_of_hints_are_gone_through() {
+    let most = 1 << 20;
+    for piece in [
+        "password: ",
+        "password=",
+        "password=/etc/",
+        "passwd: ",
+        "://a:b",
+        "$6$",
+        "-----BEGIN PRIVATE KEY",
+        "token\\n",
+        "{\"secret\":\"",
+        "eyJ",
+        "mysql ",
+        "curl x",
+        "password=\"",
+        "a:b:::",
+        "\\\\\\\"",
+        "<token>",
+        "--token ",
+        "QUJD\n",
+    ] {
+        let text = piece.repeat(most / piece.len());
+        assert!(redact(&text).len() <= 3 * text.len(), "{piece}");
+    }
+}
+
+/// Pieces that secrets and their surroundings are made of.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "password",
+        "passwd",
+        "token",
+        "secret_",
+        "psk",
+        "pwd",
+        "=",
+        ": ",
+        " = ",
+        ":",
+        "\"",
+        "'",
+        "\\\"",
+        "\\n",
+        "\n",
+        " ",
+        "  ",
+        "--",
+        "-",
+        "+",
+        "://",
+        "@",
+        "u:",
+        "[redacted]",
+        "[redacted",
+        "[redacted private key]",
+        "]",
+        "}",
+        "{",
+        "(",
+        ",",
+        ";",
+        "hunter2",
+        "x",
+        "Bearer ",
+        "Authorization: ",
+        "$6$ab$",
+        "0123456789abcdefghij",
+        "ghp_",
+        "eyJhbGciOiJI.eyJzdWIiOiIx",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "<",
+        ">",
+        "\\",
+        "\\t",
+        "/",
+        "/etc/x",
+        "ü",
+        "*",
+        "!",
+        ":1:0:99999:7:::",
+        "root:",
+        "curl -u ",
+        "sshpass -p ",
+        "PSK ",
+        "PASSWORD ",
+        "#",
+        "&",
+        "?",
+        "sig=",
+        "\t",
+        "$",
+        "${",
+        "api_key",
+        "%3D",
+    ]);
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn redacting_twice_is_redacting_once(text in pieces()) {
+        let once = redact(&text).into_owned();
+        prop_assert_eq!(redact(&once), once.as_str(), "{}", text);
+    }
+
+    #[test]
+    fn lines_are_kept_whatever_the_text(text in pieces()) {
+        prop_assert_eq!(redact_lines(&text).matches('\n').count(), text.matches('\n').count(), "{}", text);
+    }
+
+    #[test]
+    fn no_text_is_too_odd(text in any::<String>()) {
+        redact(&text);
+    }
+
+    #[test]
+    fn a_password_is_gone_whatever_it_is_made_of(
+        password in "[!-~&&[^\"'\\\\`\\[{(<$]]{4,12}9Zq", name in prop::sample::select(vec!["password", "DB_PASSWORD", "--token"]),
+    ) {
+        for text in [format!("{name}={password}"), format!("a {name}=\"{password} b\" c"), format!("  {name} = {password}\n")] {
+            prop_assert!(!redact(&text).contains("9Zq"), "{} {}", text, redact(&text));
+        }
+    }
+}

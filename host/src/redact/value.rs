@@ -1,0 +1,69 @@
+//! Secrets in JSON: every string, and what stands under a name that says so.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::names::{is_no_secret, is_secret_name};
+use super::{REDACTED, redact};
+
+/// Redacts every string and key of a value; a string whose name says that it is secret is redacted whatever it holds,
+/// as is the one after an option like `--password` in a list of arguments.
+pub fn redact_value(value: &mut Value) {
+    match value {
+        Value::String(text) => redact_string(text),
+        Value::Array(items) => {
+            let mut is_secret = false;
+            for item in items {
+                let is_option = matches!(&*item, Value::String(text) if is_secret_option(text));
+                if is_secret {
+                    hide(item)
+                } else {
+                    redact_value(item)
+                }
+                is_secret = is_option;
+            }
+        }
+        Value::Object(members) => redact_members(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn redact_members(members: &mut Map<String, Value>) {
+    // As container engines list variables: {"name": "DB_PASSWORD", "value": "…"}.
+    let names_secret = ["name", "Name", "key", "Key"]
+        .iter()
+        .any(|member| members.get(*member).and_then(Value::as_str).is_some_and(is_secret_name));
+    for (name, value) in members.iter_mut() {
+        if is_secret_name(name) || names_secret && name.eq_ignore_ascii_case("value") {
+            hide(value);
+        } else {
+            redact_value(value);
+        }
+    }
+    if members.keys().any(|name| matches!(redact(name), Cow::Owned(_))) {
+        *members = std::mem::take(members)
+            .into_iter()
+            .map(|(name, value)| (redact(&name).into_owned(), value))
+            .collect();
+    }
+}
+
+/// What has a secret's name: its strings, and those in a list of them.
+fn hide(value: &mut Value) {
+    match value {
+        Value::String(text) if !is_no_secret(text) => *text = REDACTED.to_owned(),
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        _ => redact_value(value),
+    }
+}
+
+fn redact_string(text: &mut String) {
+    if let Cow::Owned(shown) = redact(text) {
+        *text = shown;
+    }
+}
+
+fn is_secret_option(text: &str) -> bool {
+    text.strip_prefix("--").is_some_and(|name| name.len() < 64 && is_secret_name(name))
+}
