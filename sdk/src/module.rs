@@ -221,6 +221,12 @@ impl CommandGrant {
         self.0.privilege = Privilege::Caller;
         self
     }
+
+    /// With the rights of this account.
+    pub fn as_user(mut self, name: &str) -> Self {
+        self.0.privilege = Privilege::User(name.to_owned());
+        self
+    }
 }
 
 /// Files that the module may read, or write too.
@@ -264,6 +270,12 @@ impl PathGrant {
     /// With root's rights where they can be had.
     pub fn as_root_if_available(mut self) -> Self {
         self.0.privilege = Privilege::RootIfAvailable;
+        self
+    }
+
+    /// With the rights of this account: for what is in its home.
+    pub fn as_user(mut self, name: &str) -> Self {
+        self.0.privilege = Privilege::User(name.to_owned());
         self
     }
 }
