@@ -3,13 +3,19 @@
 
 mod client;
 mod hosts;
+mod machine;
+mod plan;
 mod processes;
 mod raw;
+mod snapshot;
 
 pub use client::Client;
 pub use hosts::{Host, host, skipped};
+pub use machine::{Helper, Machine};
+pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with};
 pub use raw::Raw;
+pub use snapshot::{Expected, Snapshot};
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,120 @@
+//! What a host is like: its files and the states of its units, so that "nothing has changed" can be shown and not only
+//! said.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::Host;
+
+/// Where plans may change something, and where what they leave behind would be.
+const TREES: &str =
+    "/etc /srv /home /usr/lib/systemd /var/spool/cron /run/systemd/system /run/systemd/transient";
+
+/// What is there and how it is, by name: `/etc/hosts`, `unit ssh.service`, `unit file …`, `timer …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot(BTreeMap<String, String>);
+
+/// A difference that says nothing about the plan.
+pub struct Expected {
+    /// As in the snapshot; a `*` at the end stands for anything.
+    pub name: &'static str,
+    /// Why it may differ.
+    pub why: &'static str,
+}
+
+/// What differs on a host that nobody touches.
+pub const BY_ITSELF: &[Expected] = &[
+    Expected { name: "unit systemd-tmpfiles-clean.service", why: "its timer runs it after boot, then daily" },
+    Expected { name: "unit logrotate.service", why: "its timer runs it at midnight" },
+    Expected { name: "unit dpkg-db-backup.service", why: "its timer runs it at midnight" },
+    Expected { name: "unit e2scrub_all.service", why: "its timer runs it weekly" },
+    Expected { name: "unit fstrim.service", why: "its timer runs it weekly" },
+    Expected { name: "unit systemd-hostnamed.service", why: "started by who asks it, ends when idle" },
+    Expected { name: "unit systemd-timedated.service", why: "started by who asks it, ends when idle" },
+    Expected { name: "unit systemd-localed.service", why: "started by who asks it, ends when idle" },
+    Expected { name: "unit session-*", why: "somebody logs in or out" },
+    Expected { name: "unit user@*", why: "somebody logs in or out" },
+    Expected { name: "unit user-*", why: "somebody logs in or out" },
+    Expected { name: "unit user.slice", why: "somebody logs in or out" },
+    Expected { name: "unit run-user-*", why: "somebody logs in or out" },
+];
+
+impl Snapshot {
+    /// Of the host as it is now.
+    pub fn take(host: &Host) -> Self {
+        let mut all = BTreeMap::new();
+        files(host, &mut all);
+        units(host, &mut all);
+        assert!(all.contains_key("/etc/passwd") && all.contains_key("unit ssh.service"), "nothing was seen");
+        Self(all)
+    }
+
+    /// What is other than before, a line each.
+    pub fn differences(&self, after: &Self, expected: &[Expected]) -> Vec<String> {
+        let mut names: Vec<_> = self.0.keys().chain(after.0.keys()).collect();
+        names.sort();
+        names.dedup();
+        let differs = |name: &&String| self.0.get(*name) != after.0.get(*name);
+        let is_expected = |name: &str| expected.iter().chain(BY_ITSELF).any(|known| known.covers(name));
+        let state = |all: &Self, name: &str| all.0.get(name).map_or("not there", String::as_str).to_owned();
+        let told = |name: &String| format!("{name}: {} -> {}", state(self, name), state(after, name));
+        names.into_iter().filter(differs).filter(|name| !is_expected(name)).map(told).collect()
+    }
+}
+
+impl Expected {
+    fn covers(&self, name: &str) -> bool {
+        match self.name.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == self.name,
+        }
+    }
+}
+
+/// Directories without their times: staging beside a file is allowed to change those.
+fn files(host: &Host, all: &mut BTreeMap<String, String>) {
+    let find = format!(r"find {TREES} -printf '%p\t%y\t%m\t%u:%g\t%s\t%T@\t%n\t%l\0'");
+    for entry in host.run(&["sh", "-c", &find]).split_terminator('\0') {
+        let fields: Vec<_> = entry.split('\t').collect();
+        let [path, kind, mode, owner, size, changed, links, target] = fields[..] else {
+            panic!("not as it was asked for: {entry:?}")
+        };
+        let state = match kind {
+            "d" => format!("directory {mode} {owner}"),
+            "l" => format!("link to {target} {owner}"),
+            _ => format!("{kind} {mode} {owner} {size} bytes {changed} {links} links"),
+        };
+        all.insert(path.to_owned(), state);
+    }
+    let sums = format!("find {TREES} -type f -exec sha256sum --zero -- {{}} +");
+    for entry in host.run(&["sh", "-c", &sums]).split_terminator('\0') {
+        let (sum, path) = entry.split_once("  ").expect("a sum and a path");
+        let state = all.get_mut(path).unwrap_or_else(|| panic!("{path} came while the host was looked at"));
+        state.push(' ');
+        state.push_str(sum);
+    }
+}
+
+fn units(host: &Host, all: &mut BTreeMap<String, String>) {
+    let listed = |list: &[&str]| {
+        let head = ["systemctl", "--plain", "--no-legend", "--full", "--no-pager"];
+        host.run(&[&head[..], list].concat())
+    };
+    for line in listed(&["list-units", "--all"]).lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        all.insert(format!("unit {}", words[0]), words[1..4].join(" "));
+    }
+    for line in listed(&["list-unit-files"]).lines() {
+        let (name, state) = line.trim().split_once(char::is_whitespace).expect("a state");
+        all.insert(format!("unit file {name}"), state.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    let timers = host.run(&["systemctl", "list-timers", "--all", "--output=json"]);
+    let timers: Value = serde_json::from_str(&timers).expect("JSON");
+    for timer in timers.as_array().expect("a list") {
+        let (name, activates) = (&timer["unit"], &timer["activates"]);
+        let armed = if timer["next"].is_null() { "not armed" } else { "armed" };
+        let name = name.as_str().expect("a name");
+        all.insert(format!("timer {name}"), format!("{activates} {armed}"));
+    }
+}
