@@ -1,0 +1,128 @@
+//! On a real host: a change that could cut the way in undoes itself there, unless it is known to have gone well.
+
+use linux_sysadmin_tests::{Expected, Machine, Plan, Step};
+
+const LINK: &str = "eth0";
+const UP: &str = "test \"$(cat /sys/class/net/eth0/operstate)\" = up";
+const ROUTE: &str = "ip route show | grep --quiet '^203.0.113.0/24 '";
+
+fn down() -> Step {
+    Step::run(&["ip", "link", "set", "dev", LINK, "down"]).undo(&["ip", "link", "set", "dev", LINK, "up"])
+}
+
+fn route() -> Step {
+    Step::run(&["ip", "route", "add", "203.0.113.0/24", "dev", LINK]).undo(&[
+        "ip",
+        "route",
+        "del",
+        "203.0.113.0/24",
+        "dev",
+        LINK,
+    ])
+}
+
+/// In the middle until somebody reads from the pipe.
+fn gate() -> Step {
+    Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through").with("duration", "instant")
+}
+
+/// What cuts a way in may be grave enough to be asked about, but not here.
+const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
+
+fn units(machine: &Machine) -> String {
+    machine.sh("systemctl list-units --all --plain --no-legend --full 'linux-sysadmin-guard*'")
+}
+
+#[tokio::test]
+async fn a_guarded_plan_that_went_well_stays_and_leaves_no_guard() {
+    let Some(machine) = Machine::new("a_guarded_plan_that_went_well_stays_and_leaves_no_guard") else {
+        return;
+    };
+    machine.configure("root", ASK_SELDOM);
+    let mut client = machine.serve().await;
+    let before = machine.snapshot();
+    let plan = Plan::of([route(), Step::write("/etc/planner/new", "new\n")]).with("guard", 5);
+    client.done(&plan).await;
+    // Nothing that could undo it later is there any more.
+    machine.nothing_is_left_behind();
+    let new = [Expected { name: "/etc/planner/new", why: "a step" }];
+    machine.is_still_but(&before, &new, "a guard that was disarmed");
+    assert!(machine.holds(ROUTE) && machine.holds(UP));
+    assert_eq!(machine.recorded("root", "change-ended")["outcome"], "done");
+}
+
+#[tokio::test]
+async fn a_guarded_plan_that_breaks_is_undone_at_once_and_leaves_no_guard() {
+    let test = "a_guarded_plan_that_breaks_is_undone_at_once_and_leaves_no_guard";
+    let Some(machine) = Machine::new(test) else { return };
+    machine.configure("root", ASK_SELDOM);
+    let mut client = machine.serve().await;
+    let before = machine.snapshot();
+    let steps = [route(), Step::write("/etc/planner/new", "new\n"), Step::run(&["false"])];
+    // As long as a guard may take: whoever waited for it would be noticed.
+    let envelope = client.apply(&Plan::of(steps).with("guard", 600)).await;
+    assert_eq!(envelope["failed_step"], 2, "{envelope}");
+    machine.nothing_is_left_behind();
+    machine.is_still(&before, "a guarded plan that broke");
+    assert!(!machine.holds(ROUTE));
+}
+
+#[tokio::test]
+async fn the_guard_is_armed_before_the_first_step() {
+    let Some(machine) = Machine::new("the_guard_is_armed_before_the_first_step") else { return };
+    machine.configure("root", ASK_SELDOM);
+    let mut client = machine.serve().await;
+    machine.sh("mkfifo /srv/plan/gate");
+    let id = client.begin(Plan::of([gate(), route()]).with("guard", 30).apply()).await;
+    machine.until_runs("tee -- /srv/plan/gate");
+    assert!(!machine.holds(ROUTE), "the first step isn't over");
+    assert!(units(&machine).contains(".timer"), "{}", units(&machine));
+    machine.sh("timeout 60 cat /srv/plan/gate");
+    assert_eq!(client.outcome(id).await["status"], "success");
+    machine.nothing_is_left_behind();
+}
+
+#[tokio::test]
+async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
+    let test = "without_a_word_from_the_server_the_host_undoes_the_change_by_itself";
+    let Some(machine) = Machine::new(test) else { return };
+    machine.sh("mkfifo /srv/plan/gate
+         for name in existing removed; do
+             echo $name > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
+         done");
+    // Killed; or alive and unable to do anything, as behind a way that is cut.
+    for (account, signal) in [("root", "KILL"), ("root", "STOP"), ("admin", "KILL")] {
+        machine.configure(account, ASK_SELDOM);
+        let mut client = machine.serve_as(account, account).await;
+        let before = machine.snapshot();
+        let plan = Plan::of([
+            Step::write("/etc/planner/existing", "changed\n"),
+            Step::write("/etc/planner/new", "new\n"),
+            Step::remove("/etc/planner/removed"),
+            Step::make_directory("/srv/plan/made", 0o755),
+            down(),
+            gate(),
+        ]);
+        client.begin(plan.after_undo(&["systemctl", "daemon-reload"]).with("guard", 5).apply()).await;
+        machine.until_runs("tee -- /srv/plan/gate");
+        assert!(!machine.holds(UP), "the way is cut");
+        assert!(!machine.has("/etc/planner/removed") && machine.has("/srv/plan/made"));
+        machine.signal(account, signal);
+        // Whether the step goes on or died with the server is the same to the guard.
+        machine.sh("timeout 1 cat /srv/plan/gate || :");
+        machine.until(UP);
+        machine
+            .until("test -z \"$(systemctl list-units --all --plain --no-legend 'linux-sysadmin-guard*')\"");
+        machine.is_still(&before, signal);
+        machine.nothing_is_left_behind();
+        if signal == "STOP" {
+            // It learns what has become of its plan, and doesn't call it done.
+            machine.signal(account, "CONT");
+            let ended = machine.recorded(account, "change-ended");
+            assert_ne!(ended["outcome"], "done", "{ended}");
+        }
+        drop(client);
+        machine.until_ended("tee -- /srv/plan/gate");
+        machine.audit_is_valid(account, account);
+    }
+}
