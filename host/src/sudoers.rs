@@ -123,3 +123,30 @@ async fn sudo_version(target: &Target) -> Option<SudoVersion> {
     let output = target.run_all(&[question]).await.pop()?.ok()?;
     SudoVersion::parse(&String::from_utf8_lossy(&output.stdout))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Overrides;
+
+    /// Of this machine, where `/etc` is root's and everybody may write to `/tmp`.
+    #[tokio::test]
+    async fn the_hosts_own_copies_are_as_safe_as_the_directory_that_they_are_in() {
+        let target = Target::local(Overrides::default());
+        for (pattern, safe) in [
+            ("mkdir --mode=0700 -- <path:/etc/.linux-sysadmin-*>", true),
+            ("mv --no-target-directory -- <path:/etc/.linux-sysadmin-*/motd> <path:/etc/motd>", true),
+            (
+                "rm --force -- (<path:/etc/.linux-sysadmin-*/*.conf>|<path:/etc/.linux-sysadmin-*/.previous>)",
+                true,
+            ),
+            ("mkdir --mode=0700 -- <path:/tmp/.linux-sysadmin-*>", false),
+            ("rm --force -- <path:/tmp/.linux-sysadmin-*/x>", false),
+            ("rm --force -- <path:/etc/*/.linux-sysadmin-*/x>", false),
+            ("rm --force -- <path:/etc/*/x>", false),
+        ] {
+            let parsed = Pattern::parse(pattern).unwrap();
+            assert_eq!(unsafe_path(&target, &parsed, "root").await.is_none(), safe, "{pattern}");
+        }
+    }
+}

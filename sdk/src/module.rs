@@ -267,7 +267,8 @@ impl PathGrant {
         self
     }
 
-    /// With root's rights where they can be had.
+    /// With root's rights where they can be had. Only to read: whose rights a change takes must be certain, and the host
+    /// refuses a module that would write so.
     pub fn as_root_if_available(mut self) -> Self {
         self.0.privilege = Privilege::RootIfAvailable;
         self

@@ -112,8 +112,11 @@ impl Grants {
             return Err(GrantError::Ungrantable(text.clone(), OF_STAGING));
         }
         self.add_verbs(text, &request.privilege, verbs_for_command(&pattern, &request.privilege))?;
-        for files in self.paths.iter().map(|grant| grant.request.clone()).collect::<Vec<_>>() {
-            self.add_verbs(text, &files.privilege, verbs_for_validation(request, &files))?;
+        let of_files = |grant: &PathGrant| {
+            (grant.request.privilege.clone(), verbs_for_validation(request, &grant.request))
+        };
+        for (privilege, verbs) in self.paths.iter().map(of_files).collect::<Vec<_>>() {
+            self.add_verbs(text, &privilege, verbs)?;
         }
         self.commands.push(CommandGrant { pattern, request: request.clone() });
         self.check_count()
@@ -152,8 +155,9 @@ impl Grants {
             return self.check_count();
         }
         self.add_verbs(text, &request.privilege, verbs_for(request))?;
-        for command in self.commands.iter().map(|grant| grant.request.clone()).collect::<Vec<_>>() {
-            self.add_verbs(text, &request.privilege, verbs_for_validation(&command, request))?;
+        let of_command = |grant: &CommandGrant| verbs_for_validation(&grant.request, request);
+        for verbs in self.commands.iter().map(of_command).collect::<Vec<_>>() {
+            self.add_verbs(text, &request.privilege, verbs)?;
         }
         self.paths.push(PathGrant { glob, staging, request: request.clone() });
         self.check_count()

@@ -49,19 +49,18 @@ impl Grants {
     /// isn't just one. What is granted for changes is none to validate with, whatever the plan calls it.
     pub fn may_validate(&self, command: &Command, file: &str) -> Result<Granted, Problem> {
         let holds = |text: &String| text.contains(FILE);
-        let stands =
-            |arg: &&String| arg.strip_suffix(FILE).is_some_and(|head| head.is_empty() || head.ends_with('='));
-        let found: Vec<usize> = (0..command.args.len()).filter(|at| holds(&command.args[*at])).collect();
         let elsewhere =
             holds(&command.program) || command.env.iter().any(|(name, value)| holds(name) || holds(value));
-        let (at, head) = match found[..] {
-            [at] if !elsewhere
-                && stands(&&command.args[at])
-                && command.args[at].matches(FILE).count() == 1 =>
-            {
-                (at, command.args[at].strip_suffix(FILE).unwrap_or_default())
-            }
-            _ => return Err(self.invalid_validation(command)),
+        let found: Vec<(usize, &String)> =
+            command.args.iter().enumerate().filter(|(_, arg)| holds(arg)).collect();
+        let stands = match found[..] {
+            [(at, arg)] if !elsewhere => arg.strip_suffix(FILE).map(|head| (at, head)),
+            _ => None,
+        };
+        let Some((at, head)) =
+            stands.filter(|(_, head)| (head.is_empty() || head.ends_with('=')) && !head.contains(FILE))
+        else {
+            return Err(self.invalid_validation(command));
         };
         let mut matched = command.clone();
         matched.args[at] = format!("{head}{file}");

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 #[track_caller]
@@ -260,6 +262,19 @@ fn globs_that_may_meet_are_those_of_a_common_path() {
     ] {
         assert_eq!(glob(one).may_meet(&glob(other)), expected, "{one} {other}");
         assert_eq!(glob(other).may_meet(&glob(one)), expected, "{other} {one}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn globs_that_cover_the_same_path_may_meet(
+        one in "(/([ab]|[ab]?\\*[ab]?|\\*\\*)){1,4}", other in "(/([ab]|[ab]?\\*[ab]?|\\*\\*)){1,4}",
+        paths in prop::collection::vec("(/[ab]{1,3}){1,4}", 16),
+    ) {
+        let (one, other) = (glob(&one), glob(&other));
+        for path in paths.iter().filter(|path| one.matches(path) && other.matches(path)) {
+            prop_assert!(one.may_meet(&other), "{:?} {:?} {}", one, other, path);
+        }
     }
 }
 
