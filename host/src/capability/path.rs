@@ -182,7 +182,9 @@ impl Glob {
         if self.is_of_staging() {
             return Some(secrets::STAGED);
         }
-        if !self.names_its_end() {
+        let path: Vec<&str> = path.collect();
+        // Not even the glob of a secret, whose wildcard may stand for the name of their directory.
+        if !self.names_its_end() || path.iter().any(|name| is_staging(name)) {
             return None;
         }
         let any = |(own, name): (&'a str, &'a str)| if own.contains('*') { "any" } else { name };
@@ -211,7 +213,7 @@ impl Glob {
     }
 
     /// Whether this is a directory in which the host keeps copies, or what is right in it.
-    fn is_of_staging(&self) -> bool {
+    pub(super) fn is_of_staging(&self) -> bool {
         self.components.iter().rev().take(2).any(|component| component.starts_with(STAGING))
     }
 

@@ -27,14 +27,14 @@ pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {
     if components.contains(&"**") {
         return Err(Refusal::AnyDepth(glob.text().to_owned()));
     }
-    if glob.names_secret().is_none() {
-        if let Some((secret, reason)) = secret_globs().find(|(secret, _)| may_meet(&components, secret)) {
-            return Err(Refusal::Secret(glob.text().to_owned(), format!("/{}", secret.join("/")), reason));
-        }
-        if components.iter().any(|component| may_be_staging(component)) {
-            let reason = "what the host keeps while a plan runs";
-            return Err(Refusal::Secret(glob.text().to_owned(), format!("/**/{STAGING}*"), reason));
-        }
+    if glob.names_secret().is_none()
+        && let Some((secret, reason)) = secret_globs().find(|(secret, _)| may_meet(&components, secret))
+    {
+        return Err(Refusal::Secret(glob.text().to_owned(), format!("/{}", secret.join("/")), reason));
+    }
+    if !glob.is_of_staging() && components.iter().any(|component| may_be_staging(component)) {
+        let reason = "what the host keeps while a plan runs";
+        return Err(Refusal::Secret(glob.text().to_owned(), format!("/**/{STAGING}*"), reason));
     }
     let mut parts = Vec::new();
     for (at, component) in components.iter().enumerate() {

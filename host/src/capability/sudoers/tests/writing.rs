@@ -118,6 +118,8 @@ fn a_dot_that_may_lead_to_the_hosts_copies_has_no_expression() {
     for (glob, said) in [
         ("/srv/.*/x", false),
         ("/srv/.l*/x", false),
+        ("/root/.gnupg/.*/x", false),
+        ("/root/.gnupg/*/x", true),
         ("/srv/.l*a", false),
         ("/srv/.linux-sysadmin-0*a/b/c", false),
         ("/srv/.l*g", true),
