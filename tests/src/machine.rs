@@ -25,9 +25,11 @@ static TURN: Mutex<()> = Mutex::new(());
 const CLEAN: &str = r#"
 ip link set dev eth0 up
 ip route del 203.0.113.0/24 dev eth0
-for unit in $(systemctl list-units --all --plain --no-legend 'linux-sysadmin-guard*' | cut -d' ' -f1); do
+for unit in $(systemctl list-units --all --plain --no-legend --full 'linux-sysadmin-guard*' | cut -d' ' -f1); do
     systemctl stop "$unit"; systemctl reset-failed "$unit"
 done
+rm -rf /run/systemd/system/linux-sysadmin-guard* /run/linux-sysadmin-guard*
+systemctl daemon-reload
 for place in /srv/plan /etc/planner/existing /etc/planner/removed; do
     while mountpoint --quiet "$place"; do umount --lazy "$place"; done
 done
@@ -109,6 +111,11 @@ impl Machine {
     /// Waits until none does any more.
     pub fn until_ended(&self, argv: &str) {
         self.until(&format!("! pgrep --full --exact '([^ ]*/)?{argv}'"));
+    }
+
+    /// Waits until no plan keeps copies any more.
+    pub fn until_no_staging(&self) {
+        self.until("test -z \"$(find /etc /srv /home -name '.linux-sysadmin-*')\"");
     }
 
     /// What the host is like.

@@ -164,6 +164,9 @@ async fn a_link_never_leads_to_what_is_not_granted() {
         ("/srv/plan/shadow", &["SYMLINK", "CAPABILITY_DENIED"][..]),
         ("/srv/plan/etc/hostname", &["CAPABILITY_DENIED"]),
         ("/srv/plan/etc/shadow", &["CAPABILITY_DENIED"]),
+        // Whether it is there, and what it is, is none of the module's business either.
+        ("/srv/plan/etc/nothing-has-this-name", &["CAPABILITY_DENIED"]),
+        ("/srv/plan/etc/ssh", &["CAPABILITY_DENIED"]),
     ] {
         for step in [Step::write(path, "x"), Step::remove(path)] {
             let envelope = client.apply(&Plan::of([step])).await;
@@ -172,6 +175,25 @@ async fn a_link_never_leads_to_what_is_not_granted() {
         }
     }
     machine.is_still(&before, "links that lead out");
+}
+
+#[tokio::test]
+async fn a_plan_may_write_into_a_directory_that_it_makes() {
+    let Some(machine) = Machine::new("a_plan_may_write_into_a_directory_that_it_makes") else { return };
+    let mut client = machine.serve().await;
+    let before = machine.snapshot();
+    let plan = Plan::of([
+        Step::make_directory("/srv/plan/made", 0o755),
+        Step::make_directory("/srv/plan/made/deeper", 0o700),
+        Step::write("/srv/plan/made/deeper/file", "x"),
+    ]);
+    let broken = client.apply(&plan.clone().step(Step::run(&["false"]))).await;
+    assert_eq!(broken["failed_step"], 3, "{broken}");
+    assert_eq!(broken["not_undone"], json!([]), "{broken}");
+    machine.is_still(&before, "undone from the inside out");
+    client.done(&plan).await;
+    assert_eq!(machine.read("/srv/plan/made/deeper/file"), "x");
+    machine.nothing_is_left_behind();
 }
 
 #[tokio::test]
@@ -255,9 +277,8 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
         machine.sh(&format!("cd {home}; stat -c '%n %a %U:%G' file kept; cat file kept")),
         "file 644 admin:admin\nkept 600 admin:admin\n12"
     );
-    client
-        .done(&Plan::of([by_admin(Step::remove(&file)), by_admin(Step::make_directory(&file, 0o700))]))
-        .await;
+    client.done(&Plan::of([by_admin(Step::remove(&file))])).await;
+    client.done(&Plan::of([by_admin(Step::make_directory(&file, 0o700))])).await;
     assert_eq!(machine.sh(&format!("stat -c '%F %a %U:%G' {file}")), "directory 700 admin:admin\n");
     machine.sh(&format!("rmdir {file}"));
 
