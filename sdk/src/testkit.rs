@@ -27,6 +27,9 @@ pub struct FakeTarget {
     pub distro: Distro,
     recordings: Vec<Files>,
     answers: Vec<(Vec<String>, Output)>,
+    /// What commands say once a plan has run.
+    later: Vec<(Vec<String>, Output)>,
+    has_run: Cell<bool>,
     clock: Cell<f64>,
     current: Cell<usize>,
     outcome: std::result::Result<confirm::Applied, confirm::Failure>,
@@ -61,6 +64,8 @@ impl Default for FakeTarget {
             distro,
             recordings: Vec::new(),
             answers: Vec::new(),
+            later: Vec::new(),
+            has_run: Cell::new(false),
             clock: Cell::new(0.0),
             current: Cell::new(0),
             outcome: Ok(confirm::Applied { outputs: Vec::new(), dry_run: false }),
@@ -84,18 +89,21 @@ impl FakeTarget {
         self
     }
 
-    /// What one command line says, with its exit code, stdout and stderr.
-    pub fn answer(mut self, argv: &[&str], exit_code: i32, stdout: &str, stderr: &str) -> Self {
-        let output = Output {
-            exit_code,
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            stdout_bytes: stdout.len() as u64,
-            stdout_lines: stdout.lines().count() as u64,
-            truncated: false,
-            duration_ms: 1,
-        };
-        self.answers.push((argv.iter().map(|token| token.to_string()).collect(), output));
+    /// What one command line says, with its exit code, stdout (text or bytes) and stderr.
+    pub fn answer(mut self, argv: &[&str], exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Self {
+        self.answers.push(recorded(argv, exit_code, stdout.as_ref(), stderr));
+        self
+    }
+
+    /// What one command line says once a plan has run, in place of what it said before.
+    pub fn answer_after(
+        mut self,
+        argv: &[&str],
+        exit_code: i32,
+        stdout: impl AsRef<[u8]>,
+        stderr: &str,
+    ) -> Self {
+        self.later.push(recorded(argv, exit_code, stdout.as_ref(), stderr));
         self
     }
 
@@ -152,6 +160,7 @@ impl FakeTarget {
     pub(crate) fn apply(&self, change: Change) -> std::result::Result<confirm::Applied, confirm::Failure> {
         self.applied.borrow_mut().push(change);
         if self.outcome.as_ref().is_ok_and(|applied| !applied.dry_run) {
+            self.has_run.set(true);
             self.sleep(Duration::ZERO);
         }
         self.outcome.clone()
@@ -163,7 +172,8 @@ impl FakeTarget {
 
     pub(crate) fn run(&self, command: &Command) -> Result<Output> {
         let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
-        let found = self.answers.iter().find(|(recorded, _)| *recorded == argv);
+        let later = self.later.iter().filter(|_| self.has_run.get());
+        let found = later.chain(&self.answers).find(|(recorded, _)| *recorded == argv);
         found.map(|(_, output)| output.clone()).ok_or_else(|| {
             Problem::new("NOT_RECORDED", Category::Internal, format!("no answer was recorded for {argv:?}"))
         })
@@ -203,6 +213,19 @@ impl FakeTarget {
     }
 }
 
+fn recorded(argv: &[&str], exit_code: i32, stdout: &[u8], stderr: &str) -> (Vec<String>, Output) {
+    let output = Output {
+        exit_code,
+        stdout: stdout.to_vec(),
+        stderr: stderr.into(),
+        stdout_bytes: stdout.len() as u64,
+        stdout_lines: stdout.split_inclusive(|byte| *byte == b'\n').count() as u64,
+        truncated: false,
+        duration_ms: 1,
+    };
+    (argv.iter().map(|token| token.to_string()).collect(), output)
+}
+
 fn no_such(path: &str) -> Problem {
     Problem::not_found("FILE_NOT_FOUND", format!("{path}: no such file or directory"))
 }
@@ -239,6 +262,19 @@ mod tests {
         let files = parse_recording("==> /a <==\none\n\ntwo\n\n==> /b <==\nlast");
         assert_eq!(files["/a"], b"one\n\ntwo\n");
         assert_eq!(files["/b"], b"last");
+    }
+
+    #[test]
+    fn a_later_answer_shows_once_a_plan_has_run() {
+        let target = || FakeTarget::new().answer(&["a"], 0, "1", "").answer_after(&["a"], 1, b"\xff", "");
+        let said = |cx: &Context| cx.run(Command::new("a")).unwrap().stdout;
+        let cx = target().context();
+        assert_eq!(said(&cx), b"1");
+        cx.apply(Change::new("Change it")).unwrap();
+        assert_eq!(said(&cx), b"\xff");
+        let cx = target().outcome(Ok(confirm::Applied { outputs: Vec::new(), dry_run: true })).context();
+        cx.apply(Change::new("Change it")).unwrap();
+        assert_eq!(said(&cx), b"1");
     }
 
     #[test]

@@ -1,17 +1,30 @@
-//! Cron expressions: whether one is right, what it means, and when its job runs next. Asks for nothing of the
-//! target.
+//! Cron: expressions, whether one is right, what it means, and when its job runs next; and the jobs of the target,
+//! listed, added and removed.
 //!
 //! Answers are those of Debian's cron and of cronie, daylight saving included: see [`mod@parse`] for the dialect
-//! and [`schedule`] for the clock.
+//! and [`schedule`] for the clock. What is about expressions asks for nothing of the target.
+//!
+//! Jobs are changed in accounts' own crontabs only, and through `crontab` itself, which has its own syntax check and
+//! its own rules about who may (`/etc/cron.allow`). A crontab is replaced as a whole, every line but one kept byte for
+//! byte; somebody who edits it in the same second isn't noticed. What Debian's `crontab -l` leaves out or rewrites
+//! (three comment lines at the top, which it puts there itself; carriage returns) can't be kept: see `change.rs`.
 #![forbid(unsafe_code)]
 
+mod add;
+mod change;
+mod crontab;
 mod debian;
 pub mod describe;
 pub mod expression;
 mod field;
+mod item;
+mod list;
 pub mod parse;
 pub mod problem;
+mod remove;
 pub mod schedule;
+mod system;
+mod target;
 pub mod zone;
 
 use jiff::Timestamp;
@@ -302,8 +315,34 @@ fn remark(schedule: &Schedule, change: &Change) -> String {
 
 /// The module.
 pub fn module() -> Module {
-    Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions")
+    let module = Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions and cron jobs")
         .license(env!("CARGO_PKG_LICENSE"))
+        .command(target::ACCOUNT.read("whose crontab is the account's own"))
+        .command(target::LIST_OF.read("jobs of each account").as_root_if_available())
+        .command(target::LIST.read("jobs of the account in use"))
+        .command(CommandGrant::change(
+            target::INSTALL_OF,
+            Risk::Moderate,
+            "a crontab with a line more or less",
+        ))
+        .command(target::DELETE_OF.change(Risk::Moderate, "the way back where there was no crontab"))
+        .command(
+            CommandGrant::change(target::INSTALL, Risk::Moderate, "the same for the account in use")
+                .as_caller(),
+        )
+        .command(target::DELETE.change(Risk::Moderate, "the same for the account in use").as_caller())
+        .path(PathGrant::read(target::PASSWD, "accounts that may have crontabs"))
+        .path(PathGrant::read(system::SYSTEM, "the system's jobs").as_root_if_available())
+        .path(PathGrant::read(system::ANACRON, "jobs that anacron makes up for").as_root_if_available());
+    let directories = [system::DIRECTORY].into_iter().chain(system::PARTS);
+    let module = directories.fold(module, |module, directory| {
+        let glob = format!("{directory}/*");
+        module.path(PathGrant::read(&glob, "the system's jobs").as_root_if_available())
+    });
+    module
+        .tool(Tool::new("cron_list", "Cron jobs of one user or all", list::cron_list))
+        .tool(Tool::new("cron_add", "Add a crontab entry", add::cron_add).risk(Risk::Moderate))
+        .tool(Tool::new("cron_remove", "Remove one crontab entry", remove::cron_remove).risk(Risk::Moderate))
         .tool(Tool::new("cron_validate", "Check and explain a cron expression", validate).instant())
         .tool(Tool::new("cron_next_runs", "Next run times of a cron expression", next_runs).instant())
 }

@@ -1,0 +1,251 @@
+//! Accounts' crontabs on the target, through `crontab`: the spool is group-writable on Debian, so that it isn't read
+//! as root, and installing through `crontab` has the syntax checked and the daemon told.
+
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+/// The account that the target is reached as.
+pub(crate) const ACCOUNT: CommandLine = CommandLine::new("id --user --name");
+/// One account's crontab.
+pub(crate) const LIST_OF: CommandLine = CommandLine::new("crontab -u <user> -l");
+/// The caller's own crontab.
+pub(crate) const LIST: CommandLine = CommandLine::new("crontab -l");
+/// Takes away an account's crontab.
+pub(crate) const DELETE_OF: CommandLine = CommandLine::new("crontab -u <user> -r");
+/// Takes away the caller's own crontab.
+pub(crate) const DELETE: CommandLine = CommandLine::new("crontab -r");
+/// Installs an account's crontab.
+pub(crate) const INSTALL_OF: &str = "crontab -u <user> - < stdin";
+/// Installs the caller's own crontab.
+pub(crate) const INSTALL: &str = "crontab - < stdin";
+
+/// Where the names of the accounts are. Those of a directory service aren't.
+pub(crate) const PASSWD: &str = "/etc/passwd";
+
+/// The host takes so many commands at once.
+const AT_ONCE: usize = 32;
+
+/// So many accounts are asked for.
+const MOST_ACCOUNTS: usize = 500;
+
+/// The host's word for a program that isn't installed.
+const NO_CRONTAB: &str = "PROGRAM_NOT_FOUND";
+
+/// An account, and the way to its crontab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) user: String,
+    /// The account that the target is reached as, and not root: its crontab takes no more than its own rights.
+    own: bool,
+}
+
+impl Owner {
+    /// The named account, or the one that the target is reached as.
+    pub(crate) fn find(cx: &Context, user: Option<&str>) -> Result<Self> {
+        let account = account(cx);
+        let user = match user {
+            Some(user) if !is_account(user) => {
+                let message = format!("`{}` is no account's name", crate::problem::echo(user));
+                return Err(Problem::validation("INVALID_USER", message));
+            }
+            Some(user) => user.to_owned(),
+            None => account.clone().map_err(|problem| problem.remedy("Name the user"))?,
+        };
+        let own = user != "root" && account.is_ok_and(|account| account == user);
+        Ok(Self { user, own })
+    }
+
+    fn list(&self) -> Command {
+        if self.own { LIST.command() } else { list_of(&self.user) }
+    }
+
+    /// Installs this text in the crontab's place.
+    pub(crate) fn install(&self, text: &str) -> Command {
+        let command = Command::new("crontab");
+        let command = if self.own { command } else { command.args(["-u", &self.user]).as_root() };
+        command.arg("-").stdin(text)
+    }
+
+    /// Back to what there was.
+    pub(crate) fn restore(&self, text: Option<&str>) -> Command {
+        match text {
+            Some(text) => self.install(text),
+            None if self.own => DELETE.command(),
+            None => DELETE_OF.with([&self.user]).as_root(),
+        }
+    }
+
+    /// The crontab's text, None where there is no crontab.
+    pub(crate) fn read(&self, cx: &Context) -> Result<Option<Vec<u8>>> {
+        contents(&self.user, cx.run(self.list()))
+    }
+
+    /// The same for who is going to write it back: bytes that aren't UTF-8 would be lost.
+    pub(crate) fn read_to_edit(&self, cx: &Context) -> Result<Option<String>> {
+        let Some(bytes) = self.read(cx)? else { return Ok(None) };
+        String::from_utf8(bytes).map(Some).map_err(|error| {
+            let line =
+                error.as_bytes()[..error.utf8_error().valid_up_to()].split(|byte| *byte == b'\n').count();
+            let message = format!(
+                "line {line} of {}'s crontab isn't UTF-8, so it is not edited: expected text in UTF-8",
+                self.user
+            );
+            Problem::new("CRONTAB_NOT_UTF8", Category::State, message)
+                .remedy(format!("Edit it on the target: crontab -u {} -e", self.user))
+        })
+    }
+}
+
+/// With root's rights where they can be had; crontab itself says where it needs them.
+fn list_of(user: &str) -> Command {
+    LIST_OF.with([user]).privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable)
+}
+
+/// The account that the target is reached as.
+fn account(cx: &Context) -> Result<String> {
+    let text = cx.run(ACCOUNT.command())?.success("id")?.text().trim().to_owned();
+    if is_account(&text) { Ok(text) } else { Err(Problem::unexpected("id", &text)) }
+}
+
+/// As the grant's hole takes it.
+fn is_account(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    name.len() <= 32
+        && bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+        && !name.ends_with('.')
+}
+
+/// What `crontab -l` printed, None where it said that there is no crontab.
+fn contents(user: &str, output: Result<Output>) -> Result<Option<Vec<u8>>> {
+    let output = output?;
+    if output.exit_code == 0 {
+        return Ok(Some(output.success("crontab")?.stdout));
+    }
+    let said = output.error_text();
+    if said.starts_with("no crontab for") {
+        return Ok(None);
+    }
+    if said.contains("' unknown") {
+        return Err(Problem::not_found("USER_NOT_FOUND", format!("the target has no account {user}")));
+    }
+    if said.contains("must be privileged") {
+        let message = format!("{user}'s crontab is for root and {user} to read: {said}");
+        return Err(Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message));
+    }
+    Err(refused(&said))
+}
+
+/// crontab's own no, in its own words.
+pub(crate) fn refused(said: &str) -> Problem {
+    let message = format!("crontab refused: {}", said.replace('\n', "; "));
+    if ["not allowed to use", "cannot use this program"].iter().any(|sign| said.contains(sign)) {
+        return Problem::new("CRONTAB_REFUSED", Category::Privilege, message)
+            .remedy("Look at /etc/cron.allow and /etc/cron.deny on the target");
+    }
+    Problem::validation("CRONTAB_REFUSED", message)
+}
+
+/// One account's crontab. Bytes that aren't UTF-8 have become U+FFFD.
+pub(crate) struct Crontab {
+    pub(crate) user: String,
+    pub(crate) text: String,
+}
+
+/// Crontabs of all accounts that may be looked into, and what is missing.
+pub(crate) fn all(cx: &Context) -> (Vec<Crontab>, Vec<String>) {
+    let mut notes = Vec::new();
+    let own = account(cx).ok();
+    let mut unread = Vec::new();
+    let mut crontabs = Vec::new();
+    if own.as_deref() == Some("root") || cx.distro().sudo_available {
+        let users = accounts(cx, &mut notes);
+        for users in users.chunks(AT_ONCE) {
+            let outputs = cx.run_all(users.iter().map(|user| list_of(user)).collect());
+            for (user, output) in users.iter().zip(outputs) {
+                sort_in(user, contents(user, output), &mut crontabs, &mut unread);
+            }
+            // As one account's, so all others'.
+            if unread.iter().any(|(_, problem)| problem.code == NO_CRONTAB) {
+                break;
+            }
+        }
+    } else if own.is_some() {
+        notes.push("only the account's own crontab was read: those of others take root's rights".to_owned());
+    } else {
+        notes.push("accounts' crontabs were not read: the account's own name is not known".to_owned());
+    }
+    // Its own takes no rights of root's, should they have been too few.
+    if let Some(own) = own.filter(|own| own != "root" && crontabs.iter().all(|known| known.user != *own)) {
+        unread.retain(|(user, _)| *user != own);
+        sort_in(&own, contents(&own, cx.run(LIST.command())), &mut crontabs, &mut unread);
+    }
+    if let Some((_, problem)) = unread.first() {
+        let why = problem.message.replace('\n', "; ");
+        let users: Vec<_> = unread.iter().map(|(user, _)| user.clone()).collect();
+        notes.push(if problem.code == NO_CRONTAB {
+            "the target has no program crontab, so that accounts have no crontabs".to_owned()
+        } else {
+            format!("crontabs that were not read: {} ({why})", few(&users))
+        });
+    }
+    (crontabs, notes)
+}
+
+/// A crontab to the others, and why there is none to the other reasons.
+fn sort_in(
+    user: &str,
+    contents: Result<Option<Vec<u8>>>,
+    crontabs: &mut Vec<Crontab>,
+    unread: &mut Vec<(String, Problem)>,
+) {
+    match contents {
+        Ok(Some(bytes)) => crontabs
+            .push(Crontab { user: user.to_owned(), text: String::from_utf8_lossy(&bytes).into_owned() }),
+        Ok(None) => {}
+        // crontab doesn't find every account of the file.
+        Err(problem) if problem.code == "USER_NOT_FOUND" => {}
+        Err(problem) => unread.push((user.to_owned(), problem)),
+    }
+}
+
+/// The names in the accounts' file, in its order, each once.
+fn accounts(cx: &Context, notes: &mut Vec<String>) -> Vec<String> {
+    let passwd = match cx.read(PASSWD) {
+        Ok(passwd) => passwd,
+        Err(problem) => {
+            notes.push(format!("accounts' crontabs were not looked for: {}", problem.message));
+            return Vec::new();
+        }
+    };
+    let mut users: Vec<String> = Vec::new();
+    let mut odd = Vec::new();
+    let mut known = std::collections::HashSet::new();
+    for name in passwd.lines().filter_map(|line| line.split(':').next()).filter(|name| !name.is_empty()) {
+        // `+` and `-` at the start are of NIS, not names.
+        if name.starts_with(['+', '-', '#']) || !known.insert(name) {
+            continue;
+        }
+        if is_account(name) { users.push(name.to_owned()) } else { odd.push(crate::problem::echo(name)) }
+    }
+    if !odd.is_empty() {
+        notes.push(format!("crontabs that were not read, for the account's name: {}", few(&odd)));
+    }
+    if users.len() > MOST_ACCOUNTS {
+        let more = users.len() - MOST_ACCOUNTS;
+        notes.push(format!(
+            "{more} accounts were not asked for: only the first {MOST_ACCOUNTS} of {PASSWD} are"
+        ));
+        users.truncate(MOST_ACCOUNTS);
+    }
+    users
+}
+
+/// A list that stays short.
+pub(crate) fn few(names: &[String]) -> String {
+    const MOST: usize = 10;
+    let mut text = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        text += &format!(" and {} more", names.len() - MOST);
+    }
+    text
+}
