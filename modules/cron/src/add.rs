@@ -15,11 +15,10 @@ use crate::target::Owner;
 pub(crate) struct AddArgs {
     /// Five fields or @nickname
     schedule: String,
-    /// For sh; an unescaped % ends it, the rest is its stdin
+    /// Plain % starts stdin
     command: String,
-    /// Default: the account in use
+    /// Default: own account
     user: Option<String>,
-    /// Line above it
     comment: Option<String>,
 }
 

@@ -54,7 +54,7 @@ impl Replacement<'_> {
         if is_cut {
             change = change.warning(format!("the whole line: {}", self.line));
         }
-        let about_the_text = self.before.into_iter().flat_map(about);
+        let about_the_text = self.before.into_iter().flat_map(|text| about(text, self.dialect));
         warnings.into_iter().chain(about_the_text).fold(change, Change::warning)
     }
 
@@ -110,7 +110,7 @@ pub(crate) fn refuse_carriage_returns(user: &str, text: &str, dialect: Dialect) 
 }
 
 /// What about a text may surprise once it is installed anew.
-fn about(text: &str) -> Vec<String> {
+fn about(text: &str, dialect: Dialect) -> Vec<String> {
     let mut warnings = Vec::new();
     if !text.is_empty() && !text.ends_with('\n') {
         let last = text.lines().next_back().unwrap_or_default();
@@ -118,7 +118,7 @@ fn about(text: &str) -> Vec<String> {
             "the crontab's last line had no newline, so that cron ignored it; it gets one: {last}"
         ));
     }
-    if text.contains("\\r") || text.contains("\\b") {
+    if dialect == Dialect::Debian && (text.contains("\\r") || text.contains("\\b")) {
         warnings.push(
             "the crontab holds `\\r` or `\\b`: Debian's crontab prints control characters that way, \
              and if they are such, they become these letters"

@@ -140,8 +140,11 @@ fn not_found(args: &RemoveArgs, cx: &Context, user: &str, items: &[Item]) -> Pro
         let cut = |text: &str| text.chars().take(COMPARED).collect::<String>();
         asked.map(|(wanted, is)| distance(&cut(wanted), &cut(is))).sum::<usize>()
     };
+    let problem = Problem::not_found("ENTRY_NOT_FOUND", message);
+    if wanted.iter().all(|wanted| wanted.is_empty()) {
+        return problem.remedy("Look the id up: cron_list");
+    }
     let mut near: Vec<&Item> = items.iter().take(COMPARED).collect();
     near.sort_by_cached_key(far);
-    let problem = Problem::not_found("ENTRY_NOT_FOUND", message);
     near.iter().take(NEAREST).fold(problem, |problem, item| problem.remedy(format!("Close: {}", named(item))))
 }

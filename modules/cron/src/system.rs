@@ -17,7 +17,7 @@ pub(crate) const ANACRON: &str = "/etc/anacrontab";
 pub(crate) const PARTS: [&str; 4] =
     ["/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
 
-/// Files of `/etc/cron.d` that are read.
+/// So many files of a directory are looked at.
 const MOST_FILES: usize = 200;
 
 /// All of them, and what is ignored or missing.
@@ -33,10 +33,6 @@ pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Item>, Vec<String>) {
             false if name.starts_with('.') => {}
             false => ignored.push(format!("{DIRECTORY}/{name}")),
         }
-    }
-    if paths.len() > MOST_FILES {
-        notes.push(format!("only {MOST_FILES} files of {DIRECTORY} were read of {}", paths.len()));
-        paths.truncate(MOST_FILES);
     }
     let (mut items, mut anacron) = (Vec::new(), Vec::new());
     let stats = cx.stat_all(&paths);
@@ -88,10 +84,15 @@ fn missing(path: &str, problem: &Problem) -> Option<String> {
 }
 
 fn names(cx: &Context, directory: &str, notes: &mut Vec<String>) -> Vec<String> {
-    cx.list_dir(directory).unwrap_or_else(|problem| {
+    let mut names = cx.list_dir(directory).unwrap_or_else(|problem| {
         notes.extend(missing(directory, &problem));
         Vec::new()
-    })
+    });
+    if names.len() > MOST_FILES {
+        notes.push(format!("only {MOST_FILES} of {} files of {directory} were looked at", names.len()));
+        names.truncate(MOST_FILES);
+    }
+    names
 }
 
 /// Whether cron reads a file of this name in `/etc/cron.d`: `valid_name` of Debian's cron, `not_a_crontab` of cronie.
