@@ -336,7 +336,8 @@ pub fn module() -> Module {
         .path(PathGrant::read(system::ANACRON, "jobs that anacron makes up for").as_root_if_available());
     let directories = [system::DIRECTORY].into_iter().chain(system::PARTS);
     let module = directories.fold(module, |module, directory| {
-        let glob = format!("{directory}/*");
+        // Names are listed only where everything below is granted.
+        let glob = format!("{directory}/**");
         module.path(PathGrant::read(&glob, "the system's jobs").as_root_if_available())
     });
     module

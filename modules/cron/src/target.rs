@@ -179,16 +179,19 @@ pub(crate) fn all(cx: &Context) -> (Vec<Crontab>, Vec<String>) {
         unread.retain(|(user, _)| *user != own);
         sort_in(&own, contents(&own, cx.run(LIST.command())), &mut crontabs, &mut unread);
     }
-    if let Some((_, problem)) = unread.first() {
-        let why = problem.message.replace('\n', "; ");
-        let users: Vec<_> = unread.iter().map(|(user, _)| user.clone()).collect();
-        notes.push(if problem.code == NO_CRONTAB {
-            "the target has no program crontab, so that accounts have no crontabs".to_owned()
-        } else {
-            format!("crontabs that were not read: {} ({why})", few(&users))
-        });
-    }
+    notes.extend(missing(&unread));
     (crontabs, notes)
+}
+
+/// Says which crontabs are missing, and why the first of them is.
+fn missing(unread: &[(String, Problem)]) -> Option<String> {
+    let (_, problem) = unread.first()?;
+    if problem.code == NO_CRONTAB {
+        return Some("the target has no program crontab, so that accounts have no crontabs".to_owned());
+    }
+    let users: Vec<_> = unread.iter().map(|(user, _)| user.clone()).collect();
+    let why = problem.message.replace('\n', "; ");
+    Some(format!("crontabs that were not read: {} ({why})", few(&users)))
 }
 
 /// A crontab to the others, and why there is none to the other reasons.
@@ -248,4 +251,44 @@ pub(crate) fn few(names: &[String]) -> String {
         text += &format!(" and {} more", names.len() - MOST);
     }
     text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_without_crontab_misses_nothing() {
+        let problem = |code: &str| Problem::not_found(code, "no such\nprogram");
+        let unread =
+            |code: &str| vec![("root".to_owned(), problem(code)), ("ada".to_owned(), problem("OTHER"))];
+        assert_eq!(missing(&[]), None);
+        assert!(missing(&unread("PROGRAM_NOT_FOUND")).unwrap().contains("no program crontab"));
+        assert_eq!(
+            missing(&unread("OTHER")).unwrap(),
+            "crontabs that were not read: root, ada (no such; program)"
+        );
+    }
+
+    #[test]
+    fn half_a_crontab_is_none() {
+        let output = Output {
+            exit_code: 0,
+            stdout: b"@daily true\n".to_vec(),
+            stderr: Vec::new(),
+            stdout_bytes: 2 << 20,
+            stdout_lines: 100_000,
+            truncated: true,
+            duration_ms: 1,
+        };
+        assert_eq!(contents("ada", Ok(output)).unwrap_err().code, "OUTPUT_TOO_LARGE");
+    }
+
+    #[test]
+    fn a_long_list_of_names_stays_short() {
+        let names: Vec<String> = (0..12).map(|name| name.to_string()).collect();
+        assert_eq!(few(&names), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more");
+        assert_eq!(few(&names[..2]), "0, 1");
+    }
 }

@@ -112,6 +112,20 @@ fn the_grants_are_what_the_tools_run() {
     let expected = [&caller, &either, &caller, &root, &root, &caller, &caller].map(|it| format!("{it:?}"));
     assert_eq!(privileges, expected);
     assert!(capabilities.paths.iter().all(|grant| !grant.write));
+    let globs: Vec<_> = capabilities.paths.iter().map(|grant| grant.glob.as_str()).collect();
+    assert_eq!(
+        globs,
+        [
+            "/etc/passwd",
+            "/etc/crontab",
+            "/etc/anacrontab",
+            "/etc/cron.d/**",
+            "/etc/cron.hourly/**",
+            "/etc/cron.daily/**",
+            "/etc/cron.weekly/**",
+            "/etc/cron.monthly/**",
+        ]
+    );
 }
 
 #[test]
@@ -659,8 +673,8 @@ fn a_directory_full_of_files_is_looked_at_up_to_a_limit() {
 }
 
 #[test]
-fn without_the_program_there_are_the_systems_jobs_only() {
-    // The host's answer for a program that isn't installed can't be recorded: a fake target has another code for it.
+fn what_cannot_be_read_is_noted_and_the_rest_is_listed() {
+    // Nothing is recorded for `crontab -l`, which is a problem of its own.
     let target = reached_as("admin");
     let (items, notes) = list(target, json!({}));
     assert!(items.iter().all(|item| item["source"] != "crontab") && items.len() == 9, "{items:?}");
