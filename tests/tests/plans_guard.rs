@@ -24,7 +24,8 @@ fn route() -> Step {
 
 /// In the middle until somebody reads from the pipe.
 fn gate() -> Step {
-    Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through").with("duration", "instant")
+    let tee = Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through");
+    tee.with("duration", "instant").undo(&["true"])
 }
 
 /// What cuts a way in may be grave enough to be asked about, but not here.
