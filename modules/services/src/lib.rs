@@ -1,21 +1,36 @@
-//! Services and timers of systemd, by what `systemctl` prints for programs.
+//! Services and timers of systemd, by what `systemctl` prints for programs and does for administrators.
 #![forbid(unsafe_code)]
 
+mod calendar;
+mod control;
+mod fields;
+mod installed;
 mod list;
 mod name;
+mod outcome;
+mod power;
 mod properties;
 mod status;
 mod systemctl;
 mod time;
+mod timer_tools;
 mod timers;
+mod unit;
+mod unit_file;
+mod unit_tools;
 
 use linux_sysadmin_sdk::prelude::*;
 
 /// The module.
 pub fn module() -> Module {
-    Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
+    let module = Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
         .license(env!("CARGO_PKG_LICENSE"))
-        .serves("init_system", &["systemd"])
+        .serves("init_system", &["systemd"]);
+    tools(files(changing(looking(module))))
+}
+
+fn looking(module: Module) -> Module {
+    module
         .command(systemctl::LOADED_SERVICES.read("states of the loaded services"))
         .command(systemctl::UNIT_FILES.read("what is installed, and what of it starts at boot"))
         .command(systemctl::STATUS.read("state of one unit"))
@@ -26,9 +41,69 @@ pub fn module() -> Module {
         .command(systemctl::ACTIVATED.read("how the last run of what a timer activates went"))
         .command(systemctl::ELAPSES.read("when the timers elapse next"))
         .command(systemctl::CLOCK.read("the target's own clock, for how long something has been running"))
+        .command(systemctl::STATE.read("what can be done with a unit, and what stops along"))
+        .command(systemctl::AFTERWARDS.read("what has become of a unit that was changed"))
+        .command(systemctl::CALENDAR.read("whether something is a calendar expression, and when it elapses"))
+        .command(systemctl::VERIFY.read("whether a unit file can be loaded, before it is one").as_root())
+}
+
+fn changing(module: Module) -> Module {
+    let lines = [
+        (systemctl::START, "start a unit"),
+        (systemctl::STOP, "stop a unit"),
+        (systemctl::RESTART, "restart a unit"),
+        (systemctl::RELOAD, "have a service read its configuration"),
+        (systemctl::ENABLE, "have a unit started at boot"),
+        (systemctl::DISABLE, "have it started at boot no more"),
+        (systemctl::DAEMON_RELOAD, "have systemd read changed unit files"),
+    ];
+    let module =
+        lines.into_iter().fold(module, |module, (line, reason)| module.command(line.change(Risk::Moderate, reason)));
+    power::grants().fold(module, Module::command)
+}
+
+fn files(module: Module) -> Module {
+    module
+        .path(PathGrant::write("/etc/systemd/system/*", "unit files, new ones and changed ones"))
+        .path(PathGrant::read("/usr/lib/systemd/system/*", "a package's unit file, to be changed in a copy"))
+        .path(PathGrant::read("/lib/systemd/system/*", "the same, where /lib isn't /usr/lib"))
+}
+
+fn tools(module: Module) -> Module {
+    let moderate = |tool: Tool| tool.risk(Risk::Moderate);
+    module
         .tool(Tool::new("svc_list", "All services and their states, failed ones first", list::svc_list))
         .tool(Tool::new("svc_status", "Detailed state of one systemd unit", status::svc_status).instant())
+        .tool(moderate(Tool::new("svc_start", "Start a unit", control::svc_start)))
+        .tool(moderate(Tool::new("svc_stop", "Stop a unit", control::svc_stop)))
+        .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", control::svc_restart)))
+        .tool(moderate(Tool::new("svc_reload", "Have a unit reload its configuration", control::svc_reload)))
+        .tool(moderate(Tool::new("svc_enable", "Have a unit started at boot", control::svc_enable)))
+        .tool(moderate(Tool::new("svc_disable", "No longer start it at boot", control::svc_disable)))
+        .tool(moderate(Tool::new(
+            "svc_create_unit",
+            "Write a new unit file; needs exec_start or raw_content",
+            unit_tools::svc_create_unit,
+        )))
+        .tool(
+            Tool::new(
+                "svc_edit_unit",
+                "Change the given fields of a unit file, \"\" or [] unsets one; a package's is copied to /etc",
+                unit_tools::svc_edit_unit,
+            )
+            .risk(Risk::High),
+        )
         .tool(Tool::new("timer_list", "systemd timers: schedule, next and last run", timers::timer_list))
+        .tool(moderate(Tool::new(
+            "timer_create",
+            "New systemd timer for an existing unit, or for exec_start",
+            timer_tools::timer_create,
+        )))
+        .tool(moderate(Tool::new(
+            "timer_modify",
+            "Change the given fields of a timer, \"\" or [] unsets one",
+            timer_tools::timer_modify,
+        )))
 }
 
 linux_sysadmin_sdk::export!(module);

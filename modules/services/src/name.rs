@@ -89,12 +89,12 @@ pub(crate) fn similar(name: &str, units: &[String]) -> Vec<String> {
 }
 
 /// Before and from the last dot on.
-fn split(name: &str) -> (&str, &str) {
+pub(crate) fn split(name: &str) -> (&str, &str) {
     name.split_at(name.rfind('.').unwrap_or(name.len()))
 }
 
 /// The caller's text, short and with control characters made visible.
-fn shown(input: &str) -> String {
+pub(crate) fn shown(input: &str) -> String {
     let start: String = input.chars().take(60).collect();
     let more = if start.len() < input.len() { format!("… ({} bytes)", input.len()) } else { String::new() };
     format!("{start:?}{more}")

@@ -112,7 +112,7 @@ pub(crate) fn svc_status(args: StatusArgs, cx: &Context) -> Result<Single<Status
 }
 
 /// Asks what there is only now, when it helps, and only what is answered at once.
-fn unknown(unit: &str, cx: &Context) -> Problem {
+pub(crate) fn unknown(unit: &str, cx: &Context) -> Problem {
     let [file, loaded] = cx.run_each([systemctl::UNIT_FILE.with([unit]), systemctl::LOADED_UNITS.command()]);
     let files = systemctl::answer(file).and_then(|text| systemctl::unit_files(&text)).unwrap_or_default();
     if files.iter().any(|file| file.name == unit && file.state == "bad") {
@@ -219,7 +219,7 @@ pub(crate) fn exit(unit: &Properties<'_>) -> (Option<u64>, Option<String>) {
 }
 
 /// `org.freedesktop.systemd1.BadUnitSetting "Unit x has a bad unit file setting."`: the sentence.
-fn load_error(text: &str) -> Option<String> {
+pub(crate) fn load_error(text: &str) -> Option<String> {
     let sentence = text.split_once(' ').map_or(text, |(_, sentence)| sentence).trim().trim_matches('"');
     (!sentence.is_empty()).then(|| sentence.to_owned())
 }

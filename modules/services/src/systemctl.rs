@@ -66,6 +66,35 @@ pub(crate) const ELAPSES: CommandLine =
 /// Seconds since the epoch where the units run.
 pub(crate) const CLOCK: CommandLine = CommandLine::new("date +%s");
 
+/// What a change depends on, of one unit or several. A property that an older systemd doesn't have is left out.
+pub(crate) const STATE: CommandLine = CommandLine::new(concat!(
+    "systemctl show --property=Id,LoadState,LoadError,ActiveState,SubState,UnitFileState,Type,CanStart,CanStop,",
+    "CanReload,FragmentPath,SourcePath,DropInPaths,TriggeredBy,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,",
+    "PropagatesStopTo,Conflicts,ConflictedBy -- <unit>..."
+));
+
+/// What has become of a unit that was changed.
+pub(crate) const AFTERWARDS: CommandLine = CommandLine::new(concat!(
+    "TZ=UTC systemctl show --property=Id,LoadState,LoadError,ActiveState,SubState,UnitFileState,Type,Result,",
+    "ExecMainCode,ExecMainStatus,ConditionResult,ConditionTimestamp -- <unit>"
+));
+
+pub(crate) const START: CommandLine = CommandLine::new("systemctl start -- <unit>");
+pub(crate) const STOP: CommandLine = CommandLine::new("systemctl stop -- <unit>");
+pub(crate) const RESTART: CommandLine = CommandLine::new("systemctl restart -- <unit>");
+pub(crate) const RELOAD: CommandLine = CommandLine::new("systemctl reload -- <unit>");
+pub(crate) const ENABLE: CommandLine = CommandLine::new("systemctl enable -- <unit>");
+pub(crate) const DISABLE: CommandLine = CommandLine::new("systemctl disable -- <unit>");
+pub(crate) const DAEMON_RELOAD: CommandLine = CommandLine::new("systemctl daemon-reload");
+
+/// Whether a unit file can be loaded. `--recursive-errors` would be an error before 250; without it what systemd
+/// merely ignores, as an unknown key, is printed and the exit code is 0.
+pub(crate) const VERIFY: CommandLine =
+    CommandLine::new("systemd-analyze verify --man=no -- <path:/etc/systemd/system/*>");
+
+/// Whether something is a calendar expression, and when it elapses: in the target's own time zone.
+pub(crate) const CALENDAR: CommandLine = CommandLine::new("systemd-analyze calendar --iterations=3 -- <text>");
+
 /// Stdout of a call that did what it should, or why it didn't.
 pub(crate) fn answer(output: Result<Output>) -> Result<String> {
     const UNREACHABLE: [&str; 4] = [
