@@ -77,7 +77,8 @@ mod tests {
             let argv = ["systemd-analyze", "calendar", "--iterations=3", "--", expression];
             target.answer(&argv, *code, stdout, stderr)
         });
-        let expressions: Vec<String> = answers.iter().map(|(expression, ..)| expression.to_string()).collect();
+        let expressions: Vec<String> =
+            answers.iter().map(|(expression, ..)| expression.to_string()).collect();
         elapses(&expressions, &target.context())
     }
 

@@ -124,13 +124,16 @@ fn can_be_enabled(unit: &Unit) -> Result<()> {
                 "{} isn't enabled itself: its [Install] section only names other units (Also=, or another instance)",
                 unit.id
             );
-            Err(unit::state("UNIT_INDIRECT", message)
-                .remedy(format!("Enable those that it names, such as its socket: systemctl cat -- {}", unit.id)))
+            Err(unit::state("UNIT_INDIRECT", message).remedy(format!(
+                "Enable those that it names, such as its socket: systemctl cat -- {}",
+                unit.id
+            )))
         }
         "generated" | "transient" => Err(not_by_files(unit, Verb::Enable)),
-        "bad" | "" => {
-            Err(unit::state("UNIT_HAS_NO_FILE", format!("{} has no unit file that could be enabled", unit.id)))
-        }
+        "bad" | "" => Err(unit::state(
+            "UNIT_HAS_NO_FILE",
+            format!("{} has no unit file that could be enabled", unit.id),
+        )),
         _ => Ok(()),
     }
 }
@@ -273,5 +276,8 @@ pub(crate) fn command(verb: Verb, unit: &str) -> Command {
 
 fn capitalized(words: &str) -> String {
     let mut characters = words.chars();
-    characters.next().map(|first| first.to_ascii_uppercase().to_string() + characters.as_str()).unwrap_or_default()
+    characters
+        .next()
+        .map(|first| first.to_ascii_uppercase().to_string() + characters.as_str())
+        .unwrap_or_default()
 }

@@ -192,8 +192,8 @@ fn directory(value: &str) -> std::result::Result<(), &'static str> {
 pub(crate) fn span(value: &str) -> std::result::Result<(), &'static str> {
     const UNITS: [&str; 29] = [
         "", "us", "usec", "µs", "μs", "ms", "msec", "s", "sec", "second", "seconds", "m", "min", "minute",
-        "minutes", "h", "hr", "hour", "hours", "d", "day", "days", "w", "week", "weeks", "M", "month", "months",
-        "y",
+        "minutes", "h", "hr", "hour", "hours", "d", "day", "days", "w", "week", "weeks", "M", "month",
+        "months", "y",
     ];
     const EXPECTED: &str = "a time span, as 90, 5min or 1h 30min";
     let mut rest = value.trim();
@@ -214,7 +214,8 @@ pub(crate) fn span(value: &str) -> std::result::Result<(), &'static str> {
 
 /// A file given as a whole.
 pub(crate) fn whole_file(text: &str) -> Result<&str> {
-    let has_section = text.lines().any(|line| line.trim_start_matches('\u{feff}').trim_start().starts_with('['));
+    let has_section =
+        text.lines().any(|line| line.trim_start_matches('\u{feff}').trim_start().starts_with('['));
     let expected = if text.len() > LONGEST_FILE {
         "at most 256 KiB"
     } else if !has_section {
@@ -231,4 +232,123 @@ pub(crate) fn whole_file(text: &str) -> Result<&str> {
 pub(crate) fn ignored(given: &[(&str, bool)]) -> Option<String> {
     let names: Vec<&str> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
     (!names.is_empty()).then(|| format!("raw_content is the whole file: {} was ignored", names.join(", ")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn service(key: &str, value: &str) -> Result<Vec<Setting>> {
+        let value = Some(value);
+        let none = Service::default();
+        match key {
+            "type" => Service { service_type: value, ..none },
+            "exec_start" => Service { exec_start: value, ..none },
+            "user" => Service { user: value, ..none },
+            "working_directory" => Service { working_directory: value, ..none },
+            _ => Service { restart: value, ..none },
+        }
+        .settings()
+    }
+
+    #[test]
+    fn a_value_is_one_line_of_what_its_key_takes() {
+        let table = [
+            ("type", "notify"),
+            ("exec_start", "/usr/bin/app --option %n"),
+            ("exec_start", "-@/usr/bin/app app"),
+            ("exec_start", "+\"/opt/my app/run\""),
+            ("user", "www-data"),
+            ("user", "1000"),
+            ("working_directory", "/srv/app"),
+            ("working_directory", "-/srv/app"),
+            ("working_directory", "~"),
+            ("restart", "on-failure"),
+        ];
+        for (key, value) in table {
+            assert_eq!(service(key, &format!(" {value} ")).unwrap()[0].values, [value], "{key}");
+        }
+        assert_eq!(service("user", " ").unwrap()[0].values, [""; 0], "an empty one is none");
+    }
+
+    #[test]
+    fn what_would_be_more_than_one_line_or_another_thing_is_refused() {
+        let long = format!("/bin/{}", "a".repeat(LONGEST));
+        let table = [
+            ("exec_start", "/bin/a\nUser=root"),
+            ("exec_start", "/bin/a\rUser=root"),
+            ("exec_start", "/bin/a \\"),
+            ("exec_start", "/bin/a \\ "),
+            ("exec_start", "/bin/a\0"),
+            ("exec_start", "/bin/a\u{85}b"),
+            ("exec_start", "app --option"),
+            ("exec_start", "-app"),
+            ("exec_start", "./app"),
+            ("exec_start", long.as_str()),
+            ("user", "-root"),
+            ("user", "a b"),
+            ("user", "a\n[Service]"),
+            ("user", "a/b"),
+            ("working_directory", "srv"),
+            ("working_directory", "/srv/../etc"),
+            ("type", "onshot"),
+            ("type", "simple\nUser=root"),
+            ("restart", "yes"),
+        ];
+        for (key, value) in table {
+            let problem = service(key, value).unwrap_err();
+            assert_eq!(problem.code, "INVALID_VALUE", "{key} {value:?}");
+            assert!(problem.message.starts_with(&format!("{key} is ")), "{}", problem.message);
+            assert!(
+                problem.message.contains(": expected ") && problem.message.len() < 300,
+                "{}",
+                problem.message
+            );
+            assert!(!problem.message.contains(char::is_control), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn units_are_named_in_full_apart_by_blanks_or_as_a_list() {
+        let of =
+            |texts: Texts| units("Unit", "After", "after", Some(&texts)).map(|found| found.unwrap().values);
+        let several = |names: &[&str]| Texts::Several(names.iter().map(|name| name.to_string()).collect());
+        let expected = ["a.service network-online.target"];
+        assert_eq!(of(Texts::One("a.service  network-online.target".into())).unwrap(), expected);
+        assert_eq!(of(several(&["a.service", "network-online.target"])).unwrap(), expected);
+        assert_eq!(of(several(&[])).unwrap(), [""; 0]);
+        for refused in ["network", "a.service\nExecStart=/bin/x", "a.service \\", "-.mount", "../x.service"] {
+            assert_eq!(of(Texts::One(refused.into())).unwrap_err().code, "INVALID_VALUE", "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_numbers_with_units_of_time() {
+        for taken in ["300", "5min", "1h 30min", "1h30min", "2.5 days", "500ms", "1M 2w", "1year"] {
+            assert_eq!(span(taken), Ok(()), "{taken}");
+        }
+        for refused in ["min", "5 parsecs", "-5min", "5min,", "1..2s", "infinity", "daily"] {
+            assert!(span(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_whole_file_is_text_with_a_section() {
+        assert!(whole_file("# x\r\n[Unit]\r\n\tDescription=x").is_ok());
+        let huge = format!("[Unit]\n#{}", "x".repeat(LONGEST_FILE));
+        for refused in ["", "ExecStart=/bin/a\n", "[Unit]\n\u{1b}[2J", "[Unit]\n\0", huge.as_str()] {
+            let problem = whole_file(refused).unwrap_err();
+            assert_eq!(problem.code, "INVALID_VALUE");
+            assert!(problem.message.len() < 300);
+        }
+    }
+
+    #[test]
+    fn a_calendar_expression_is_never_an_option() {
+        let of = |text: &str| calendar(Some(&Texts::One(text.into())));
+        assert_eq!(of("--help").unwrap_err().code, "INVALID_VALUE");
+        assert_eq!(of("daily\nUnit=rescue.target").unwrap_err().code, "INVALID_VALUE");
+        assert_eq!(of("Mon..Fri 08:00").unwrap().unwrap().values, ["Mon..Fri 08:00"]);
+    }
 }

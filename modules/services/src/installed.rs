@@ -60,7 +60,8 @@ pub(crate) struct File {
 pub(crate) fn file_name(input: &str, default: &str) -> Result<String> {
     let full = name::full(input)?;
     let is_typed = full == input;
-    let full = if is_typed || default == ".service" { full } else { name::full(&format!("{input}{default}"))? };
+    let full =
+        if is_typed || default == ".service" { full } else { name::full(&format!("{input}{default}"))? };
     let (_, suffix) = name::split(&full);
     let allowed: &[&str] = if default == ".timer" { &[".timer"] } else { &WRITTEN };
     if allowed.contains(&suffix) {
@@ -96,9 +97,7 @@ pub(crate) fn new_file(unit: &str, text: String, cx: &Context) -> Result<File> {
 /// The file of an existing unit, as it is. What systemd read may be older: the file is what counts.
 pub(crate) fn existing_file(unit: &Unit, cx: &Context) -> Result<File> {
     let path = format!("{ADMINISTRATORS}/{}", unit.id);
-    let editable = |why: String| {
-        state("UNIT_NOT_EDITABLE", format!("{} can't be edited: {why}", unit.id))
-    };
+    let editable = |why: String| state("UNIT_NOT_EDITABLE", format!("{} can't be edited: {why}", unit.id));
     let cx = cx.files_as(Privilege::RootIfAvailable);
     if unit.is_masked() {
         return Err(unit.masked());
@@ -165,8 +164,10 @@ impl File {
             change = change.warning(format!("{} runs as root: {commands}", self.unit));
         }
         match &self.vendors {
-            Some(path) => change
-                .warning(format!("{} is read instead of {path} from now on, whatever a package update brings", self.path)),
+            Some(path) => change.warning(format!(
+                "{} is read instead of {path} from now on, whatever a package update brings",
+                self.path
+            )),
             None => change,
         }
     }

@@ -23,9 +23,10 @@ use linux_sysadmin_sdk::prelude::*;
 
 /// The module.
 pub fn module() -> Module {
-    let module = Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
-        .license(env!("CARGO_PKG_LICENSE"))
-        .serves("init_system", &["systemd"]);
+    let module =
+        Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
+            .license(env!("CARGO_PKG_LICENSE"))
+            .serves("init_system", &["systemd"]);
     tools(files(changing(looking(module))))
 }
 
@@ -57,8 +58,9 @@ fn changing(module: Module) -> Module {
         (systemctl::DISABLE, "have it started at boot no more"),
         (systemctl::DAEMON_RELOAD, "have systemd read changed unit files"),
     ];
-    let module =
-        lines.into_iter().fold(module, |module, (line, reason)| module.command(line.change(Risk::Moderate, reason)));
+    let module = lines
+        .into_iter()
+        .fold(module, |module, (line, reason)| module.command(line.change(Risk::Moderate, reason)));
     power::grants().fold(module, Module::command)
 }
 

@@ -249,7 +249,10 @@ mod tests {
         ];
         for (verb, unit, expected) in table {
             assert_eq!(risk(verb, unit), expected, "{verb:?} {unit}");
-            assert_eq!(expected == Risk::Moderate, groups(verb, unit).count() == 0 && !ends_sessions(verb, unit));
+            assert_eq!(
+                expected == Risk::Moderate,
+                groups(verb, unit).count() == 0 && !ends_sessions(verb, unit)
+            );
         }
     }
 

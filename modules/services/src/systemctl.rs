@@ -93,7 +93,8 @@ pub(crate) const VERIFY: CommandLine =
     CommandLine::new("systemd-analyze verify --man=no -- <path:/etc/systemd/system/*>");
 
 /// Whether something is a calendar expression, and when it elapses: in the target's own time zone.
-pub(crate) const CALENDAR: CommandLine = CommandLine::new("systemd-analyze calendar --iterations=3 -- <text>");
+pub(crate) const CALENDAR: CommandLine =
+    CommandLine::new("systemd-analyze calendar --iterations=3 -- <text>");
 
 /// Stdout of a call that did what it should, or why it didn't.
 pub(crate) fn answer(output: Result<Output>) -> Result<String> {

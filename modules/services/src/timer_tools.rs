@@ -95,7 +95,10 @@ impl Schedule {
 fn activated(unit: &str, timer: &str) -> Result<String> {
     let unit = crate::name::full(unit)?;
     if unit == timer {
-        return Err(Problem::validation("INVALID_VALUE", "unit is the timer itself: expected what it is to activate"));
+        return Err(Problem::validation(
+            "INVALID_VALUE",
+            "unit is the timer itself: expected what it is to activate",
+        ));
     }
     Ok(unit)
 }
@@ -117,7 +120,8 @@ pub(crate) fn timer_create(args: CreateArgs, cx: &Context) -> Result<Noted<Writt
     let file = installed::new_file(&timer, text, cx)?;
     let service = match service_text {
         Some(_) if activates != own_service => {
-            let message = format!("the timer activates {activates}, and exec_start would create {own_service}");
+            let message =
+                format!("the timer activates {activates}, and exec_start would create {own_service}");
             return Err(Problem::validation("TWO_SERVICES", message).remedy("Give either unit or exec_start"));
         }
         Some(text) => Some(installed::new_file(&own_service, text, cx)?),
@@ -130,20 +134,16 @@ pub(crate) fn timer_create(args: CreateArgs, cx: &Context) -> Result<Noted<Writt
         None => change = of_existing(change, &activates, cx)?,
     }
     change = file.write(change).step(Step::run(installed::daemon_reload()).uninterruptible());
-    let unit = Unit {
-        id: timer.clone(),
-        active_state: "inactive".to_owned(),
-        enabled: "disabled".to_owned(),
-        can_start: true,
-        ..Unit::default()
-    };
+    let unit = Unit::to_be(&timer);
     let mut verbs = Vec::new();
     if args.enable.unwrap_or(true) {
         let is_wanted = !unit_file::values(&file.text, "Install", "WantedBy").is_empty();
         verbs.extend(is_wanted.then_some(Verb::Enable));
         verbs.push(Verb::Start);
         if !is_wanted {
-            notes.push("nothing wants it (wanted_by): it is started, and will not be at the next boot".to_owned());
+            notes.push(
+                "nothing wants it (wanted_by): it is started, and will not be at the next boot".to_owned(),
+            );
         }
         change = runs_at_once(change, &file.text);
     }

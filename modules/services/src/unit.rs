@@ -63,6 +63,17 @@ impl Unit {
         })
     }
 
+    /// One whose file the plan is yet to write.
+    pub(crate) fn to_be(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            active_state: "inactive".to_owned(),
+            enabled: "disabled".to_owned(),
+            can_start: true,
+            ..Self::default()
+        }
+    }
+
     /// As it is said in replies and taken as an argument.
     pub(crate) fn short(&self) -> &str {
         name::short(&self.id)
@@ -125,8 +136,10 @@ impl Unit {
                 .remedy(format!("Restart it instead, which interrupts it: svc_restart service={short}")));
         }
         if verb == Verb::Reload && !self.is_active() {
-            let message =
-                format!("{} is {} ({}): there is nothing to reload", self.id, self.active_state, self.sub_state);
+            let message = format!(
+                "{} is {} ({}): there is nothing to reload",
+                self.id, self.active_state, self.sub_state
+            );
             return Err(
                 state("SERVICE_NOT_ACTIVE", message).remedy(format!("Start it: svc_start service={short}"))
             );

@@ -38,9 +38,8 @@ pub(crate) fn render(settings: &[Setting]) -> String {
     }
     let section = |name: &&str| {
         let of_it = settings.iter().filter(|setting| setting.section == *name);
-        let lines = of_it.flat_map(|setting| {
-            setting.values.iter().map(|value| format!("{}={value}\n", setting.key))
-        });
+        let lines =
+            of_it.flat_map(|setting| setting.values.iter().map(|value| format!("{}={value}\n", setting.key)));
         format!("[{name}]\n{}", lines.collect::<String>())
     };
     sections.iter().map(section).collect::<Vec<_>>().join("\n")
@@ -172,13 +171,16 @@ impl File {
         let found = self.lines.iter().filter(|line| line.is(section, key)).collect::<Vec<_>>();
         // An empty assignment takes back what came before it, of timers even other keys'.
         let takes_back = if setting.is_list() {
-            self.lines.iter().any(|line| line.section == *section && line.key.starts_with("On") && line.value.is_empty())
+            self.lines
+                .iter()
+                .any(|line| line.section == *section && line.key.starts_with("On") && line.value.is_empty())
         } else {
             found.len() > 1 && found.iter().any(|line| line.value.is_empty())
         };
         if takes_back {
-            let message =
-                format!("an empty assignment in [{section}] takes others back: what {key} is to be isn't plain");
+            let message = format!(
+                "an empty assignment in [{section}] takes others back: what {key} is to be isn't plain"
+            );
             return Err(by_hand(message));
         }
         if *key == "ExecStart" && found.len() > 1 {

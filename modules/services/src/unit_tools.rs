@@ -54,7 +54,13 @@ impl UnitArgs {
     fn settings(&self) -> Result<Vec<Setting>> {
         let mut settings = Vec::new();
         let description = self.description.as_deref();
-        settings.extend(fields::setting("Unit", "Description", "description", description, fields::anything)?);
+        settings.extend(fields::setting(
+            "Unit",
+            "Description",
+            "description",
+            description,
+            fields::anything,
+        )?);
         settings.extend(fields::units("Unit", "After", "after", self.after.as_ref())?);
         settings.extend(self.service().settings()?);
         settings.extend(fields::units("Install", "WantedBy", "wanted_by", self.wanted_by.as_ref())?);
@@ -66,7 +72,9 @@ impl UnitArgs {
         if unit.ends_with(".service") || self.service().is_empty() {
             return Ok(());
         }
-        let message = format!("{unit} is no service: exec_start, user, working_directory, restart and type are a service's");
+        let message = format!(
+            "{unit} is no service: exec_start, user, working_directory, restart and type are a service's"
+        );
         Err(Problem::validation("NOT_A_SERVICE", message).remedy("Give the whole file as raw_content"))
     }
 }
@@ -129,7 +137,10 @@ pub(crate) fn svc_edit_unit(args: UnitArgs, cx: &Context) -> Result<Noted<Writte
     } else {
         notes.extend(installed::look_again(&mut reply, &[&file], cx));
         if unit.is_running() {
-            notes.push(format!("it runs as before until it is restarted: svc_restart service={}", unit.short()));
+            notes.push(format!(
+                "it runs as before until it is restarted: svc_restart service={}",
+                unit.short()
+            ));
         }
     }
     notes.extend(beside(&unit, &file));
@@ -140,7 +151,8 @@ pub(crate) fn svc_edit_unit(args: UnitArgs, cx: &Context) -> Result<Noted<Writte
 pub(crate) fn new_service(unit: &str, mut settings: Vec<Setting>, wanted_by: &str) -> Result<String> {
     let of = |key: &str| settings.iter().find(|setting| setting.key == key);
     if of("ExecStart").is_none_or(|setting| setting.values.is_empty()) {
-        let message = format!("exec_start is missing: expected what {unit} runs, with an absolute path in front");
+        let message =
+            format!("exec_start is missing: expected what {unit} runs, with an absolute path in front");
         return Err(Problem::validation("MISSING_EXEC_START", message));
     }
     if of("WantedBy").is_none() && !wanted_by.is_empty() {
@@ -152,11 +164,15 @@ pub(crate) fn new_service(unit: &str, mut settings: Vec<Setting>, wanted_by: &st
 /// The file of an existing unit with the settings, or with the whole text.
 pub(crate) fn edited(unit: &Unit, settings: &[Setting], whole: Option<&str>, cx: &Context) -> Result<File> {
     if settings.is_empty() && whole.is_none() {
-        let message = format!("nothing is to be changed of {}: expected a field besides name, or raw_content", unit.id);
+        let message =
+            format!("nothing is to be changed of {}: expected a field besides name, or raw_content", unit.id);
         return Err(Problem::validation("NOTHING_TO_CHANGE", message));
     }
     if settings.iter().any(|setting| setting.key == "ExecStart" && setting.values.is_empty()) {
-        return Err(Problem::validation("MISSING_EXEC_START", "exec_start is empty: expected what the service runs"));
+        return Err(Problem::validation(
+            "MISSING_EXEC_START",
+            "exec_start is empty: expected what the service runs",
+        ));
     }
     let mut file = installed::existing_file(unit, cx)?;
     file.text = match whole {

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use linux_sysadmin_sdk::{Problem, testkit::FakeTarget};
+use linux_sysadmin_sdk::bindings::exports::sysadmin::module::describe;
+use linux_sysadmin_sdk::{Privilege, Problem, Risk, testkit::FakeTarget};
 use module_services::module;
 use serde_json::{Value, json};
 
@@ -523,13 +524,14 @@ fn ten_thousand_units_are_listed_and_suggested_from() {
 }
 
 #[test]
-fn the_grants_are_these_and_no_more() {
+fn the_grants_to_look_are_these_and_no_more() {
     let capabilities = module().description().capabilities;
-    assert!(capabilities.paths.is_empty() && capabilities.tools.is_empty());
-    let holes: Vec<&str> =
-        capabilities.commands.iter().flat_map(|grant| grant.pattern.matches("<unit>")).collect();
-    assert_eq!((capabilities.commands.len(), holes.len()), (10, 4));
-    for grant in &capabilities.commands {
+    assert!(capabilities.tools.is_empty());
+    let grants: Vec<_> =
+        capabilities.commands.iter().filter(|grant| grant.effect == describe::Effect::Read).collect();
+    let holes = grants.iter().flat_map(|grant| grant.pattern.matches("<unit>")).count();
+    assert_eq!((grants.len(), holes), (14, 6));
+    for grant in &grants {
         let verb =
             grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");
         let looks = [
@@ -537,10 +539,69 @@ fn the_grants_are_these_and_no_more() {
             "systemctl list-unit-files",
             "systemctl list-units",
             "systemctl list-timers",
+            "systemd-analyze calendar",
+            "systemd-analyze verify",
             "date +%s",
         ];
         assert!(looks.contains(&verb.as_str()), "{}", grant.pattern);
-        let operand = grant.pattern.find(" <unit>").or_else(|| grant.pattern.find(" '*."));
-        assert!(operand.is_none_or(|at| grant.pattern[..at].ends_with(" --")), "{}", grant.pattern);
+        let is_roots = grant.privilege == Privilege::Root;
+        assert_eq!(is_roots, verb == "systemd-analyze verify", "it reads a staged file");
+        assert!(is_operand(&grant.pattern), "{}", grant.pattern);
     }
+}
+
+#[test]
+fn the_grants_to_change_are_these_and_no_more() {
+    let capabilities = module().description().capabilities;
+    let changes: Vec<_> =
+        capabilities.commands.iter().filter(|grant| grant.effect == describe::Effect::Change).collect();
+    let any_unit: Vec<&str> = changes
+        .iter()
+        .filter(|grant| grant.risk == Risk::Moderate)
+        .map(|grant| grant.pattern.as_str())
+        .collect();
+    let expected = [
+        "systemctl start -- <unit>",
+        "systemctl stop -- <unit>",
+        "systemctl restart -- <unit>",
+        "systemctl reload -- <unit>",
+        "systemctl enable -- <unit>",
+        "systemctl disable -- <unit>",
+        "systemctl daemon-reload",
+    ];
+    assert_eq!(any_unit, expected);
+    // What costs more is spelled out, so that the host knows it whatever the module says.
+    let named: Vec<_> = changes.iter().filter(|grant| grant.risk > Risk::Moderate).collect();
+    assert_eq!(named.len() + expected.len(), changes.len());
+    assert!(named.iter().all(|grant| !grant.pattern.contains('<') && grant.pattern.len() < 4096));
+    let is_critical = |verb: &str, unit: &str| {
+        named.iter().any(|grant| {
+            let (verbs, units) = grant.pattern.split_once(" -- ").unwrap();
+            let has = |list: &str, word: &str| list.split(['(', ')', '|', ' ']).any(|found| found == word);
+            grant.risk == Risk::Critical && has(verbs, verb) && has(units, unit)
+        })
+    };
+    for unit in
+        ["debug-shell.service", "rescue.target", "emergency.service", "reboot.target", "runlevel0.target"]
+    {
+        assert!(is_critical("start", unit) && is_critical("enable", unit), "{unit}");
+    }
+    assert!(is_critical("stop", "sysinit.target") && !is_critical("start", "nginx.service"));
+    for grant in &changes {
+        assert_eq!(grant.privilege, Privilege::Root);
+        assert!(is_operand(&grant.pattern), "{}", grant.pattern);
+    }
+    let paths: Vec<_> = capabilities.paths.iter().map(|grant| (grant.glob.as_str(), grant.write)).collect();
+    let expected = [
+        ("/etc/systemd/system/*", true),
+        ("/usr/lib/systemd/system/*", false),
+        ("/lib/systemd/system/*", false),
+    ];
+    assert_eq!(paths, expected);
+}
+
+/// What stands for a caller's text comes behind the end of the options.
+fn is_operand(pattern: &str) -> bool {
+    let operand = [" <", " '*.", " (ssh"].iter().find_map(|start| pattern.find(start));
+    operand.is_none_or(|at| pattern[..at].ends_with(" --"))
 }

@@ -1,0 +1,777 @@
+//! The tools that change something, against recordings of a booted Debian 12 with systemd 252: what each of them plans,
+//! and what it says of what has become of it.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+
+use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
+use linux_sysadmin_sdk::{Category, DurationCategory, Output, prelude::*, testkit::FakeTarget};
+use module_services::module;
+use serde_json::{Value, json};
+
+type Answer<'a> = (&'a str, i32, &'a str, &'a str);
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').filter(|word| *word != "TZ=UTC").collect()
+}
+
+/// The recorded machine, with other or further answers.
+fn target(answers: &[Answer<'_>]) -> FakeTarget {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/debian12-systemd252-changing");
+    let more = answers.iter().fold(FakeTarget::new(), |target, (line, code, stdout, stderr)| {
+        target.answer(&words(line), *code, stdout, stderr)
+    });
+    fs::read_dir(folder).unwrap().fold(more, |target, entry| {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        let (command, stdout) = text.strip_prefix("$ ").unwrap().split_once('\n').unwrap();
+        target.answer(&words(command), 0, stdout, "")
+    })
+}
+
+/// The command line that asks for a unit's state.
+fn state_of(units: &str) -> String {
+    granted(
+        "systemctl show --property=Id,LoadState,LoadError,ActiveState,SubState,UnitFileState,Type,CanStart",
+    )
+    .replace("<unit>...", units)
+}
+
+fn afterwards(unit: &str) -> String {
+    granted("TZ=UTC systemctl show --property=Id,LoadState,LoadError,ActiveState,SubState,UnitFileState,Type,Result")
+        .replace("<unit>", unit)
+}
+
+fn granted(start: &str) -> String {
+    let commands = module().description().capabilities.commands;
+    commands.into_iter().map(|grant| grant.pattern).find(|pattern| pattern.starts_with(start)).unwrap()
+}
+
+/// Data, notes, plans.
+fn run(target: FakeTarget, tool: &str, arguments: Value) -> (Result<(Value, Vec<String>)>, Vec<Change>) {
+    let plans = target.plans();
+    let answer = target.call(&module(), tool, arguments).map(|(data, reply)| (data, reply.notes));
+    (answer, plans.take())
+}
+
+fn of(service: &str) -> Value {
+    json!({ "service": service })
+}
+
+fn root(line: &str) -> Command {
+    let words = words(line);
+    Command::new(words[0]).args(words[1..].iter().copied()).as_root().duration(DurationCategory::Normal)
+}
+
+fn step(line: &str) -> Step {
+    Step::run(root(line)).uninterruptible()
+}
+
+fn write(path: &str, text: &str) -> Step {
+    let verify = Command::new("systemd-analyze").args(["verify", "--man=no", "--", "{}"]).as_root();
+    Step::write(path, text).validate(verify.duration(DurationCategory::Quick))
+}
+
+fn new(path: &str, text: &str) -> Step {
+    write(path, text).mode(0o644).owner("root", "root")
+}
+
+fn plan(summary: &str) -> Change {
+    Change::new(summary).lock(Lock::Systemd)
+}
+
+const RELOAD: &str = "systemctl daemon-reload";
+
+fn dry() -> std::result::Result<confirm::Applied, Failure> {
+    Ok(confirm::Applied { outputs: Vec::new(), dry_run: true })
+}
+
+fn broke(step: u32, exit_code: i32, said: &str) -> Failure {
+    let output = Output {
+        exit_code,
+        stdout: Vec::new(),
+        stderr: said.into(),
+        stdout_bytes: 0,
+        stdout_lines: 0,
+        truncated: false,
+        duration_ms: 1,
+    };
+    Failure {
+        problem: Problem::new("COMMAND_FAILED", Category::Other, "systemctl ended with exit code 1"),
+        step,
+        outputs: vec![output],
+        undone: Vec::new(),
+        not_undone: Vec::new(),
+        uncertain: false,
+    }
+}
+
+#[test]
+fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
+    let moderate = |summary: &str| plan(summary).risk(Risk::Moderate);
+    let along = |change: Change| {
+        let units = ["lsa-dep.service", "lsa-dep2.service", "lsa-part.service"];
+        units.into_iter().fold(change, |change, unit| change.affects(unit))
+    };
+    let table = [
+        (
+            "svc_start",
+            of("lsa-fails"),
+            moderate("Start lsa-fails.service").step(
+                step("systemctl start -- lsa-fails.service")
+                    .undo(root("systemctl stop -- lsa-fails.service")),
+            ),
+        ),
+        (
+            "svc_stop",
+            of("lsa-app"),
+            along(moderate("Stop lsa-app.service").affects("lsa-app.service"))
+                .step(
+                    step("systemctl stop -- lsa-app.service")
+                        .undo(root("systemctl start -- lsa-app.service")),
+                )
+                .warning("also stops: lsa-dep, lsa-dep2, lsa-part")
+                .warning("lsa-t.timer can start it again"),
+        ),
+        (
+            "svc_restart",
+            of("lsa-app.service"),
+            along(moderate("Restart lsa-app.service").affects("lsa-app.service"))
+                .step(step("systemctl restart -- lsa-app.service"))
+                .warning("also restarts: lsa-dep, lsa-dep2, lsa-part"),
+        ),
+        (
+            "svc_restart",
+            of("lsa-fails"),
+            moderate("Restart lsa-fails.service").step(
+                step("systemctl restart -- lsa-fails.service")
+                    .undo(root("systemctl stop -- lsa-fails.service")),
+            ),
+        ),
+        (
+            "svc_reload",
+            of("nginx"),
+            moderate("Reload nginx.service").step(step("systemctl reload -- nginx.service")),
+        ),
+        (
+            "svc_enable",
+            of("lsa-rival"),
+            moderate("Enable lsa-rival.service").step(
+                step("systemctl enable -- lsa-rival.service")
+                    .undo(root("systemctl disable -- lsa-rival.service")),
+            ),
+        ),
+        (
+            "svc_enable",
+            json!({"service": "lsa-rival", "now": true}),
+            along(moderate("Enable and start lsa-rival.service").affects("lsa-app.service"))
+                .step(
+                    step("systemctl enable -- lsa-rival.service")
+                        .undo(root("systemctl disable -- lsa-rival.service")),
+                )
+                .step(
+                    step("systemctl start -- lsa-rival.service")
+                        .undo(root("systemctl stop -- lsa-rival.service")),
+                )
+                .warning("also stops: lsa-app, lsa-dep, lsa-dep2, lsa-part"),
+        ),
+        (
+            "svc_disable",
+            of("lsa-app"),
+            moderate("Disable lsa-app.service").step(
+                step("systemctl disable -- lsa-app.service")
+                    .undo(root("systemctl enable -- lsa-app.service")),
+            ),
+        ),
+        (
+            "svc_disable",
+            json!({"service": "nginx", "now": true}),
+            moderate("Disable and stop nginx.service")
+                .affects("nginx.service")
+                .step(
+                    step("systemctl disable -- nginx.service")
+                        .undo(root("systemctl enable -- nginx.service")),
+                )
+                .step(step("systemctl stop -- nginx.service").undo(root("systemctl start -- nginx.service"))),
+        ),
+    ];
+    for (tool, arguments, expected) in table {
+        let (answer, plans) = run(target(&[]), tool, arguments.clone());
+        assert!(answer.is_ok(), "{tool} {arguments}: {answer:?}");
+        assert_eq!(plans, [expected], "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn what_holds_already_is_a_success_with_a_note_and_no_plan() {
+    let table = [
+        ("svc_start", of("nginx"), "nginx.service is active already"),
+        ("svc_stop", of("lsa-rival"), "lsa-rival.service isn't running: it is inactive"),
+        ("svc_stop", of("lsa-masked"), "lsa-masked.service isn't running: it is inactive"),
+        ("svc_enable", of("nginx"), "nginx.service is enabled already"),
+        (
+            "svc_enable",
+            json!({"service": "nginx", "now": true}),
+            "nginx.service is enabled and active already",
+        ),
+        ("svc_disable", of("lsa-rival"), "lsa-rival.service isn't enabled: its unit file is disabled"),
+        ("svc_disable", of("lsa-masked"), "lsa-masked.service isn't enabled: its unit file is masked"),
+        (
+            "svc_disable",
+            of("lsa-fails"),
+            "lsa-fails.service is static: it is enabled nowhere, what needs it starts it",
+        ),
+    ];
+    for (tool, arguments, note) in table {
+        let (answer, plans) = run(target(&[]), tool, arguments.clone());
+        let (data, notes) = answer.unwrap();
+        assert_eq!((notes.as_slice(), plans.len()), (&[note.to_owned()][..], 0), "{tool} {arguments}");
+        assert!(
+            data["before"].is_null() && data["would"].is_null() && data["active_state"].is_string(),
+            "{data}"
+        );
+    }
+}
+
+#[test]
+fn what_systemd_would_refuse_or_ignore_is_a_problem_and_no_plan() {
+    let table = [
+        ("svc_start", "lsa-masked", "UNIT_MASKED"),
+        ("svc_start", "lsa-manual", "UNIT_REFUSES_START"),
+        ("svc_start", "lsa-bad", "UNIT_NOT_LOADED"),
+        ("svc_restart", "lsa-masked", "UNIT_MASKED"),
+        ("svc_reload", "lsa-app", "RELOAD_NOT_SUPPORTED"),
+        ("svc_enable", "lsa-masked", "UNIT_MASKED"),
+        ("svc_enable", "lsa-fails", "UNIT_STATIC"),
+        ("svc_enable", "lsa-indirect", "UNIT_INDIRECT"),
+        ("svc_enable", "lsa-sysv", "UNIT_GENERATED"),
+        ("svc_disable", "lsa-sysv", "UNIT_GENERATED"),
+        ("svc_start", "getty@", "INVALID_UNIT_NAME"),
+        ("svc_start", "-Hhost", "INVALID_UNIT_NAME"),
+        ("svc_stop", "a b", "INVALID_UNIT_NAME"),
+        ("svc_enable", "*", "INVALID_UNIT_NAME"),
+    ];
+    for (tool, service, code) in table {
+        let (answer, plans) = run(target(&[]), tool, of(service));
+        assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), (code, 0), "{tool} {service}");
+    }
+    let (answer, _) = run(target(&[]), "svc_reload", of("lsa-app"));
+    let remedies = answer.unwrap_err().remediation;
+    assert_eq!(remedies, ["Restart it instead, which interrupts it: svc_restart service=lsa-app"]);
+    let (answer, _) = run(target(&[]), "svc_enable", of("lsa-fails"));
+    assert!(answer.unwrap_err().message.contains("has no [Install] section"));
+    let (answer, _) = run(target(&[]), "svc_enable", of("lsa-sysv"));
+    assert_eq!(answer.unwrap_err().remediation, ["On the target: update-rc.d lsa-sysv enable"]);
+}
+
+#[test]
+fn an_unknown_unit_is_answered_with_similar_ones() {
+    let units = "systemctl list-units --all --plain --no-legend --full --no-pager --output=json";
+    let loaded = r#"[{"unit":"nosuchd.service","load":"loaded"}]"#;
+    for tool in ["svc_start", "svc_stop", "svc_restart", "svc_reload", "svc_enable", "svc_disable"] {
+        let (answer, plans) = run(target(&[(units, 0, loaded, "")]), tool, of("nosuch"));
+        let problem = answer.unwrap_err();
+        assert_eq!((problem.code.as_str(), plans.len()), ("UNIT_NOT_FOUND", 0), "{tool}");
+        assert_eq!(problem.remediation[0], "Similar units: nosuchd");
+    }
+}
+
+#[test]
+fn an_alias_is_planned_by_the_units_own_name_and_at_its_risk() {
+    let around = state_of("multi-user.target graphical.target");
+    let shown = "Id=multi-user.target\nActiveState=active\n\nId=graphical.target\nActiveState=inactive\n";
+    let (answer, plans) = run(target(&[(&around, 0, shown, "")]), "svc_start", of("lsa-quiet.target"));
+    answer.unwrap();
+    let expected = plan("Start rescue.target")
+        .step(step("systemctl start -- rescue.target").undo(root("systemctl stop -- rescue.target")))
+        .risk(Risk::Critical)
+        .warning("start rescue.target: gives a shell without a password, or ends the running system")
+        .warning("also stops: multi-user.target")
+        .affects("multi-user.target");
+    assert_eq!(plans, [expected]);
+}
+
+#[test]
+fn the_way_to_the_machine_is_guarded_and_graver() {
+    let running = |id: &str| {
+        format!(
+            "Id={id}\nActiveState=active\nSubState=running\nUnitFileState=enabled\nCanStart=yes\nCanStop=yes\n"
+        )
+    };
+    let stop = |unit: &str| {
+        step(&format!("systemctl stop -- {unit}")).undo(root(&format!("systemctl start -- {unit}")))
+    };
+    let unit = "NetworkManager.service";
+    let shown = running(unit);
+    let line = state_of(unit);
+    let answers = [(line.as_str(), 0, shown.as_str(), "")];
+    let (_, plans) = run(target(&answers), "svc_stop", of("NetworkManager"));
+    let network = |summary: &str, verb: &str| {
+        plan(summary)
+            .risk(Risk::High)
+            .warning(format!("{verb} {unit}: the machine can lose its network"))
+            .affects(unit)
+            .guard(60)
+    };
+    assert_eq!(plans, [network("Stop NetworkManager.service", "stop").step(stop(unit))]);
+    let (_, plans) = run(target(&answers), "svc_restart", of("NetworkManager"));
+    let restart = "systemctl restart -- NetworkManager.service";
+    let expected = network("Restart NetworkManager.service", "restart");
+    assert_eq!(plans, [expected.step(step(restart).undo(root(restart)))], "a second attempt is all there is");
+
+    let (_, plans) = run(target(&[]), "svc_stop", of("ssh"));
+    let expected = plan("Stop ssh.service")
+        .risk(Risk::High)
+        .warning("stop ssh.service: nobody can log in by ssh any more")
+        .affects("ssh.service")
+        .step(stop("ssh.service"));
+    assert_eq!(plans, [expected]);
+
+    let shown = running("ssh.service").replace("active", "inactive").replace("enabled", "disabled");
+    let line = state_of("ssh.service");
+    let (_, plans) = run(target(&[(&line, 0, &shown, "")]), "svc_start", of("ssh"));
+    let expected =
+        plan("Start ssh.service").risk(Risk::Moderate).step(step("systemctl start -- ssh.service"));
+    assert_eq!(plans, [expected], "an undo that is graver than the start is left out");
+}
+
+#[test]
+fn what_would_cut_off_along_is_as_grave() {
+    let first =
+        "Id=app.service\nActiveState=active\nCanStop=yes\nCanStart=yes\nRequiredBy=networking.service\n";
+    let second = "Id=networking.service\nActiveState=active\n";
+    let (one, two) = (state_of("app.service"), state_of("networking.service"));
+    let answers = [(one.as_str(), 0, first, ""), (two.as_str(), 0, second, "")];
+    let (_, plans) = run(target(&answers), "svc_stop", of("app"));
+    let expected = plan("Stop app.service")
+        .step(step("systemctl stop -- app.service").undo(root("systemctl start -- app.service")))
+        .risk(Risk::High)
+        .affects("app.service")
+        .affects("networking.service")
+        .warning("also stops: networking")
+        .warning("stop networking.service: the machine can lose its network")
+        .guard(60);
+    assert_eq!(plans, [expected]);
+}
+
+#[test]
+fn the_answer_says_what_has_become_of_it_and_what_was() {
+    let (answer, _) = run(target(&[]), "svc_restart", of("nginx"));
+    let expected = json!({
+        "service": "nginx", "active_state": "active", "sub_state": "running", "enabled": "enabled",
+        "before": {"active_state": "active", "sub_state": "running", "enabled": "enabled"},
+    });
+    assert_eq!(answer.unwrap(), (expected, Vec::new()));
+
+    let (answer, _) = run(target(&[]), "svc_start", of("lsa-fails"));
+    let (data, notes) = answer.unwrap();
+    assert_eq!(
+        (&data["active_state"], &data["result"], &data["exit_code"]),
+        (&json!("failed"), &json!("exit-code"), &json!(3))
+    );
+    let note = "lsa-fails was started and ended badly at once (exit-code, exit code 3): see svc_status service=lsa-fails";
+    assert_eq!(notes, [note]);
+
+    let (answer, _) = run(target(&[]), "svc_start", of("lsa-cond"));
+    let note =
+        "lsa-cond was not started: a condition of its unit file isn't met; see svc_status service=lsa-cond";
+    assert_eq!(answer.unwrap().1, [note]);
+}
+
+#[test]
+fn a_change_that_cannot_be_looked_at_is_no_failure() {
+    let line = afterwards("lsa-rival.service");
+    let answers = [(line.as_str(), 1, "", "Failed to get properties:\nTimed out")];
+    let (answer, plans) = run(target(&answers), "svc_enable", of("lsa-rival"));
+    let (data, notes) = answer.unwrap();
+    assert_eq!((plans.len(), &data["active_state"]), (1, &json!("unknown")));
+    assert!(
+        notes[0].starts_with("the change was made, but the state afterwards could not be read: "),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_and_the_states_of_now() {
+    let (answer, plans) =
+        run(target(&[]).outcome(dry()), "svc_disable", json!({"service": "nginx", "now": true}));
+    let expected = json!({
+        "service": "nginx", "would": "disable and stop", "active_state": "active", "sub_state": "running",
+        "enabled": "enabled",
+    });
+    assert_eq!((answer.unwrap(), plans.len()), ((expected, Vec::new()), 1));
+    let (answer, _) = run(target(&[]).outcome(dry()), "svc_stop", of("lsa-app"));
+    assert_eq!(answer.unwrap().0["along"], json!(["lsa-dep", "lsa-dep2", "lsa-part"]));
+}
+
+#[test]
+fn a_start_that_failed_says_why_and_where_to_look() {
+    let said = "Job for lsa-notify.service failed because the control process exited with error code.\n\
+                See \"systemctl status lsa-notify.service\" and \"journalctl -xeu lsa-notify.service\" for details.\n";
+    let (answer, _) = run(target(&[]).outcome(Err(broke(0, 1, said))), "svc_start", of("lsa-notify"));
+    let problem = answer.unwrap_err();
+    assert_eq!((problem.code.as_str(), problem.category), ("SERVICE_START_FAILED", Category::State));
+    let start = "systemctl start lsa-notify.service failed (exit-code, exit code 4): Job for lsa-notify.service failed";
+    assert!(problem.message.starts_with(start) && !problem.message.contains('\n'), "{}", problem.message);
+    let remedies = [
+        "Look at its state: svc_status service=lsa-notify",
+        "Read its log, on the target: journalctl --unit=lsa-notify.service --lines=50",
+    ];
+    assert_eq!(problem.remediation, remedies);
+
+    let arguments = json!({"service": "lsa-notify", "now": true});
+    let (answer, _) = run(target(&[]).outcome(Err(broke(1, 1, said))), "svc_enable", arguments.clone());
+    assert_eq!(answer.unwrap_err().code, "SERVICE_START_FAILED", "the step that broke");
+    let (answer, _) = run(target(&[]).outcome(Err(broke(0, 1, said))), "svc_enable", arguments);
+    assert_eq!(answer.unwrap_err().code, "SERVICE_ENABLE_FAILED");
+}
+
+#[test]
+fn what_the_host_knows_better_is_left_to_it() {
+    let lost = Failure { uncertain: true, ..broke(0, 1, "") };
+    let timeout = Failure { problem: Problem::new("TIMEOUT", Category::Timeout, "late"), ..broke(0, 1, "") };
+    for (failure, code) in [(lost, "COMMAND_FAILED"), (timeout, "TIMEOUT")] {
+        let (answer, _) = run(target(&[]).outcome(Err(failure)), "svc_start", of("lsa-notify"));
+        assert_eq!(answer.unwrap_err().code, code);
+    }
+}
+
+#[test]
+fn a_new_unit_is_written_checked_and_made_known_but_not_started() {
+    let arguments = json!({
+        "name": "lsa-new", "description": "An app", "exec_start": "/usr/bin/app --port 80", "user": "app",
+        "working_directory": "/srv/app", "after": ["network-online.target", "postgresql.service"],
+        "restart": "on-failure", "type": "notify",
+    });
+    let text = "[Unit]\nDescription=An app\nAfter=network-online.target postgresql.service\n\n\
+                [Service]\nType=notify\nExecStart=/usr/bin/app --port 80\nUser=app\nWorkingDirectory=/srv/app\n\
+                Restart=on-failure\n\n[Install]\nWantedBy=multi-user.target\n";
+    let path = "/etc/systemd/system/lsa-new.service";
+    let after = afterwards("lsa-new.service");
+    let verify = format!("systemd-analyze verify --man=no -- {path}");
+    let shown = "Id=lsa-new.service\nLoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n";
+    let remark = format!("{path}:5: Failed to parse x, ignoring\n/lib/systemd/system/other.service:1: y\n");
+    let answers = [(after.as_str(), 0, shown, ""), (verify.as_str(), 0, "", remark.as_str())];
+    let (answer, plans) = run(target(&answers), "svc_create_unit", arguments.clone());
+    let expected = plan("Create the unit lsa-new.service")
+        .step(new(path, text))
+        .step(step(RELOAD))
+        .after_undo(root(RELOAD));
+    assert_eq!(plans, [expected]);
+    let (data, notes) = answer.unwrap();
+    let expected = json!({
+        "unit": "lsa-new", "path": path, "load_state": "loaded", "active_state": "inactive", "enabled": "disabled",
+    });
+    assert_eq!(data, expected);
+    let remark = format!("{path}:5: Failed to parse x, ignoring");
+    let how =
+        "it is neither started nor enabled: svc_start service=lsa-new, svc_enable service=lsa-new now=true";
+    assert_eq!(notes, [remark.as_str(), how]);
+
+    let (answer, plans) = run(target(&[]).outcome(dry()), "svc_create_unit", arguments);
+    let expected = json!({"unit": "lsa-new", "path": path, "would": "create"});
+    assert_eq!((answer.unwrap(), plans.len()), ((expected, Vec::new()), 1));
+}
+
+#[test]
+fn a_unit_without_a_user_is_said_to_run_as_root() {
+    let text = "[Service]\nExecStart=/bin/a\n";
+    let path = "/etc/systemd/system/lsa-new.service";
+    let expected = |text: &str| {
+        plan("Create the unit lsa-new.service")
+            .step(new(path, text))
+            .warning("lsa-new.service runs as root: /bin/a")
+            .step(step(RELOAD))
+            .after_undo(root(RELOAD))
+    };
+    let arguments = json!({"name": "lsa-new.service", "exec_start": "/bin/a", "wanted_by": []});
+    let (_, plans) = run(target(&[]), "svc_create_unit", arguments);
+    assert_eq!(plans, [expected(text)]);
+    let whole = "# Mine\r\n[Service]\r\nExecStart=/bin/a";
+    let arguments = json!({"name": "lsa-new", "exec_start": "/bin/b", "user": "x", "raw_content": whole});
+    let (answer, plans) = run(target(&[]), "svc_create_unit", arguments);
+    assert_eq!(plans, [expected(whole)]);
+    assert_eq!(answer.unwrap().1[0], "raw_content is the whole file: exec_start, user was ignored");
+}
+
+#[test]
+fn what_is_no_new_unit_is_refused_and_nothing_is_planned() {
+    let good = |name: &str| json!({"name": name, "exec_start": "/bin/a"});
+    let with = |key: &str, value: &str| json!({"name": "lsa-new", "exec_start": "/bin/a", key: value});
+    let table = [
+        (good("nginx"), "UNIT_EXISTS"),
+        (good("lsa-masked"), "UNIT_EXISTS"),
+        (good("lsa-quiet.mount"), "INVALID_UNIT_TYPE"),
+        (good("../lsa-new"), "INVALID_UNIT_NAME"),
+        (good("lsa-new@"), "INVALID_UNIT_NAME"),
+        (good("lsa-new.timer"), "NOT_A_SERVICE"),
+        (json!({"name": "lsa-new"}), "MISSING_EXEC_START"),
+        (json!({"name": "lsa-new", "raw_content": "nothing"}), "INVALID_VALUE"),
+        (json!({"name": "lsa-new", "exec_start": "app"}), "INVALID_VALUE"),
+        (with("description", "x\n[Service]\nExecStartPre=/bin/evil"), "INVALID_VALUE"),
+        (with("description", "x\\"), "INVALID_VALUE"),
+        (with("user", "app\nExecStartPre=/bin/evil"), "INVALID_VALUE"),
+        (with("working_directory", "/x\r\nUser=root"), "INVALID_VALUE"),
+        (with("after", "a.service\nExecStart=/bin/evil"), "INVALID_VALUE"),
+        (with("wanted_by", "multi-user"), "INVALID_VALUE"),
+        (with("type", "simple\\"), "INVALID_VALUE"),
+        (with("restart", "sometimes"), "INVALID_VALUE"),
+    ];
+    for (arguments, code) in table {
+        let (answer, plans) = run(target(&[]), "svc_create_unit", arguments.clone());
+        assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), (code, 0), "{arguments}");
+    }
+    let (answer, _) = run(target(&[]), "svc_create_unit", good("nginx"));
+    let problem = answer.unwrap_err();
+    assert_eq!(problem.message, "there is a unit nginx.service already: /lib/systemd/system/nginx.service");
+    assert_eq!(problem.remediation[0], "Change that one: svc_edit_unit name=nginx");
+    let there = target(&[]).recording("==> /etc/systemd/system/lsa-new.service <==\n[Unit]\n");
+    let (answer, _) = run(there, "svc_create_unit", good("lsa-new"));
+    assert_eq!(answer.unwrap_err().code, "UNIT_EXISTS", "though systemd hasn't read it yet");
+}
+
+const APP: &str = "==> /etc/systemd/system/lsa-app.service <==\n\
+    # Mine\n[Unit]\nDescription=An app\n\n[Service]\nExecStart=/bin/sleep \\\n  infinity\nNice=5\n\n\
+    [Install]\nWantedBy=multi-user.target\n";
+
+#[test]
+fn an_edit_changes_the_given_fields_of_the_file_and_says_what_does_not_follow_by_itself() {
+    let arguments = json!({"name": "lsa-app", "user": "app", "wanted_by": "graphical.target"});
+    let text = "# Mine\n[Unit]\nDescription=An app\n\n[Service]\nExecStart=/bin/sleep \\\n  infinity\nNice=5\nUser=app\n\n\
+                [Install]\nWantedBy=graphical.target\n";
+    let path = "/etc/systemd/system/lsa-app.service";
+    let (answer, plans) = run(target(&[]).recording(APP), "svc_edit_unit", arguments);
+    let expected = plan("Edit the unit lsa-app.service")
+        .step(write(path, text))
+        .step(step(RELOAD))
+        .after_undo(root(RELOAD));
+    assert_eq!(plans, [expected]);
+    let (data, notes) = answer.unwrap();
+    assert_eq!(
+        (&data["path"], &data["active_state"], &data["instead_of"]),
+        (&json!(path), &json!("active"), &Value::Null)
+    );
+    let expected = [
+        "it runs as before until it is restarted: svc_restart service=lsa-app",
+        "it stays enabled as before until it is enabled anew: svc_disable service=lsa-app, svc_enable service=lsa-app",
+    ];
+    assert_eq!(notes, expected);
+}
+
+#[test]
+fn an_edit_to_what_holds_writes_nothing_and_an_edit_of_nothing_is_a_mistake() {
+    let arguments = json!({"name": "lsa-app", "description": "An app"});
+    let (answer, plans) = run(target(&[]).recording(APP), "svc_edit_unit", arguments);
+    assert_eq!(
+        (answer.unwrap().1, plans.len()),
+        (vec!["its file says so already: nothing was written".to_owned()], 0)
+    );
+    let table = [
+        (json!({"name": "lsa-app"}), "NOTHING_TO_CHANGE"),
+        (json!({"name": "lsa-app", "exec_start": ""}), "MISSING_EXEC_START"),
+        (json!({"name": "lsa-app", "user": "a\nb"}), "INVALID_VALUE"),
+        (json!({"name": "lsa-sock.socket", "user": "a"}), "NOT_A_SERVICE"),
+        (json!({"name": "lsa-masked", "user": "a"}), "UNIT_MASKED"),
+        (json!({"name": "lsa-sysv", "user": "a"}), "UNIT_NOT_EDITABLE"),
+        (json!({"name": "getty@tty1", "user": "a"}), "UNIT_NOT_EDITABLE"),
+    ];
+    for (arguments, code) in table {
+        let (answer, plans) = run(target(&[]).recording(APP), "svc_edit_unit", arguments.clone());
+        assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), (code, 0), "{arguments}");
+    }
+}
+
+#[test]
+fn a_vendors_unit_is_edited_in_a_copy_that_comes_before_it() {
+    let vendors =
+        "==> /lib/systemd/system/nginx.service <==\n[Service]\nExecStart=/usr/sbin/nginx\nRestart=no\n";
+    let path = "/etc/systemd/system/nginx.service";
+    let whole = json!({"name": "nginx", "restart": "always"});
+    let (answer, plans) = run(target(&[]).recording(vendors), "svc_edit_unit", whole);
+    let expected = plan("Edit the unit nginx.service")
+        .step(new(path, "[Service]\nExecStart=/usr/sbin/nginx\nRestart=always\n"))
+        .warning(
+            "/etc/systemd/system/nginx.service is read instead of /lib/systemd/system/nginx.service from now on, \
+             whatever a package update brings",
+        )
+        .step(step(RELOAD))
+        .after_undo(root(RELOAD));
+    assert_eq!(plans, [expected]);
+    assert_eq!(answer.unwrap().0["instead_of"], "/lib/systemd/system/nginx.service");
+}
+
+#[test]
+fn what_is_not_text_is_replaced_as_a_whole_or_not_at_all() {
+    let odd = "==> /etc/systemd/system/lsa-app.service <==\n# caf\u{fffd}\n[Service]\nExecStart=/bin/a\n";
+    let (answer, plans) =
+        run(target(&[]).recording(odd), "svc_edit_unit", json!({"name": "lsa-app", "user": "a"}));
+    assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), ("UNIT_FILE_NOT_TEXT", 0));
+    let whole = json!({"name": "lsa-app", "raw_content": "[Service]\nExecStart=/bin/a\n"});
+    let (answer, plans) = run(target(&[]).recording(odd), "svc_edit_unit", whole);
+    assert!(answer.is_ok() && plans.len() == 1);
+}
+
+const CALENDAR: &str = "systemd-analyze calendar --iterations=3 -- daily";
+const DAILY: &str = "  Original form: daily\nNormalized form: *-*-* 00:00:00\n    \
+    Next elapse: Sat 2026-11-21 00:00:00 UTC\n       From now: 1h 30min left\n       \
+    Iter. #2: Sun 2026-11-22 00:00:00 UTC\n       From now: 1 day 1h left\n       \
+    Iter. #3: Mon 2026-11-23 00:00:00 UTC\n       From now: 2 days left\n";
+
+fn with_calendar() -> FakeTarget {
+    target(&[(CALENDAR, 0, DAILY, "")])
+}
+
+#[test]
+fn a_timer_is_written_enabled_and_started_for_a_unit_that_is_there() {
+    let arguments = json!({
+        "name": "lsa-new", "on_calendar": "daily", "on_boot_sec": "15min", "persistent": true,
+        "randomized_delay_sec": "5min", "description": "Rotate", "unit": "logrotate",
+    });
+    let text = "[Unit]\nDescription=Rotate\n\n[Timer]\nOnCalendar=daily\nOnBootSec=15min\nRandomizedDelaySec=5min\n\
+                Persistent=true\nUnit=logrotate.service\n\n[Install]\nWantedBy=timers.target\n";
+    let path = "/etc/systemd/system/lsa-new.timer";
+    let (answer, plans) = run(with_calendar(), "timer_create", arguments.clone());
+    let expected = plan("Create the timer lsa-new.timer")
+        .risk(Risk::Moderate)
+        .step(new(path, text))
+        .step(step(RELOAD))
+        .step(step("systemctl enable -- lsa-new.timer").undo(root("systemctl disable -- lsa-new.timer")))
+        .step(step("systemctl start -- lsa-new.timer").undo(root("systemctl stop -- lsa-new.timer")))
+        .warning("where the time since boot (OnBootSec) has passed already, it runs at once")
+        .after_undo(root(RELOAD));
+    assert_eq!(plans, [expected]);
+    let (data, _) = answer.unwrap();
+    let next = json!(["2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"]);
+    assert_eq!(
+        (&data["unit"], &data["activates"], &data["next"]),
+        (&json!("lsa-new.timer"), &json!("logrotate.service"), &next)
+    );
+
+    let (answer, _) = run(with_calendar().outcome(dry()), "timer_create", arguments);
+    let expected = json!({
+        "unit": "lsa-new.timer", "path": path, "would": "create", "activates": "logrotate.service", "next": next,
+    });
+    assert_eq!(answer.unwrap(), (expected, Vec::new()));
+}
+
+#[test]
+fn a_timer_can_bring_its_service() {
+    let arguments = json!({
+        "name": "lsa-new.timer", "on_calendar": ["daily"], "exec_start": "/usr/local/bin/backup",
+        "working_directory": "/srv", "description": "Back up", "enable": false,
+    });
+    let (answer, plans) = run(with_calendar(), "timer_create", arguments);
+    let service = "[Unit]\nDescription=Back up\n\n[Service]\nType=oneshot\nExecStart=/usr/local/bin/backup\n\
+                   WorkingDirectory=/srv\n";
+    let timer =
+        "[Unit]\nDescription=Back up\n\n[Timer]\nOnCalendar=daily\n\n[Install]\nWantedBy=timers.target\n";
+    let expected = plan("Create the timer lsa-new.timer")
+        .step(new("/etc/systemd/system/lsa-new.service", service))
+        .warning("lsa-new.service runs as root: /usr/local/bin/backup")
+        .step(new("/etc/systemd/system/lsa-new.timer", timer))
+        .step(step(RELOAD))
+        .after_undo(root(RELOAD));
+    assert_eq!(plans, [expected]);
+    let (data, notes) = answer.unwrap();
+    assert_eq!(data["activates"], "lsa-new.service");
+    let how = "it is neither started nor enabled: svc_enable service=lsa-new.timer now=true";
+    assert_eq!(notes.last().map(String::as_str), Some(how));
+}
+
+#[test]
+fn what_is_no_timer_is_refused_and_nothing_is_planned() {
+    let with = |key: &str, value: Value| {
+        let mut arguments = json!({"name": "lsa-new", "unit": "logrotate", "on_calendar": "daily"});
+        arguments[key] = value;
+        arguments
+    };
+    let table = [
+        (with("name", json!("logrotate")), "UNIT_EXISTS"),
+        (with("name", json!("lsa-new.service")), "INVALID_UNIT_TYPE"),
+        (with("on_calendar", json!("dxaily")), "INVALID_CALENDAR"),
+        (with("on_calendar", json!("daily\nUnit=rescue.target")), "INVALID_VALUE"),
+        (with("on_boot_sec", json!("5 parsecs")), "INVALID_VALUE"),
+        (with("on_calendar", json!([])), "MISSING_SCHEDULE"),
+        (with("unit", json!("nosuch")), "UNIT_NOT_FOUND"),
+        (with("unit", json!("lsa-masked")), "UNIT_MASKED"),
+        (with("unit", json!("lsa-new.timer")), "INVALID_VALUE"),
+        (with("exec_start", json!("/bin/a")), "TWO_SERVICES"),
+        (with("user", json!("app")), "MISSING_EXEC_START"),
+        (json!({"name": "lsa-new", "on_calendar": "daily"}), "UNIT_NOT_FOUND"),
+    ];
+    let said = "Failed to parse calendar specification 'dxaily': Invalid argument\n";
+    let wrong = CALENDAR.replace("daily", "dxaily");
+    for (arguments, code) in table {
+        let target = target(&[(CALENDAR, 0, DAILY, ""), (wrong.as_str(), 1, "", said)]);
+        let (answer, plans) = run(target, "timer_create", arguments.clone());
+        assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), (code, 0), "{arguments}");
+    }
+}
+
+#[test]
+fn a_timer_for_a_unit_with_power_is_as_grave_as_starting_it() {
+    let arguments =
+        json!({"name": "lsa-new", "on_calendar": "daily", "unit": "debug-shell", "enable": false});
+    let (_, plans) = run(with_calendar(), "timer_create", arguments);
+    let text = "[Timer]\nOnCalendar=daily\nUnit=debug-shell.service\n\n[Install]\nWantedBy=timers.target\n";
+    let expected = plan("Create the timer lsa-new.timer")
+        .risk(Risk::Critical)
+        .warning("start debug-shell.service: gives a shell without a password, or ends the running system")
+        .step(new("/etc/systemd/system/lsa-new.timer", text))
+        .step(step(RELOAD))
+        .after_undo(root(RELOAD));
+    assert_eq!(plans, [expected]);
+}
+
+#[test]
+fn a_modified_timer_is_restarted_so_that_its_schedule_holds() {
+    let file = "==> /etc/systemd/system/lsa-t.timer <==\n# Mine\n[Timer]\nOnCalendar=weekly\nUnit=lsa-app.service\n\n\
+                [Install]\nWantedBy=timers.target\n";
+    let text =
+        "# Mine\n[Timer]\nOnCalendar=daily\nUnit=lsa-app.service\n\n[Install]\nWantedBy=timers.target\n";
+    let arguments = json!({"name": "lsa-t", "on_calendar": "daily"});
+    let (answer, plans) = run(with_calendar().recording(file), "timer_modify", arguments);
+    let restart = "systemctl restart -- lsa-t.timer";
+    let expected = plan("Modify the timer lsa-t.timer")
+        .risk(Risk::Moderate)
+        .step(write("/etc/systemd/system/lsa-t.timer", text))
+        .step(step(RELOAD))
+        .step(step(restart))
+        .after_undo(root(RELOAD))
+        .after_undo(root(restart));
+    assert_eq!(plans, [expected]);
+    let (data, notes) = answer.unwrap();
+    assert_eq!((&data["activates"], &data["active_state"]), (&json!("lsa-app.service"), &json!("active")));
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[test]
+fn a_vendors_timer_is_modified_in_a_copy() {
+    let file = "==> /lib/systemd/system/logrotate.timer <==\n[Timer]\nOnCalendar=weekly\nPersistent=true\n";
+    let arguments = json!({"name": "logrotate", "on_calendar": "daily", "randomized_delay_sec": "1h"});
+    let (answer, plans) = run(with_calendar().recording(file).outcome(dry()), "timer_modify", arguments);
+    let data = answer.unwrap().0;
+    assert_eq!(
+        (&data["would"], &data["instead_of"]),
+        (&json!("edit"), &json!("/lib/systemd/system/logrotate.timer"))
+    );
+    let text = "[Timer]\nOnCalendar=daily\nPersistent=true\nRandomizedDelaySec=1h\n";
+    let written = format!("{:?}", plans[0]);
+    assert!(written.contains(&format!("{:?}", text.as_bytes())), "{written}");
+}
+
+#[test]
+fn a_timer_is_not_modified_to_elapse_never() {
+    let file = "==> /etc/systemd/system/lsa-t.timer <==\n[Timer]\nOnCalendar=weekly\n";
+    let arguments = json!({"name": "lsa-t", "on_calendar": []});
+    let (answer, plans) = run(with_calendar().recording(file), "timer_modify", arguments);
+    assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), ("MISSING_SCHEDULE", 0));
+}
+
+#[test]
+fn a_schema_costs_little() {
+    for tool in module().description().tools {
+        let size = tool.input_schema.len() + tool.summary.len();
+        assert!(size < 1200, "{}: {size} bytes: {}", tool.name, tool.input_schema);
+    }
+}
