@@ -164,7 +164,7 @@ impl Envelope {
                 .take(MOST_NOTES)
                 .map(|step| excerpt(step, MESSAGE_CHARACTERS))
                 .collect(),
-            details: problem.details,
+            details: *problem.details,
         };
         Self { status, error: Some(failure), ..Self::success(tool, target_host, started, command_executed) }
     }

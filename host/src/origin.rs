@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::audit::{ModuleUsed, TargetUsed};
 use crate::gate::sha256;
-use crate::record::plain;
 use crate::redact::redact_value;
 use crate::target::{Facts, Target};
 
@@ -41,7 +40,6 @@ impl Origin {
         let mut shown = Value::Object(arguments.clone());
         let arguments_sha256 = sha256(shown.to_string().as_bytes());
         redact_value(&mut shown);
-        plain(&mut shown);
         Self { trace_id, client, protocol, tool, module: None, target: None, arguments: shown, arguments_sha256 }
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{self, Arguments, Validators};
-use crate::audit::{self, Audit, Decision, Durability, Event, ModuleUsed};
+use crate::audit::{Audit, Decision, Durability, Event, ModuleUsed};
 use crate::capability::Risk;
 use crate::component::{
     Absent, CONTRACT, CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape,
@@ -90,10 +90,8 @@ impl Pipeline {
         let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
-        // Without a home nothing can be put on record, so nothing is changed.
-        let state = audit::directory().unwrap_or_else(|| "/nonexistent/linux-sysadmin".into());
-        let audit = Arc::new(Audit::new(state.clone(), audit::Settings::from(&loaded.config.audit)));
-        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), audit, state.join("targets")));
+        let audit = Arc::new(Audit::of_this_account(&loaded.config));
+        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), audit));
         Self {
             live: RwLock::new(Arc::new(live)),
             changes: watch::Sender::new(0),
@@ -382,7 +380,7 @@ impl Call {
         let answer = match (answer, plan) {
             (Ok(_), Some(Outcome::Broke { problem, .. })) => Err(problem.clone()),
             (Err(mut problem), Some(Outcome::Broke { problem: broke, .. })) => {
-                problem.details.extend(broke.details.clone());
+                problem.details.extend(broke.details.iter().map(|(name, value)| (name.clone(), value.clone())));
                 Err(problem)
             }
             (answer, _) => answer,

@@ -53,7 +53,7 @@ pub struct Problem {
     /// A step each.
     pub remediation: Vec<String>,
     /// Further members of the envelope, as `lock_info`: of the host's own problems only.
-    pub details: Map<String, Value>,
+    pub details: Box<Map<String, Value>>,
 }
 
 impl Problem {
@@ -64,7 +64,7 @@ impl Problem {
             category,
             message: message.into(),
             remediation: Vec::new(),
-            details: Map::new(),
+            details: Box::default(),
         }
     }
 

@@ -1,7 +1,5 @@
 //! A call as it is put on record, once it has its answer.
 
-use serde_json::Value;
-
 use crate::audit::{Call, CallStatus, CommandUsed, DecidedBy, Decision, Event};
 use crate::capability::Risk;
 use crate::envelope::{Envelope, Status};
@@ -56,14 +54,4 @@ pub fn call(answered: Answered<'_>) -> Event {
         duration_ms: envelope.duration_ms,
         commands: commands.into(),
     }))
-}
-
-/// JSON knows no number beyond 2^53 that every reader reads the same, and the log holds none.
-pub fn plain(value: &mut Value) {
-    match value {
-        Value::Number(number) if !crate::audit::is_plain(number) => *value = number.to_string().into(),
-        Value::Array(items) => items.iter_mut().for_each(plain),
-        Value::Object(members) => members.values_mut().for_each(plain),
-        _ => {}
-    }
 }

@@ -268,7 +268,7 @@ async fn a_call_applies_one_plan_and_no_second() {
     let arguments = json!({"first": two_steps().json(), "second": second.json()});
     let envelope = client.envelope("planner_twice", arguments).await;
     assert_eq!(envelope["status"], "error", "{envelope}");
-    assert_eq!(envelope["error_code"], "PLAN_TWICE", "{envelope}");
+    assert_eq!(envelope["error_code"], "SECOND_PLAN", "{envelope}");
     assert!(machine.has("/srv/plan/ran") && machine.has("/etc/planner/new"), "the first one ran");
     assert!(!machine.has("/srv/plan/second"), "the second one didn't");
     let begun = machine.audit("root").iter().filter(|event| event["event"] == "change-begun").count();

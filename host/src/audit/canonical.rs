@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_number_that_readers_might_see_differently_is_refused() {
-        for value in [json!(1.5), json!(1.0), json!(-0.0), json!(1_u64 << 53), json!(i64::MIN), json!(u64::MAX)]
+        for value in
+            [json!(1.5), json!(1.0), json!(-0.0), json!(1_u64 << 53), json!(i64::MIN), json!(u64::MAX)]
         {
             assert_eq!(canonical(&json!({"a": [value]})), Err(NotCanonical), "{value}");
         }

@@ -286,8 +286,8 @@ pub struct Dropped {
     pub files: Vec<String>,
     /// The last record of the last of them.
     pub up_to_seq: u64,
-    /// Of that record: what the oldest record that is left names as the one before it.
-    pub hash: String,
+    /// That record's hash: what the oldest record that is left names as the one before it.
+    pub last_hash: String,
 }
 
 /// What a crash left was put right.

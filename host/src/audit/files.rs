@@ -162,7 +162,6 @@ pub fn sync_names(directory: &Path) -> Result<(), AuditError> {
         .map_err(|source| AuditError::io("write", directory, source))
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,7 +48,9 @@ impl Head {
     pub fn read(directory: &Path) -> Result<Option<Self>, AuditError> {
         let path = directory.join(HEAD);
         let file = match files::open(&path, For::Reading) {
-            Err(AuditError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(AuditError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
             opened => opened?,
         };
         // A head of another size isn't one, so no more than that is read.
@@ -110,9 +112,7 @@ mod tests {
         let file = files::open(&directory.path().join(HEAD), For::Writing).unwrap();
         assert_eq!(Head::read(directory.path()).unwrap(), None);
         // The largest number fits, and a shorter one leaves nothing of it.
-        for head in
-            [Head::new(u64::MAX, &"a".repeat(64), u64::MAX), Head::new(1, &"b".repeat(64), 0)]
-        {
+        for head in [Head::new(u64::MAX, &"a".repeat(64), u64::MAX), Head::new(1, &"b".repeat(64), 0)] {
             head.write(&file, directory.path()).unwrap();
             assert_eq!(Head::read(directory.path()).unwrap(), Some(head));
             assert_eq!(file.metadata().unwrap().len(), SIZE as u64);
@@ -136,9 +136,13 @@ mod tests {
         let this_boot = Head::new(9, &"b".repeat(64), 5);
         let another = Head { boot: "another".to_owned(), ..this_boot.clone() };
         let untold = Head { boot: String::new(), ..this_boot.clone() };
-        for (head, end, explains) in
-            [(&this_boot, 7, false), (&another, 7, true), (&another, 5, true), (&another, 4, false), (&untold, 7, false)]
-        {
+        for (head, end, explains) in [
+            (&this_boot, 7, false),
+            (&another, 7, true),
+            (&another, 5, true),
+            (&another, 4, false),
+            (&untold, 7, false),
+        ] {
             assert_eq!(head.explains_end_at(end), explains, "{head:?} {end}");
         }
     }

@@ -33,8 +33,7 @@ impl Journal {
     pub fn tell(&self, directory: &Path, seq: u64, hash: &str) {
         let Some(socket) = &self.socket else { return };
         // Priority 5 is notice. Several logs may go to one journal, so each says which it is.
-        let mut message =
-            format!("MESSAGE={HEAD}{seq} {hash}\nPRIORITY=5\nSYSLOG_IDENTIFIER={IDENTIFIER}\n");
+        let mut message = format!("MESSAGE={HEAD}{seq} {hash}\nPRIORITY=5\nSYSLOG_IDENTIFIER={IDENTIFIER}\n");
         let directory = directory.to_string_lossy();
         // A value with a line's end would need the protocol's other form.
         if !directory.contains('\n') {

@@ -35,13 +35,13 @@ mod record;
 mod snapshot;
 mod tail;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unfinished;
 mod verify;
 mod writer;
 
 pub use bound::{Kept, LONGEST_LINE, Omitted};
-pub use canonical::{canonical, is_plain};
+pub use canonical::canonical;
 pub use event::{
     Call, CallStatus, ChangeBegun, ChangeEnded, ChangeRecovered, CommandUsed, DecidedBy, Decision, Dropped,
     Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Rotated, TargetUsed,
@@ -64,12 +64,6 @@ pub struct Settings {
     pub rotate_bytes: u64,
     /// Full files that are kept.
     pub keep: usize,
-}
-
-impl From<&crate::config::Audit> for Settings {
-    fn from(config: &crate::config::Audit) -> Self {
-        Self { rotate_bytes: u64::from(config.rotate_mib.get()) << 20, keep: config.keep.get() as usize }
-    }
 }
 
 /// Why there is no record, or why the log can't be read.

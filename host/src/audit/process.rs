@@ -91,7 +91,8 @@ mod tests {
     fn a_process_is_running_until_it_is_not() {
         let own = Process::current().unwrap();
         assert_eq!(own.life(), Life::Running);
-        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let other = Process { pid: child.id(), started: stat(child.id()).unwrap().1, ..own.clone() };
         assert_eq!(other.life(), Life::Running);
         child.kill().unwrap();

@@ -68,7 +68,10 @@ impl Record {
         members.remove("hash");
         let hashed = canonical_object(&members).map(|text| sha256(&text)).unwrap_or_default();
         if hashed != hash {
-            return Err(Fault::new(format!("hash {hashed}, of what the record says"), format!("hash {hash}")));
+            return Err(Fault::new(
+                format!("hash {hashed}, of what the record says"),
+                format!("hash {hash}"),
+            ));
         }
         let seq = members.get("seq").and_then(Value::as_u64).ok_or_else(|| missing("seq"))?;
         let line = String::from_utf8(line.to_vec()).map_err(|_| Fault::new("UTF-8", "something else"))?;
@@ -111,6 +114,12 @@ pub fn seal(
     time: String,
     prev_hash: &str,
 ) -> Result<(Vec<u8>, String), AuditError> {
+    // An event with such a member would be read otherwise than it was written.
+    if let Some(taken) =
+        ["seq", "time", "prev_hash", "hash"].into_iter().find(|name| members.contains_key(*name))
+    {
+        return Err(AuditError::Unwritable(format!("it has a member {taken} of its own")));
+    }
     members.insert("seq".to_owned(), seq.into());
     members.insert("time".to_owned(), time.into());
     members.insert("prev_hash".to_owned(), prev_hash.into());
@@ -141,6 +150,14 @@ mod tests {
         assert_eq!((record.seq, record.event.as_str()), (7, "mended"));
         assert_eq!(record.line, line());
         assert!(matches!(record.to_event().unwrap(), Event::Mended(mended) if mended.bytes == 3));
+    }
+
+    #[test]
+    fn an_event_with_a_member_of_the_chains_own_is_refused() {
+        for name in ["seq", "time", "prev_hash", "hash"] {
+            let members = serde_json::from_value(json!({"event": "x", name: "y"})).unwrap();
+            assert!(matches!(seal(members, 1, String::new(), NONE_BEFORE), Err(AuditError::Unwritable(_))));
+        }
     }
 
     #[test]

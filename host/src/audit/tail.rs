@@ -36,11 +36,16 @@ pub fn tail(path: &Path, file: &File, length: u64) -> Result<Tail, AuditError> {
         let start = if begin == 0 { end.map(|_| start.unwrap_or(0)) } else { start };
         match (start, end) {
             (Some(start), Some(end)) => {
-                let record = Record::parse(&bytes[start..end]).map_err(|fault| corrupt(path, "last", fault))?;
+                let record =
+                    Record::parse(&bytes[start..end]).map_err(|fault| corrupt(path, "last", fault))?;
                 let end = begin + end as u64 + 1;
+                is_one_line(path, length - end)?;
                 return Ok(Tail { record: Some(record), end, torn: length - end });
             }
-            _ if begin == 0 => return Ok(Tail { record: None, end: 0, torn: length }),
+            _ if begin == 0 => {
+                is_one_line(path, length)?;
+                return Ok(Tail { record: None, end: 0, torn: length });
+            }
             // A whole line and a torn one.
             _ if look > 2 * LONGEST_LINE => {
                 let found = format!("no end of a line in the last {look} bytes");
@@ -49,6 +54,14 @@ pub fn tail(path: &Path, file: &File, length: u64) -> Result<Tail, AuditError> {
             _ => look *= 4,
         }
     }
+}
+
+/// A crash leaves less than one line. More is something else, and isn't to be cut off.
+fn is_one_line(path: &Path, torn: u64) -> Result<(), AuditError> {
+    if torn < LONGEST_LINE as u64 {
+        return Ok(());
+    }
+    Err(corrupt(path, "last", Fault::new("a record", format!("{torn} bytes without the end of a line"))))
 }
 
 /// Number of the first record.
@@ -87,8 +100,7 @@ mod tests {
     use super::*;
 
     fn line(seq: u64, padding: usize) -> Vec<u8> {
-        let members =
-            serde_json::from_value(json!({"event": "x", "padding": "p".repeat(padding)})).unwrap();
+        let members = serde_json::from_value(json!({"event": "x", "padding": "p".repeat(padding)})).unwrap();
         seal(members, seq, "2026-01-02T03:04:05.006Z".to_owned(), NONE_BEFORE).unwrap().0
     }
 
@@ -120,7 +132,12 @@ mod tests {
     fn a_last_line_that_is_no_record_is_an_error_that_names_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        for bytes in [b"{}\n".to_vec(), b"\n".to_vec(), vec![0; 3 * LONGEST_LINE], [line(1, 5), b"x\n".to_vec()].concat()] {
+        for bytes in [
+            b"{}\n".to_vec(),
+            b"\n".to_vec(),
+            vec![0; 3 * LONGEST_LINE],
+            [line(1, 5), b"x\n".to_vec()].concat(),
+        ] {
             std::fs::write(&path, &bytes).unwrap();
             let error = tail(&path, &File::open(&path).unwrap(), bytes.len() as u64).unwrap_err();
             assert!(error.to_string().contains("log, last line"), "{error}");

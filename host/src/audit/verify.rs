@@ -65,9 +65,14 @@ pub enum Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Dropped(last) => write!(f, "records 1 to {last} were removed because of their age, as is on record"),
+            Self::Dropped(last) => {
+                write!(f, "records 1 to {last} were removed because of their age, as is on record")
+            }
             Self::AheadOfHead { head, last } => {
-                write!(f, "{HEAD} names record {head}, the log goes on to {last}: a crash came between the two")
+                write!(
+                    f,
+                    "{HEAD} names record {head}, the log goes on to {last}: a crash came between the two"
+                )
             }
             Self::Lost { last, head } => write!(
                 f,
@@ -83,7 +88,9 @@ impl fmt::Display for Note {
                 write!(f, "records that the other log names, removed because of their age: {heads}")
             }
             Self::Running(changes) => write!(f, "changes being made: {changes}"),
-            Self::Unfinished(changes) => write!(f, "changes left unfinished: {changes}; see `audit show --unfinished`"),
+            Self::Unfinished(changes) => {
+                write!(f, "changes left unfinished: {changes}; see `audit show --unfinished`")
+            }
             Self::Unknown(changes) => write!(
                 f,
                 "changes without an end, of another machine or container: {changes}; see `audit show --unfinished`"
@@ -148,14 +155,12 @@ pub fn verify(directory: &Path, heads: &Heads) -> Result<Verified, VerifyError> 
 
 /// Reads all of it. A last line without its end is told apart: a crash leaves one.
 pub(super) fn scan(snapshot: Snapshot, heads: &Heads) -> Result<(Verified, Option<Broken>), VerifyError> {
-    let head = snapshot.head.clone();
     let settled = snapshot.settled;
-    let full: Vec<Full> = snapshot.files.iter().filter_map(|file| file.full.clone()).collect();
     let empty = snapshot.files.iter().find(|file| file.full.is_some() && file.length == 0);
     if let Some(file) = empty {
         return Err(Broken { place: file.name.clone(), fault: Fault::new("records", "an empty file") }.into());
     }
-    let mut chain = Chain { head: head.clone(), heads, full, ..Chain::new(heads) };
+    let mut chain = Chain { head: snapshot.head.clone(), ..Chain::new(heads) };
     let mut torn = None;
     for line in snapshot.lines() {
         let line = line?;
@@ -166,7 +171,11 @@ pub(super) fn scan(snapshot: Snapshot, heads: &Heads) -> Result<(Verified, Optio
         }
         line.parse().and_then(|record| chain.add(&line, record)).map_err(broken)?;
     }
-    let mut verified = chain.finish()?;
+    let mut verified = chain.finish().map_err(|broken| match &torn {
+        // The record that is missing is the one without its end.
+        Some(torn) if torn.place == broken.place => torn.clone(),
+        _ => broken,
+    })?;
     if !settled {
         verified.notes.push(Note::NotSettled);
     }
@@ -177,8 +186,8 @@ pub(super) fn scan(snapshot: Snapshot, heads: &Heads) -> Result<(Verified, Optio
 struct Chain<'a> {
     head: Option<Head>,
     heads: &'a Heads,
-    /// Files that are full, all of them.
-    full: Vec<Full>,
+    /// The file of the last record, where that is full.
+    full: Option<Full>,
     /// Name and hash of what the first record continues, where it is not the very first.
     begin: Option<(u64, String)>,
     first: Option<(u64, String)>,
@@ -197,7 +206,7 @@ impl<'a> Chain<'a> {
         Self {
             head: None,
             heads,
-            full: Vec::new(),
+            full: None,
             begin: None,
             first: None,
             last: 0,
@@ -247,6 +256,7 @@ impl<'a> Chain<'a> {
             let expected = format!("hash {named} of record {}, which the other log names", record.seq);
             return Err(Fault::new(expected, format!("hash {}", record.hash)));
         }
+        self.full = line.full.clone();
         (self.last, self.hash) = (record.seq, record.hash.clone());
         self.place = (line.file.clone(), line.number + 1);
         self.records += 1;
@@ -261,10 +271,14 @@ impl<'a> Chain<'a> {
 
     /// The first record of a file names the file before it.
     fn continues(&self, record: &Record) -> Result<(), Fault> {
-        let before = self.full.iter().find(|full| full.last == self.last).map(Full::name);
+        let before = self.full.as_ref();
+        if let Some(full) = before.filter(|full| full.last != self.last) {
+            let expected = format!("record {} at the end of the file before, as its name says", full.last);
+            return Err(Fault::new(expected, format!("record {}", self.last)));
+        }
         let fits = match record.to_event() {
             Ok(Event::Rotated(rotated)) => {
-                rotated.last_seq == self.last && before.is_none_or(|name| name == rotated.from)
+                rotated.last_seq == self.last && before.is_none_or(|full| full.name() == rotated.from)
             }
             _ => false,
         };
@@ -284,7 +298,7 @@ impl<'a> Chain<'a> {
             let before = seq.saturating_sub(1);
             let is_on_record = self.dropped.iter().any(|dropped| {
                 // Of files that were to go, the last may still be there.
-                dropped.up_to_seq >= *seq || dropped.up_to_seq == before && dropped.hash == *hash
+                dropped.up_to_seq >= *seq || dropped.up_to_seq == before && dropped.last_hash == *hash
             });
             if !is_on_record {
                 let fault = Fault::new(
@@ -294,6 +308,10 @@ impl<'a> Chain<'a> {
                 return Err(Broken { place: place.clone(), fault });
             }
             self.notes.insert(0, Note::Dropped(before));
+        }
+        if let Some(full) = self.full.as_ref().filter(|full| full.last != self.last) {
+            let expected = format!("record {}, as the file's name says", full.last);
+            return Err(Broken { place: end(), fault: Fault::new(expected, nothing()) });
         }
         let first = self.first.as_ref().map_or(0, |(seq, _)| *seq);
         match &self.head {
@@ -305,7 +323,8 @@ impl<'a> Chain<'a> {
                 self.notes.push(Note::Lost { last: self.last, head: head.seq });
             }
             Some(head) if head.seq < first => {
-                let fault = Fault::new(format!("record {first} or a later one"), format!("record {}", head.seq));
+                let fault =
+                    Fault::new(format!("record {first} or a later one"), format!("record {}", head.seq));
                 return Err(Broken { place: HEAD.to_owned(), fault });
             }
             Some(head) if head.seq < self.last => {

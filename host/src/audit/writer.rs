@@ -70,14 +70,17 @@ impl Audit {
         Self { directory, settings, journal, wait: WAIT, left: Mutex::default() }
     }
 
-    /// The log of the account that this process runs as; `None` where nothing says where its home is.
-    pub fn of_this_account(config: &Config) -> Option<Self> {
-        let mib = 1 << 20;
-        let settings = Settings {
-            rotate_bytes: u64::from(config.audit.rotate_mib.get()) * mib,
-            keep: config.audit.keep.get() as usize,
-        };
-        Some(Self::new(directory()?, settings))
+    /// The log of the account that this process runs as. Where nothing says where its home is, nothing can be put on
+    /// record.
+    pub fn of_this_account(config: &Config) -> Self {
+        let rotate_bytes = u64::from(config.audit.rotate_mib.get()) << 20;
+        let settings = Settings { rotate_bytes, keep: config.audit.keep.get() as usize };
+        Self::new(directory().unwrap_or_else(|| "/nonexistent/linux-sysadmin".into()), settings)
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// With another journal than the machine's.
@@ -143,7 +146,8 @@ impl Audit {
             }
             Some(head) if head.seq == seq && head.hash != hash => {
                 let place = self.directory.join(HEAD).display().to_string();
-                let (expected, found) = (format!("hash {hash} of record {seq}"), format!("hash {}", head.hash));
+                let (expected, found) =
+                    (format!("hash {hash} of record {seq}"), format!("hash {}", head.hash));
                 return Err(AuditError::Corrupt { place, expected, found });
             }
             Some(head) => head.synced,
@@ -216,15 +220,17 @@ impl Audit {
         }
         full.truncate(full.len().saturating_sub(self.settings.keep));
         let Some(last) = full.last() else { return Ok(()) };
-        let hash = match self.end_of(last) {
-            Ok(hash) => hash,
+        // What tells of damage isn't removed for its age.
+        let ends: Result<Vec<String>, AuditError> = full.iter().map(|full| self.end_of(full)).collect();
+        let last_hash = match ends {
+            Ok(mut ends) => ends.pop().unwrap_or_default(),
             Err(error) => {
                 tracing::error!(%error, "old files of the audit log stay: they are not what they should be");
                 return Ok(());
             }
         };
-        let dropped =
-            Dropped { files: full.iter().map(Full::name).collect(), up_to_seq: last.last, hash };
+        let files = full.iter().map(Full::name).collect();
+        let dropped = Dropped { files, up_to_seq: last.last, last_hash };
         self.add(log, members(&Event::Dropped(dropped))?, Durability::Synced)?;
         // The oldest first: whatever stays is the end of what was to go.
         for full in full {
@@ -305,7 +311,9 @@ fn write(path: &Path, file: &mut File, line: &[u8], durability: Durability) -> R
 }
 
 fn stamp_of(path: &Path, file: &File) -> Result<Stamp, AuditError> {
-    file.metadata().map(|metadata| Stamp::of(&metadata)).map_err(|source| AuditError::io("read", path, source))
+    file.metadata()
+        .map(|metadata| Stamp::of(&metadata))
+        .map_err(|source| AuditError::io("read", path, source))
 }
 
 /// RFC 3339, in UTC, with milliseconds.

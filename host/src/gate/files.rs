@@ -48,13 +48,15 @@ pub struct Site {
 
 impl Site {
     /// Looks at the place of the step with this number, in the change with this id. A problem where the step would
-    /// write to something else than a plain file of one name.
+    /// write to something else than a plain file of one name. `permits` is asked first, about the path without
+    /// links and whether anything is there.
     pub async fn survey(
         target: &Target,
         access: Access,
         path: &str,
         action: &Action,
         (id, number): (&str, usize),
+        permits: impl Fn(&str, bool) -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
         if path.ends_with('/') || !is_lexically_safe(path) {
             return Err(Problem::new(
@@ -69,6 +71,7 @@ impl Site {
         let located = target.locate(vec![path.to_owned()], &access).await.pop();
         let located = located.unwrap_or_else(|| Err(no_answer()))?;
         let path = located.path;
+        permits(&path, located.found.is_some())?;
         let (parent, name) = split(&path);
         if name == KEPT || name.starts_with(STAGING) {
             let message = format!("{path} has a name that the host keeps its own copies by");

@@ -18,7 +18,6 @@ pub mod recover;
 mod turn;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -109,9 +108,10 @@ pub enum Outcome {
 }
 
 impl Gate {
-    /// With the operator's rules; locks between servers lie in this directory.
-    pub fn new(safety: Safety, audit: Arc<Audit>, locks: PathBuf) -> Self {
-        Self { safety, audit, turns: turn::Turns::new(locks), running: TaskTracker::new() }
+    /// With the operator's rules. Servers of one account know of each other by files beside the log.
+    pub fn new(safety: Safety, audit: Arc<Audit>) -> Self {
+        let turns = turn::Turns::new(audit.directory().join("targets"));
+        Self { safety, audit, turns, running: TaskTracker::new() }
     }
 
     /// Where everything is on record.
@@ -337,7 +337,7 @@ pub fn random_id() -> Result<String, Problem> {
 impl Gate {
     /// Nothing can be put on record, so nothing is changed.
     pub fn of_a_test() -> Self {
-        let nowhere = PathBuf::from("/nonexistent/linux-sysadmin");
-        Self::new(Safety::default(), Arc::new(Audit::new(nowhere.clone(), audit::Settings { rotate_bytes: 1 << 20, keep: 1 })), nowhere)
+        let settings = audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
+        Self::new(Safety::default(), Arc::new(Audit::new("/nonexistent/linux-sysadmin".into(), settings)))
     }
 }

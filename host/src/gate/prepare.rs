@@ -138,10 +138,19 @@ impl Against<'_> {
                 (None, Some(command)) => Doing::Run(command),
                 (Some(at), validate) => {
                     let access = self.grants.access(&at.privilege);
+                    let permits = |real: &str, is_there: bool| {
+                        self.grants.may_write(&at.path, real, &at.privilege)?;
+                        match self.seen(&at.path, real) {
+                            Some(Some(_)) if !is_there => Err(changed(real)),
+                            _ => Ok(()),
+                        }
+                    };
+                    let action = &step.action;
                     let site =
-                        Site::survey(self.target, access, &at.path, &step.action, (id, number)).await?;
-                    self.grants.may_write(&at.path, &site.path, &at.privilege)?;
-                    self.is_as_seen(&at.path, &site)?;
+                        Site::survey(self.target, access, &at.path, action, (id, number), permits).await?;
+                    if self.seen(&at.path, &site.path).is_some_and(|seen| *seen != site.sha256()) {
+                        return Err(changed(&site.path));
+                    }
                     Doing::File(Box::new(site), validate)
                 }
                 (None, None) => {
@@ -171,13 +180,9 @@ impl Against<'_> {
         Ok(Allowed { command: command.clone(), shown: granted.shown, prefix, paths: granted.paths })
     }
 
-    /// A plan is made of what the module has seen: where that is gone, the plan is about something else.
-    fn is_as_seen(&self, asked: &str, site: &Site) -> Result<(), Problem> {
-        let seen = self.seen.get(asked).or_else(|| self.seen.get(&site.path));
-        match seen {
-            Some(seen) if *seen != site.sha256() => Err(changed(&site.path)),
-            _ => Ok(()),
-        }
+    /// What the module has seen at this place: a plan is made of that, and where it is gone, about something else.
+    fn seen(&self, asked: &str, real: &str) -> Option<&Option<String>> {
+        self.seen.get(asked).or_else(|| self.seen.get(real))
     }
 }
 

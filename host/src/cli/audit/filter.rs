@@ -50,12 +50,11 @@ fn time(text: &str) -> Result<Timestamp, String> {
         let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
         Timestamp::now().checked_sub(length).ok()
     };
-    let in_utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
-    text.parse()
-        .ok()
-        .or_else(in_utc)
-        .or_else(ago)
-        .ok_or_else(|| "a date, a date and time, or a length of time, as 90m, 12h or 3d, is expected".to_owned())
+    let in_utc =
+        || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+    text.parse().ok().or_else(in_utc).or_else(ago).ok_or_else(|| {
+        "a date, a date and time, or a length of time, as 90m, 12h or 3d, is expected".to_owned()
+    })
 }
 
 impl Filter {

@@ -99,7 +99,11 @@ impl Verify {
                     0 => writeln!(out, "there is no record in {shown}")?,
                     1 => writeln!(out, "1 record, seq {}, valid", verified.first)?,
                     records => {
-                        writeln!(out, "{records} records, seq {} to {}, valid", verified.first, verified.last)?;
+                        writeln!(
+                            out,
+                            "{records} records, seq {} to {}, valid",
+                            verified.first, verified.last
+                        )?;
                     }
                 }
                 for note in verified.notes {

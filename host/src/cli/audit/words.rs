@@ -35,8 +35,7 @@ fn what(record: &Record) -> String {
     match record.event.as_str() {
         "call" => {
             let on = if record.word_of("target", "name").is_some() { on } else { word("tool") };
-            let change =
-                record.change().map(|id| format!(", change {}", name(Some(id)))).unwrap_or_default();
+            let change = record.change().map(|id| format!(", change {}", name(Some(id)))).unwrap_or_default();
             let decision = match record.word("decision") {
                 Some("looked" | "none") | None => String::new(),
                 Some(decision) => format!(", {}", name(Some(decision))),
@@ -45,11 +44,13 @@ fn what(record: &Record) -> String {
             format!("{on}: {}{code}{decision}{change}, {duration} ms", word("status"))
         }
         "change-begun" => {
-            let by = record.word("decided_by").map(|by| format!(" by {}", name(Some(by)))).unwrap_or_default();
+            let by =
+                record.word("decided_by").map(|by| format!(" by {}", name(Some(by)))).unwrap_or_default();
             format!("change {} begun: {on}, risk {}, {}{by}", word("id"), word("risk"), word("decision"))
         }
         "change-ended" => {
-            let step = number("failed_step").map(|step| format!(", step {} failed", step + 1)).unwrap_or_default();
+            let step =
+                number("failed_step").map(|step| format!(", step {} failed", step + 1)).unwrap_or_default();
             let interrupted = record.members.get("interrupted") == Some(&Value::Bool(true));
             let interrupted = if interrupted { ", interrupted" } else { "" };
             format!("change {} ended: {}{step}{code}{interrupted}", word("id"), word("outcome"))

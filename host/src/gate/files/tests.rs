@@ -26,7 +26,7 @@ fn access() -> Access {
 }
 
 async fn survey(path: &Path, action: &Action) -> Result<Site, Problem> {
-    Site::survey(&target(), access(), path.to_str().unwrap(), action, (ID, 0)).await
+    Site::survey(&target(), access(), path.to_str().unwrap(), action, (ID, 0), |_, _| Ok(())).await
 }
 
 fn writing(path: &Path, contents: &str) -> Action {
@@ -144,7 +144,7 @@ async fn only_a_regular_file_of_one_name_is_written_to_or_removed() {
     for name in [".previous", ".linux-sysadmin-00", "a/../file", "file/"] {
         let path = format!("{}/{name}", directory.display());
         let action = writing(Path::new(&path), "y");
-        let refused = Site::survey(&target(), access(), &path, &action, (ID, 0)).await;
+        let refused = Site::survey(&target(), access(), &path, &action, (ID, 0), |_, _| Ok(())).await;
         assert_eq!(refused.unwrap_err().code, "INVALID_PATH", "{name}");
     }
     assert_eq!(all(&directory), before);
@@ -226,7 +226,7 @@ async fn with_other_rights_nothing_runs_that_no_grant_brings_along() {
         return;
     }
     let action = writing(&file, "x");
-    let site = Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0)).await.unwrap();
+    let site = Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _| Ok(())).await.unwrap();
     assert_eq!(site.apply(&target(), &action, None, false).await.unwrap_err().code, "CAPABILITY_DENIED");
     assert!(!file.exists());
 }

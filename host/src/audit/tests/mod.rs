@@ -1,0 +1,143 @@
+//! The log as a whole.
+
+mod concurrent;
+mod damage;
+mod writer;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+
+/// Nothing listens here.
+const NO_JOURNAL: &str = "/nonexistent/journal";
+
+const ROOMY: Settings = Settings { rotate_bytes: 64 << 20, keep: 20 };
+
+fn audit(directory: &Path, settings: Settings) -> Audit {
+    Audit::new(directory.to_owned(), settings).with_journal(NO_JOURNAL.into())
+}
+
+fn target() -> TargetUsed {
+    TargetUsed {
+        name: "web1".to_owned(),
+        account: "admin".to_owned(),
+        uid: Some(1000),
+        machine_id: None,
+        hostname: Some("web1.example".to_owned()),
+    }
+}
+
+fn module() -> ModuleUsed {
+    ModuleUsed { name: "systemd".to_owned(), version: "0.1.0".to_owned(), sha256: "a".repeat(64) }
+}
+
+/// A call with this argument.
+pub(crate) fn call(argument: impl Into<Value>) -> Event {
+    Event::Call(Box::new(Call {
+        trace_id: "t1".to_owned(),
+        client: "claude-code 2.1".to_owned(),
+        protocol: "2025-11-25".to_owned(),
+        tool: "service_status".to_owned(),
+        module: Some(module()),
+        target: Some(target()),
+        arguments: json!({"n": argument.into()}).into(),
+        risk: Some(crate::capability::Risk::ReadOnly),
+        decision: Decision::Looked,
+        decided_by: None,
+        change: None,
+        status: CallStatus::Success,
+        error_code: None,
+        duration_ms: 12,
+        commands: vec![CommandUsed { command: "systemctl show nginx".to_owned(), exit_code: Some(0) }].into(),
+    }))
+}
+
+/// The beginning of a change.
+pub(crate) fn begun(id: &str) -> ChangeBegun {
+    ChangeBegun {
+        id: id.to_owned(),
+        trace_id: "t2".to_owned(),
+        client: "claude-code 2.1".to_owned(),
+        protocol: "2025-11-25".to_owned(),
+        tool: "service_restart".to_owned(),
+        module: module(),
+        target: target(),
+        arguments: json!({"service": "nginx"}).into(),
+        plan: json!({"summary": "Restart the nginx service"}).into(),
+        plan_sha256: "b".repeat(64),
+        risk: crate::capability::Risk::Moderate,
+        rules: vec!["restart".to_owned()].into(),
+        decision: Decision::Allowed,
+        decided_by: Some(DecidedBy::Policy),
+        files: vec![FileChange {
+            path: "/etc/nginx/nginx.conf".to_owned(),
+            staging: "/var/lib/linux-sysadmin/c1".to_owned(),
+            privilege: crate::target::Privilege::Root,
+            existed: true,
+            sha256_before: Some("c".repeat(64)),
+            sha256_after: Some("d".repeat(64)),
+            kind: FileChangeKind::Write,
+        }],
+        undo: vec![vec!["systemctl start nginx".to_owned()]],
+        after_undo: vec!["systemctl daemon-reload".to_owned()],
+        process: None,
+    }
+}
+
+/// Its end.
+pub(crate) fn ended(id: &str, outcome: Outcome) -> Event {
+    Event::ChangeEnded(ChangeEnded {
+        id: id.to_owned(),
+        outcome,
+        interrupted: false,
+        failed_step: (outcome != Outcome::Done).then_some(1),
+        error_code: (outcome != Outcome::Done).then(|| "STEP_FAILED".to_owned()),
+        exit_codes: vec![0, 1].into(),
+        steps_done: 1,
+        undone: vec!["/etc/nginx/nginx.conf".to_owned()].into(),
+        not_undone: Vec::new().into(),
+    })
+}
+
+/// A log with so many calls.
+pub(crate) fn with_calls(calls: u32, settings: Settings) -> (TempDir, Audit) {
+    let home = tempfile::tempdir().unwrap();
+    let audit = audit(home.path(), settings);
+    for number in 1..=calls {
+        audit.append(&call(number), Durability::Lazy).unwrap();
+    }
+    (home, audit)
+}
+
+fn verified(directory: &Path) -> Verified {
+    verify(directory, &Heads::default()).unwrap()
+}
+
+fn records(directory: &Path) -> Vec<Record> {
+    Snapshot::open(directory).unwrap().records().map(|record| record.unwrap().unwrap()).collect()
+}
+
+/// Paths of the log's files of records, the oldest first.
+fn log_files(directory: &Path) -> Vec<PathBuf> {
+    let full = files::full_files(directory).unwrap();
+    let mut paths: Vec<PathBuf> = full.iter().map(|full| directory.join(full.name())).collect();
+    let current = directory.join(files::CURRENT);
+    if current.exists() {
+        paths.push(current);
+    }
+    paths
+}
+
+/// The whole directory once more.
+fn copy(from: &Path) -> TempDir {
+    let to = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
+    }
+    to
+}

@@ -1,0 +1,164 @@
+use std::fs;
+
+use clap::Parser;
+use tempfile::TempDir;
+
+use super::*;
+use crate::audit::{Audit as Log, ChangeBegun, Durability, Event, Outcome, Settings};
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    audit: Audit,
+}
+
+/// Exit code, stdout, stderr.
+fn run(directory: &Path, args: &[&str]) -> (bool, String, String) {
+    let line = Line::try_parse_from([&["audit"], args].concat()).unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let all_right = match line.audit.command {
+        Command::Verify(command) => command.run(directory, &mut out, &mut err),
+        Command::Show(command) => command.run(directory, &mut out, &mut err),
+        Command::Export(command) => command.run(directory, &mut out, &mut err),
+    };
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (all_right.unwrap(), text(out), text(err))
+}
+
+/// Thirty calls, one of them with what a terminal would act upon, and a change.
+fn log() -> (TempDir, Log) {
+    let (home, log) = crate::audit::tests::with_calls(29, Settings { rotate_bytes: 8 << 10, keep: 200 });
+    let Event::Call(mut evil) = crate::audit::tests::call("\u{1b}[2J\nforged line") else { panic!() };
+    evil.tool = "evil\u{1b}[2J\nforged line".to_owned();
+    evil.status = crate::audit::CallStatus::Error;
+    log.append(&Event::Call(evil), Durability::Lazy).unwrap();
+    let begun = Event::ChangeBegun(Box::new(crate::audit::tests::begun("c1")));
+    log.append(&begun, Durability::Synced).unwrap();
+    (home, log)
+}
+
+#[test]
+fn a_log_that_is_what_was_written_is_said_to_be_with_what_is_worth_knowing() {
+    let (home, log) = log();
+    let (right, out, err) = run(home.path(), &["verify"]);
+    assert!(right && err.is_empty());
+    let records = out.split(' ').next().unwrap();
+    assert!(out.starts_with(&format!("{records} records, seq 1 to {records}, valid\n")), "{out}");
+    assert!(out.contains("  changes being made: 1\n"), "{out}");
+    log.append(&crate::audit::tests::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    assert!(!run(home.path(), &["verify"]).1.contains("changes"));
+    let none = tempfile::tempdir().unwrap();
+    let (right, out, _) = run(none.path(), &["verify"]);
+    assert!(right && out.contains("no record"), "{out}");
+}
+
+#[test]
+fn damage_and_heads_that_do_not_fit_are_refused() {
+    let (home, _log) = log();
+    let heads = home.path().join("heads");
+    fs::write(&heads, format!("audit head 1 {}\n", "a".repeat(64))).unwrap();
+    let (right, out, err) = run(home.path(), &["verify", "--heads", heads.to_str().unwrap()]);
+    assert!(!right && out.is_empty());
+    assert!(err.replace("\n  ", " ").contains(".jsonl:1: expected hash aaaa"), "{err}");
+    let current = home.path().join("audit.jsonl");
+    fs::write(&current, fs::read_to_string(&current).unwrap().replacen("web1", "web2", 1)).unwrap();
+    let (right, _, err) = run(home.path(), &["verify"]);
+    assert!(!right && err.contains("audit.jsonl:"), "{err}");
+    let (right, out, err) = run(home.path(), &["export"]);
+    assert!(
+        !right && !out.is_empty() && err.contains("audit verify"),
+        "the rest is shown all the same: {err}"
+    );
+}
+
+#[test]
+fn a_list_is_short_and_narrow_and_nothing_in_it_is_hidden() {
+    let (home, log) = log();
+    log.append(&crate::audit::tests::ended("c1", Outcome::Undone), Durability::Synced).unwrap();
+    let (right, out, _) = run(home.path(), &["show"]);
+    assert!(right);
+    assert!(out.lines().all(|line| line.chars().count() <= 80 && !line.contains('\u{1b}')), "{out}");
+    let rows = out.lines().filter(|line| !line.starts_with("       ")).count();
+    assert_eq!(rows, 20, "{out}");
+    let flat = out.replace("\n          ", " ");
+    for said in [
+        "Z  service_status on web1: success, 12 ms\n",
+        "evil\\u{1b}[2J\\nforged line on web1: error",
+        "change c1 begun: service_restart on web1, risk moderate, allowed by policy\n",
+        "change c1 ended: undone, step 2 failed, STEP_FAILED\n",
+    ] {
+        assert!(flat.contains(said), "{said}: {flat}");
+    }
+}
+
+#[test]
+fn an_id_shows_everything_of_it() {
+    let (home, log) = log();
+    log.append(&crate::audit::tests::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    let (right, out, _) = run(home.path(), &["show", "c1"]);
+    assert!(right);
+    for said in [
+        "change c1 begun",
+        "change c1 ended",
+        "path: /etc/nginx/nginx.conf",
+        "- systemctl daemon-reload",
+        "pid:",
+        "hash: ",
+    ] {
+        assert!(out.contains(said), "{said}: {out}");
+    }
+    let (_, out, _) = run(home.path(), &["show", "3"]);
+    assert!(out.starts_with("     3  "), "{out}");
+    let (right, _, err) = run(home.path(), &["show", "none"]);
+    assert!(!right && err.contains("nothing of the kind"));
+}
+
+#[test]
+fn filters_hold_for_what_is_shown_and_exported() {
+    let (home, log) = log();
+    log.append(&crate::audit::tests::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    for id in ["c2", "c3"] {
+        let begun = ChangeBegun { tool: "other".to_owned(), ..crate::audit::tests::begun(id) };
+        log.append(&Event::ChangeBegun(Box::new(begun)), Durability::Synced).unwrap();
+    }
+    log.append(&crate::audit::tests::ended("c3", Outcome::Uncertain), Durability::Synced).unwrap();
+    for (filter, records) in [
+        (&["--changes"][..], 5),
+        (&["--tool", "service_restart"], 2),
+        (&["--tool", "other", "--changes"], 3),
+        (&["--tool", "service_status"], 29),
+        (&["--host", "web1", "--status", "error"], 1),
+        (&["--status", "uncertain"], 1),
+        (&["--host", "web2"], 0),
+        (&["--unfinished"], 1),
+        (&["--changes", "--last", "2"], 2),
+        (&["--since", "1h", "--tool", "service_status"], 29),
+        (&["--until", "1h"], 0),
+        (&["--until", "2200-01-01", "--changes"], 5),
+        (&["--since", "2200-01-01"], 0),
+        (&["c2"], 1),
+        (&["1"], 1),
+    ] {
+        let (right, out, _) = run(home.path(), &[&["export"], filter].concat());
+        assert!(right);
+        assert_eq!(out.lines().count(), records, "{filter:?}");
+    }
+    let (_, out, _) = run(home.path(), &["show", "--unfinished"]);
+    assert!(out.contains("change c2 begun") && out.contains("still being made"), "{out}");
+}
+
+#[test]
+fn what_is_exported_is_the_log_and_no_file_is_written_over() {
+    let (home, _log) = log();
+    let file = home.path().join("out");
+    let (right, out, _) = run(home.path(), &["export", "--output", file.to_str().unwrap()]);
+    assert!(right && out.is_empty());
+    let exported = fs::read_to_string(&file).unwrap();
+    let last: u64 = exported.lines().count() as u64;
+    assert_eq!(run(home.path(), &["export"]).1, exported);
+    assert!(run(home.path(), &["verify"]).1.starts_with(&format!("{last} records")));
+    let again = Line::try_parse_from(["audit", "export", "--output", file.to_str().unwrap()]).unwrap();
+    let Command::Export(command) = again.audit.command else { panic!() };
+    let error = command.run(home.path(), &mut Vec::new(), &mut Vec::new()).unwrap_err();
+    assert!(format!("{error:#}").contains("exists"), "{error:#}");
+}
