@@ -240,7 +240,7 @@ fn is_interruption(verb: Verb) -> bool {
     matches!(verb, Verb::Stop | Verb::Restart)
 }
 
-/// With its undo, unless that is graver than the step: then what is half done is the safer state.
+/// With its undo, where a command can be one.
 pub(crate) fn step(unit: &Unit, verb: Verb) -> Step {
     let command = |verb: Verb| command(verb, &unit.id);
     let step = Step::run(command(verb)).uninterruptible();
@@ -255,7 +255,7 @@ pub(crate) fn step(unit: &Unit, verb: Verb) -> Step {
         Verb::Enable => Some(Verb::Disable).filter(|_| unit.enabled == "disabled"),
         Verb::Disable => Some(Verb::Enable).filter(|_| unit.is_enabled()),
     };
-    match undo.filter(|undo| power::risk(*undo, &unit.id) <= power::risk(verb, &unit.id)) {
+    match undo {
         Some(undo) => step.undo(command(undo)),
         None => step,
     }

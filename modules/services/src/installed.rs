@@ -78,6 +78,7 @@ pub(crate) fn new_file(unit: &str, text: String, cx: &Context) -> Result<File> {
     let path = format!("{ADMINISTRATORS}/{unit}");
     let is_there = cx.stat_all(&[&path]).remove(0)?.is_some();
     if !is_there && found.is_unknown() {
+        must_stay_absent(&path, cx);
         return Ok(File { unit: unit.to_owned(), path, text, former: None, vendors: None });
     }
     let is_alias = found.id != unit;
@@ -94,6 +95,11 @@ pub(crate) fn new_file(unit: &str, text: String, cx: &Context) -> Result<File> {
         .remedy("Choose another name"))
 }
 
+/// The host refuses a plan whose files aren't as they were read: so what isn't there is read too.
+fn must_stay_absent(path: &str, cx: &Context) {
+    let _ = cx.read(path);
+}
+
 /// The file of an existing unit, as it is. What systemd read may be older: the file is what counts.
 pub(crate) fn existing_file(unit: &Unit, cx: &Context) -> Result<File> {
     let path = format!("{ADMINISTRATORS}/{}", unit.id);
@@ -106,7 +112,10 @@ pub(crate) fn existing_file(unit: &Unit, cx: &Context) -> Result<File> {
         Some(found) if found.is_symlink => return Err(editable(format!("{path} is a link to another file"))),
         Some(found) if found.is_dir => return Err(editable(format!("{path} is a directory"))),
         Some(_) => None,
-        None => Some(vendors_file(unit).map_err(editable)?),
+        None => {
+            must_stay_absent(&path, &cx);
+            Some(vendors_file(unit).map_err(editable)?)
+        }
     };
     let is_vendors = vendors.is_some();
     let source = vendors.as_deref().unwrap_or(&path);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use linux_sysadmin_sdk::{Category, Output, prelude::*};
+use linux_sysadmin_sdk::{Output, prelude::*};
 
 use crate::power::Verb;
 use crate::properties::{self, Properties};
@@ -123,7 +123,9 @@ fn fill(outcome: &mut Outcome, found: &Properties<'_>) -> Option<String> {
         return Some(format!("{service} was not started: a condition of its unit file isn't met; {see}"));
     }
     let runs_to_the_end = found.text("Type") == Some("oneshot") || !service_has_processes(found);
-    (is_ended && !runs_to_the_end).then(|| format!("{service} was started and has ended already: {see}"))
+    (is_ended && !runs_to_the_end).then(|| format!(
+        "{service} was started and is inactive: it has ended already, or a condition of its unit file isn't met; {see}"
+    ))
 }
 
 fn service_has_processes(found: &Properties<'_>) -> bool {
@@ -149,21 +151,19 @@ fn said(outputs: &[Output]) -> Vec<String> {
 
 /// A plan that broke at a verb, with what the unit says of it.
 pub(crate) fn failed(unit: &Unit, verb: Verb, failure: Failure, cx: &Context) -> Problem {
-    // Whether it happened is unknown, or it was never tried: the host's own words are the better ones.
-    let is_the_hosts = !matches!(
-        failure.problem.category,
-        Category::Other | Category::State | Category::Dependency | Category::NotFound
-    );
-    if failure.uncertain || is_the_hosts {
+    // Only what systemctl itself refused is explained here; of what was cancelled, cut off or denied the host knows more.
+    let output = failure.outputs.last().filter(|output| output.exit_code != 0);
+    let Some(output) = output.filter(|_| failure.problem.code == "COMMAND_FAILED" && !failure.uncertain)
+    else {
         return failure.problem;
-    }
+    };
+    let said = output.error_text();
+    let said = if said.is_empty() { failure.problem.message } else { said };
     let mut outcome = Outcome::unchanged(unit);
     let shown = systemctl::answer(cx.run(systemctl::AFTERWARDS.with([unit.id.as_str()])));
     if let [found] = properties::parse(&shown.unwrap_or_default()).as_slice() {
         fill(&mut outcome, found);
     }
-    let said = failure.outputs.last().filter(|output| output.exit_code != 0).map(Output::error_text);
-    let said = said.filter(|said| !said.is_empty()).unwrap_or(failure.problem.message);
     let said = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
     let name = verb.name();
     let message = format!("systemctl {name} {} failed{}: {}", unit.id, how(&outcome), excerpt(&said));

@@ -326,13 +326,6 @@ fn the_way_to_the_machine_is_guarded_and_graver() {
         .affects("ssh.service")
         .step(stop("ssh.service"));
     assert_eq!(plans, [expected]);
-
-    let shown = running("ssh.service").replace("active", "inactive").replace("enabled", "disabled");
-    let line = state_of("ssh.service");
-    let (_, plans) = run(target(&[(&line, 0, &shown, "")]), "svc_start", of("ssh"));
-    let expected =
-        plan("Start ssh.service").risk(Risk::Moderate).step(step("systemctl start -- ssh.service"));
-    assert_eq!(plans, [expected], "an undo that is graver than the start is left out");
 }
 
 #[test]
@@ -372,7 +365,15 @@ fn the_answer_says_what_has_become_of_it_and_what_was() {
     let note = "lsa-fails was started and ended badly at once (exit-code, exit code 3): see svc_status service=lsa-fails";
     assert_eq!(notes, [note]);
 
+    // A unit that is not needed is forgotten at once, and with it why it didn't start.
     let (answer, _) = run(target(&[]), "svc_start", of("lsa-cond"));
+    let note = "lsa-cond was started and is inactive: it has ended already, or a condition of its unit file isn't met; \
+                see svc_status service=lsa-cond";
+    assert_eq!(answer.unwrap().1, [note]);
+    let line = afterwards("lsa-cond.service");
+    let shown = "Id=lsa-cond.service\nType=simple\nActiveState=inactive\nConditionResult=no\n\
+                 ConditionTimestamp=Fri 2026-11-20 22:52:42 UTC\n";
+    let (answer, _) = run(target(&[(&line, 0, shown, "")]), "svc_start", of("lsa-cond"));
     let note =
         "lsa-cond was not started: a condition of its unit file isn't met; see svc_status service=lsa-cond";
     assert_eq!(answer.unwrap().1, [note]);
@@ -430,7 +431,9 @@ fn a_start_that_failed_says_why_and_where_to_look() {
 fn what_the_host_knows_better_is_left_to_it() {
     let lost = Failure { uncertain: true, ..broke(0, 1, "") };
     let timeout = Failure { problem: Problem::new("TIMEOUT", Category::Timeout, "late"), ..broke(0, 1, "") };
-    for (failure, code) in [(lost, "COMMAND_FAILED"), (timeout, "TIMEOUT")] {
+    let cancelled =
+        Failure { problem: Problem::new("CANCELLED", Category::Other, "cancelled"), ..broke(0, 0, "") };
+    for (failure, code) in [(lost, "COMMAND_FAILED"), (timeout, "TIMEOUT"), (cancelled, "CANCELLED")] {
         let (answer, _) = run(target(&[]).outcome(Err(failure)), "svc_start", of("lsa-notify"));
         assert_eq!(answer.unwrap_err().code, code);
     }
