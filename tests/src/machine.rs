@@ -103,9 +103,9 @@ impl Machine {
         }
     }
 
-    /// Waits until a process with exactly these arguments runs on the host.
-    pub fn until_runs(&self, argv: &str) {
-        self.until(&format!("pgrep --full --exact '([^ ]*/)?{argv}'"));
+    /// Whether a process with exactly these arguments runs on the host.
+    pub fn runs(&self, argv: &str) -> bool {
+        self.holds(&format!("pgrep --full --exact '([^ ]*/)?{argv}'"))
     }
 
     /// Waits until none does any more.
@@ -282,6 +282,16 @@ impl Client {
     /// The envelope of a request that was begun.
     pub async fn outcome(&mut self, id: i64) -> Value {
         self.answer(id).await["result"]["structuredContent"].clone()
+    }
+
+    /// Waits until a process with exactly these arguments runs on the host, as part of what this request began.
+    pub async fn until_runs(&mut self, machine: &Machine, id: i64, argv: &str) {
+        let begun = Instant::now();
+        while !machine.runs(argv) {
+            let early = tokio::time::timeout(Duration::from_millis(1), self.answer(id)).await;
+            assert!(early.is_err(), "there is an answer before `{argv}` ran: {early:?}");
+            assert!(begun.elapsed() < PATIENCE, "never ran: {argv}");
+        }
     }
 
     /// Cancels a request; the server has taken note of it when this returns.

@@ -197,6 +197,16 @@ async fn a_plan_may_write_into_a_directory_that_it_makes() {
 }
 
 #[tokio::test]
+async fn a_directory_whose_last_file_the_plan_removed_is_empty() {
+    let Some(machine) = Machine::new("a_directory_whose_last_file_the_plan_removed_is_empty") else { return };
+    let mut client = machine.serve().await;
+    machine.sh("mkdir /srv/plan/d; touch /srv/plan/d/x");
+    let plan = Plan::of([Step::remove("/srv/plan/d/x"), Step::run(&["rmdir", "--", "/srv/plan/d"])]);
+    client.done(&plan).await;
+    assert!(!machine.has("/srv/plan/d"));
+}
+
+#[tokio::test]
 async fn a_directory_is_made_only_where_nothing_is() {
     let Some(machine) = Machine::new("a_directory_is_made_only_where_nothing_is") else { return };
     let mut client = machine.serve().await;
@@ -229,7 +239,7 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
         ("echo old > F", "echo new > F", &["FILE_CHANGED"]),
         ("echo old > F", "t=$(stat -c %y F); echo new > F; touch -d \"$t\" F", &["FILE_CHANGED"]),
         ("echo old > F", "echo new > F.other; mv F.other F", &["FILE_CHANGED"]),
-        ("echo old > F", "rm F", &["FILE_CHANGED"]),
+        ("echo old > F", "rm F", &["FILE_CHANGED", "FILE_NOT_FOUND"]),
         ("rm -f F", "echo new > F", &["FILE_CHANGED"]),
         ("echo old > F", "rm F; ln -s /etc/passwd F", &["FILE_CHANGED", "SYMLINK"]),
         ("echo old > F", "true", &[]),

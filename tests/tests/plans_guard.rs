@@ -87,7 +87,7 @@ async fn the_guard_is_armed_before_the_first_step() {
     let mut client = machine.serve().await;
     machine.sh("mkfifo /srv/plan/gate");
     let id = client.begin(Plan::of([gate(), route()]).with("guard", 30).apply()).await;
-    machine.until_runs("tee -- /srv/plan/gate");
+    client.until_runs(&machine, id, "tee -- /srv/plan/gate").await;
     assert!(!machine.holds(ROUTE), "the first step isn't over");
     assert!(units(&machine).contains(".timer"), "{}", units(&machine));
     machine.sh("timeout 60 cat /srv/plan/gate");
@@ -128,9 +128,12 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
              echo $name > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
          done");
     // Killed; or alive and unable to do anything, as behind a way that is cut.
-    for (account, signal) in [("root", "KILL"), ("root", "STOP"), ("admin", "KILL")] {
-        machine.configure(account, ASK_SELDOM);
-        let mut client = machine.serve_as(account, account).await;
+    for (account, home, signal) in
+        [("root", "root", "KILL"), ("root", "other", "STOP"), ("admin", "admin", "KILL")]
+    {
+        machine.sh(&format!("install -d -m 700 -o {account} -g {account} /var/lib/planner/{home}"));
+        machine.configure(home, ASK_SELDOM);
+        let mut client = machine.serve_as(account, home).await;
         let before = machine.snapshot();
         let plan = Plan::of([
             Step::write("/etc/planner/existing", "changed\n"),
@@ -140,11 +143,12 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
             down(),
             gate(),
         ]);
-        client.begin(plan.after_undo(&["systemctl", "daemon-reload"]).with("guard", 5).apply()).await;
-        machine.until_runs("tee -- /srv/plan/gate");
+        let plan = plan.after_undo(&["systemctl", "daemon-reload"]).with("guard", 5);
+        let id = client.begin(plan.apply()).await;
+        client.until_runs(&machine, id, "tee -- /srv/plan/gate").await;
         assert!(!machine.holds(UP), "the way is cut");
         assert!(!machine.has("/etc/planner/removed") && machine.has("/srv/plan/made"));
-        machine.signal(account, signal);
+        machine.signal(home, signal);
         // Whether the step goes on or died with the server is the same to the guard.
         machine.sh("timeout 1 cat /srv/plan/gate || :");
         machine.until(UP);
@@ -155,12 +159,12 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
         machine.is_still_but(&before, FIRED, signal);
         if signal == "STOP" {
             // It learns what has become of its plan, and doesn't call it done.
-            machine.signal(account, "CONT");
-            let ended = machine.recorded(account, "change-ended");
+            machine.signal(home, "CONT");
+            let ended = machine.recorded(home, "change-ended");
             assert_ne!(ended["outcome"], "done", "{ended}");
         }
         drop(client);
         machine.until_ended("tee -- /srv/plan/gate");
-        machine.audit_is_valid(account, account);
+        machine.audit_is_valid(account, home);
     }
 }

@@ -1,7 +1,7 @@
 //! On a real host: a plan that is cancelled, whose client goes away, or that meets another one. What it waits for is a
 //! pipe that the test opens: so it is in the middle for as long as it takes.
 
-use linux_sysadmin_tests::{Machine, Plan, Step};
+use linux_sysadmin_tests::{Client, Machine, Plan, Step};
 use serde_json::{Value, json};
 
 const NEW: &str = "/etc/planner/new";
@@ -22,8 +22,8 @@ fn held_up() -> Plan {
     ])
 }
 
-fn is_in_the_middle(machine: &Machine, pipe: &str) {
-    machine.until_runs(&format!("tee -- {pipe}"));
+async fn is_in_the_middle(machine: &Machine, client: &mut Client, id: i64) {
+    client.until_runs(machine, id, "tee -- /srv/plan/gate").await;
     assert!(machine.has(NEW), "the step before has been done");
 }
 
@@ -53,7 +53,7 @@ async fn a_cancelled_plan_finishes_the_step_that_must_not_be_interrupted_and_und
     pipes(&machine);
     let before = machine.snapshot();
     let id = client.begin(held_up().apply()).await;
-    is_in_the_middle(&machine, "/srv/plan/gate");
+    is_in_the_middle(&machine, &mut client, id).await;
     client.cancel(id).await;
     let_through(&machine, "/srv/plan/gate");
     let ended = ended(&machine);
@@ -75,7 +75,7 @@ async fn a_cancelled_plan_ends_the_step_that_may_be_interrupted_and_undoes_the_o
     let undone = &["touch", "--", "/srv/plan/undone"];
     let plan = Plan::of([Step::write(NEW, "new\n"), gate("/srv/plan/gate").undo(undone)]);
     let id = client.begin(plan.apply()).await;
-    is_in_the_middle(&machine, "/srv/plan/gate");
+    is_in_the_middle(&machine, &mut client, id).await;
     client.cancel(id).await;
     machine.until_ended("tee -- /srv/plan/gate");
     let ended = ended(&machine);
@@ -119,8 +119,8 @@ async fn a_server_whose_client_leaves_or_that_is_asked_to_end_ends_when_the_plan
             steps.as_array_mut().expect("steps").remove(2);
             steps
         });
-        client.begin(plan.apply()).await;
-        is_in_the_middle(&machine, "/srv/plan/gate");
+        let id = client.begin(plan.apply()).await;
+        is_in_the_middle(&machine, &mut client, id).await;
         match how {
             "end of input" => client.close_input(),
             signal => machine.signal("root", signal),
@@ -153,7 +153,7 @@ async fn a_plan_of_another_call_waits_for_its_turn() {
     let first = Plan::of([Step::write(NEW, "first\n"), gate("/srv/plan/gate").uninterruptible()]);
     let second = Plan::of([Step::write(NEW, "second\n"), Step::run(&["touch", "--", "/srv/plan/late"])]);
     let first = client.begin(first.apply()).await;
-    is_in_the_middle(&machine, "/srv/plan/gate");
+    is_in_the_middle(&machine, &mut client, first).await;
     let second = client.begin(second.apply()).await;
     // Looking goes on meanwhile: what was asked later is answered earlier.
     let looked = client.envelope("planner_apply", Plan::of([Step::run(&["true"])]).dry_run()).await;
@@ -227,7 +227,7 @@ async fn a_plan_is_held_against_what_the_one_before_it_left() {
     let inside = "/srv/plan/inside";
     let plan = Plan::of([
         Step::make_directory(inside, 0o700),
-        Step::write("/srv/plan/inside/x", "x"),
+        Step::run(&["touch", "--", "/srv/plan/inside/x"]),
         Step::run(&["rm", "--", "/srv/plan/inside/x"]),
         Step::run(&["rmdir", "--", inside]),
     ]);
