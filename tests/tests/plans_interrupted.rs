@@ -231,6 +231,6 @@ async fn a_plan_is_held_against_what_the_one_before_it_left() {
         Step::run(&["rm", "--", "/srv/plan/inside/x"]),
         Step::run(&["rmdir", "--", inside]),
     ]);
-    run_at_once(&machine, &[("root", "root")], &plan).await;
+    run_at_once(&machine, &[("root", "root"), ("root", "root"), ("root", "root")], &plan).await;
     machine.is_still(&before, "plans that put back what they do");
 }
