@@ -40,7 +40,16 @@ impl Origin {
         let mut shown = Value::Object(arguments.clone());
         let arguments_sha256 = sha256(shown.to_string().as_bytes());
         redact_value(&mut shown);
-        Self { trace_id, client, protocol, tool, module: None, target: None, arguments: shown, arguments_sha256 }
+        Self {
+            trace_id,
+            client,
+            protocol,
+            tool,
+            module: None,
+            target: None,
+            arguments: shown,
+            arguments_sha256,
+        }
     }
 }
 

@@ -380,7 +380,9 @@ impl Call {
         let answer = match (answer, plan) {
             (Ok(_), Some(Outcome::Broke { problem, .. })) => Err(problem.clone()),
             (Err(mut problem), Some(Outcome::Broke { problem: broke, .. })) => {
-                problem.details.extend(broke.details.iter().map(|(name, value)| (name.clone(), value.clone())));
+                problem
+                    .details
+                    .extend(broke.details.iter().map(|(name, value)| (name.clone(), value.clone())));
                 Err(problem)
             }
             (answer, _) => answer,

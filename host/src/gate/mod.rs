@@ -218,8 +218,7 @@ impl Task {
         }
         let interrupted = execution.cancelled.is_cancelled();
         faults::pass("before-ended")?;
-        let on_record =
-            append(&audit, record::ended(&id, &ran, interrupted), Durability::Synced).await;
+        let on_record = append(&audit, record::ended(&id, &ran, interrupted), Durability::Synced).await;
         faults::pass("after-ended")?;
         let mut notes = execution.tidy().await;
         if let Err(error) = on_record {

@@ -8,13 +8,20 @@ use super::files::sha256;
 use super::plan::Action;
 use super::prepare::{Allowed, Doing, Plan};
 use crate::audit::{
-    ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome, TargetUsed,
+    ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome,
+    TargetUsed,
 };
 use crate::origin::target_used;
 use crate::redact::redact;
 
 /// The change, about to begin.
-pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, preview: Value, plan_sha256: String) -> ChangeBegun {
+pub(super) fn begun(
+    id: &str,
+    asking: &Asking,
+    plan: &Plan,
+    preview: Value,
+    plan_sha256: String,
+) -> ChangeBegun {
     let origin = &asking.origin;
     let steps = plan.change.steps.iter().zip(&plan.steps);
     let files = steps.filter_map(|(step, prepared)| match &prepared.doing {

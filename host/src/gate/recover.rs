@@ -39,10 +39,12 @@ async fn put_back(target: &Target, file: &FileChange, force: bool) -> Result<&'s
         };
     }
     let now = site.now(target).await?;
-    let is_ours = |now: &String| Some(now) == file.sha256_after.as_ref() || Some(now) == file.sha256_before.as_ref();
+    let is_ours =
+        |now: &String| Some(now) == file.sha256_after.as_ref() || Some(now) == file.sha256_before.as_ref();
     let untouched = now.as_ref().is_none_or(is_ours);
     if !untouched && !force {
-        let message = "it has been changed since; see both, and use --force to put the former one back all the same";
+        let message =
+            "it has been changed since; see both, and use --force to put the former one back all the same";
         return Err(Problem::new("FILE_CHANGED", Category::State, message));
     }
     let is_kept = site.is_kept(target).await;

@@ -226,7 +226,8 @@ async fn with_other_rights_nothing_runs_that_no_grant_brings_along() {
         return;
     }
     let action = writing(&file, "x");
-    let site = Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _| Ok(())).await.unwrap();
+    let site =
+        Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _| Ok(())).await.unwrap();
     assert_eq!(site.apply(&target(), &action, None, false).await.unwrap_err().code, "CAPABILITY_DENIED");
     assert!(!file.exists());
 }
