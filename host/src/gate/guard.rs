@@ -45,6 +45,7 @@ pub struct Guard<'a> {
     name: String,
     wait: Duration,
     items: Vec<Item>,
+    steps: usize,
     before: Network,
 }
 
@@ -77,7 +78,8 @@ impl<'a> Guard<'a> {
         }
         let target = &*execution.target;
         let name = format!("linux-sysadmin-guard-{id}");
-        let guard = Self { target, name, wait, items: items(execution)?, before: Network::of(target).await? };
+        let (items, before) = (items(execution)?, Network::of(target).await?);
+        let guard = Self { target, name, wait, items, steps: execution.plan.steps.len(), before };
         if let Err(problem) = guard.put(execution).await {
             guard.remove().await;
             return Err(problem);
@@ -109,7 +111,7 @@ impl<'a> Guard<'a> {
         });
         let seconds = (self.wait + steps.max().unwrap_or_default()).as_secs();
         let timer = format!(
-            "[Unit]\nDescription=Undo of a change unless the way to this machine holds\n\n\
+            "[Unit]\nDescription=Undo of a change unless the way to this machine holds\nStartLimitIntervalSec=0\n\n\
              [Timer]\nOnActiveSec={seconds}\nAccuracySec=1s\n"
         );
         self.write(&format!("{UNITS}/{}.timer", self.name), timer.into_bytes(), "0644").await?;
@@ -139,6 +141,18 @@ impl<'a> Guard<'a> {
             }
             tokio::time::sleep(AGAIN).await;
         }
+        self.fires().await
+    }
+
+    /// A step has failed, and the host undoes by itself, unless the target was first.
+    pub async fn stand_down(self) -> Watched {
+        match self.disarm().await {
+            true => Watched::Disarmed,
+            false => self.fires().await,
+        }
+    }
+
+    async fn fires(&self) -> Watched {
         // It is due: not waiting for the timer's own moment changes nothing but the waiting.
         let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
         let _ = self.systemctl(&["start", "--", &format!("{}.service", self.name)]).await;
@@ -162,11 +176,6 @@ impl<'a> Guard<'a> {
         Watched::Fired(undone, not_undone)
     }
 
-    /// The host undoes by itself, or nothing has happened.
-    pub async fn drop_it(self) {
-        self.disarm().await;
-    }
-
     /// Takes the timer and the units away; false where the timer was first.
     async fn disarm(&self) -> bool {
         let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
@@ -187,14 +196,19 @@ impl<'a> Guard<'a> {
     async fn remove(&self) {
         let units = (0..self.items.len()).map(|number| self.item(number));
         let units = units.chain(["service", "timer"].map(|kind| format!("{}.{kind}", self.name)));
-        let files: Vec<String> = units.map(|unit| format!("{UNITS}/{unit}")).collect();
+        let units: Vec<String> = units.collect();
+        // What has run stays active, and what has failed stays failed, until it is told otherwise.
+        for verb in ["stop", "reset-failed"] {
+            let all = [verb, "--"].into_iter().chain(units.iter().map(String::as_str));
+            let _ = self.systemctl(&all.collect::<Vec<_>>()).await;
+        }
+        let files: Vec<String> = units.iter().map(|unit| format!("{UNITS}/{unit}")).collect();
         let stdin = (0..self.items.len()).map(|number| self.stdin(number));
         let all: Vec<String> =
             ["--force".into(), "--".into()].into_iter().chain(files).chain(stdin).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let _ = self.command("rm", &all, None).await;
-        let steps = self.items.iter().filter_map(|item| item.step).collect::<BTreeSet<_>>();
-        for step in steps {
+        for step in 0..self.steps {
             let _ =
                 self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.mark(step)], None).await;
         }

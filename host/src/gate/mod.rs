@@ -136,6 +136,11 @@ impl Gate {
             tool_risk: asking.risk,
             seen: &asking.seen,
         };
+        // From the first look at what is there: what another plan has in the middle is nothing to go by.
+        let turn = match asking.dry_run {
+            true => None,
+            false => Some(self.turns.take(asking.target.name()).await?),
+        };
         let plan = against.prepare(&id, change).await?;
         let preview = shown(&plan);
         let needs_confirmation = plan.risk >= self.safety.confirmation_threshold;
@@ -168,7 +173,7 @@ impl Gate {
             begun,
             facts: asking.facts,
             audit: self.audit.clone(),
-            turns: self.turns.clone(),
+            _turn: turn,
         };
         let running = self.running.spawn(task.run());
         let outcome = running.await;
@@ -183,17 +188,14 @@ struct Task {
     begun: audit::ChangeBegun,
     facts: Arc<Facts>,
     audit: Arc<Audit>,
-    turns: turn::Turns,
+    /// The target is this plan's alone until it is over.
+    _turn: Option<turn::Turn>,
 }
 
 impl Task {
     async fn run(self) -> Result<Outcome, Problem> {
-        let Self { id, execution, begun, facts, audit, turns } = self;
+        let Self { id, execution, begun, facts, audit, _turn } = self;
         let change = &execution.plan.change;
-        let _turn = tokio::select! {
-            turn = turns.take(execution.target.name()) => turn?,
-            () = execution.cancelled.cancelled() => return Err(interrupted()),
-        };
         locks::check(&execution.target, &change.locks, &change.affected_services).await?;
         if execution.cancelled.is_cancelled() {
             return Err(interrupted());
@@ -241,20 +243,20 @@ impl Task {
 /// After the last step, or after the one that failed: the guard is taken away or has fired, and what is half-done is
 /// undone.
 async fn ended(execution: &Execution, ran: &mut Ran, guard: Option<Guard<'_>>) {
-    match (&ran.broke, guard) {
-        (None, None) => {}
-        (None, Some(guard)) => {
-            if let Watched::Fired(undone, not_undone) = guard.watch().await {
-                let message = "the way to the target was cut and didn't come back in time, so the target has undone the change";
-                ran.broke = Some(Problem::new("CONNECTION_CUT", Category::Network, message));
-                (ran.undone, ran.not_undone) = (undone, not_undone);
-            }
-        }
-        (Some(_), guard) => {
-            if let Some(guard) = guard {
-                guard.drop_it().await;
-            }
-            execution.undo(ran).await;
+    let watched = match (guard, &ran.broke) {
+        (None, _) => Watched::Disarmed,
+        (Some(guard), None) => guard.watch().await,
+        (Some(guard), Some(_)) => guard.stand_down().await,
+    };
+    match watched {
+        Watched::Disarmed if ran.broke.is_some() => execution.undo(ran).await,
+        Watched::Disarmed => {}
+        Watched::Fired(undone, not_undone) => {
+            let message =
+                "the way to the target was cut and didn't come back in time, so the target has undone the change";
+            let cut = || Problem::new("CONNECTION_CUT", Category::Network, message);
+            ran.broke.get_or_insert_with(cut);
+            (ran.undone, ran.not_undone) = (undone, not_undone);
         }
     }
 }

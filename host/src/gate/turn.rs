@@ -20,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// The targets' turns.
-#[derive(Clone)]
 pub(super) struct Turns {
     directory: Arc<Path>,
     targets: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
