@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::problem::{Category, Problem};
-use crate::visible::{excerpt, make_visible};
+use crate::redact::{excerpt, redact_value};
+use crate::visible::make_visible;
 
 /// What a message may hold of text that a module wrote.
 const MESSAGE_CHARACTERS: usize = 4000;
@@ -174,13 +175,18 @@ impl Envelope {
         self.status != Status::Success
     }
 
-    /// As JSON, with everything that somebody else wrote made visible.
+    /// As JSON, with everything that somebody else wrote redacted and made visible.
     pub fn into_json(mut self) -> Map<String, Value> {
+        // Redacted first: an escape in the middle of a secret would hide it.
+        let show = |value: &mut Value| {
+            redact_value(value);
+            make_visible(value);
+        };
         if let Some(data) = &mut self.data {
-            make_visible(data);
+            show(data);
         }
         if let Some(failure) = &mut self.error {
-            failure.details.values_mut().for_each(make_visible);
+            failure.details.values_mut().for_each(show);
         }
         for text in [&mut self.summary, &mut self.severity, &mut self.command_executed, &mut self.filter] {
             *text = text.take().map(|text| excerpt(&text, MESSAGE_CHARACTERS));
@@ -224,6 +230,23 @@ mod tests {
         assert_eq!(envelope["retry_count"], 0);
         assert_eq!(envelope["remediation"], serde_json::json!(["wait"]));
         assert!(!envelope.contains_key("data"));
+    }
+
+    #[test]
+    fn no_part_of_an_answer_shows_a_secret_not_even_where_it_is_cut() {
+        let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        let long = format!("{}{secret}", "x ".repeat(MESSAGE_CHARACTERS / 2 - 5));
+        let problem = Problem::new("X", Category::Other, long.clone())
+            .remedy(secret)
+            .detail("lock_info", serde_json::json!({"resource": secret}));
+        let mut envelope = Envelope::failure("t", "localhost", Instant::now(), Some(secret.into()), problem);
+        envelope.summary = Some(long.clone());
+        envelope.filter = Some(secret.into());
+        envelope.notes = vec![long];
+        envelope.data = Some(serde_json::json!({"password": "hunter2", "list": [format!("a {secret}")]}));
+        let shown = serde_json::to_string(&envelope.into_json()).unwrap();
+        assert!(!shown.contains("ghp_") && !shown.contains("hunter2"), "{shown}");
+        assert!(shown.contains(r#""list":["a [redacted]"]"#), "{shown}");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::capability::command_line;
+use crate::redact::excerpt;
 use crate::target::Command;
-use crate::visible::excerpt;
 
 /// Commands that are remembered; a call that runs more of them doesn't show them all.
 const REMEMBERED: usize = 64;

@@ -5,7 +5,6 @@ use crate::capability::Risk;
 use crate::envelope::{Envelope, Status};
 use crate::executed::Executed;
 use crate::origin::Origin;
-use crate::redact::redact;
 
 /// A call with its answer.
 pub struct Answered<'a> {
@@ -29,7 +28,7 @@ pub fn call(answered: Answered<'_>) -> Event {
     let commands: Vec<CommandUsed> = executed
         .lines()
         .into_iter()
-        .map(|line| CommandUsed { command: redact(&line.text).into_owned(), exit_code: line.exit_code })
+        .map(|line| CommandUsed { command: line.text, exit_code: line.exit_code })
         .collect();
     let decided_by = matches!(decision, Decision::Allowed | Decision::Refused).then_some(DecidedBy::Policy);
     Event::Call(Box::new(Call {

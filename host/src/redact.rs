@@ -11,6 +11,7 @@ mod block;
 mod forms;
 mod names;
 mod value;
+mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,20 +26,6 @@ const REDACTED: &str = "[redacted]";
 /// The same for a whole block.
 const REDACTED_KEY: &str = "[redacted private key]";
 
-/// What kind of secret there may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// Armored private keys.
-    Block,
-    /// A form, see [`forms`].
-    Form,
-    /// A name, see [`names`].
-    Name,
-}
-
-/// What is left to be looked for once all of them were hinted at.
-const KINDS: usize = 3;
-
 /// Where a secret is, and what goes there instead.
 type Edit = (Range<usize>, Cow<'static, str>);
 
@@ -48,24 +35,30 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     run(text, false)
 }
 
+/// At most `most` characters of it, made visible. A secret goes first: half of one that was cut isn't known as such.
+pub fn excerpt(text: &str, most: usize) -> String {
+    crate::visible::excerpt(&redact(text), most)
+}
+
 /// As [`redact`], with as many lines as before: each line of a key block is replaced by itself.
 pub fn redact_lines(text: &str) -> Cow<'_, str> {
     run(text, true)
 }
 
 fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
-    let Some(hints) = &*HINTS else { return Cow::Borrowed(REDACTED) };
+    // Owned, so that nobody takes it for the text itself.
+    let Some(hints) = &*HINTS else { return Cow::Owned(REDACTED.to_owned()) };
     let seen = hints.seen(text);
     let mut text = Cow::Borrowed(text);
-    if seen.contains(&Some(Kind::Block)) {
+    if seen & BLOCKS != 0 {
         text = edited(text, |text| block::find(text, keep_lines));
     }
-    if seen.contains(&Some(Kind::Form)) {
-        for form in forms::ALL {
-            text = edited(text, |text| forms::find(form, text));
+    for (at, form) in forms::ALL.iter().enumerate() {
+        if seen & form_bit(at) != 0 {
+            text = edited(text, |text| form.find(text));
         }
     }
-    if seen.contains(&Some(Kind::Name)) {
+    if seen & NAMES != 0 {
         text = edited(text, names::find);
     }
     text
@@ -73,7 +66,7 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
 
 /// The text with what was found in it replaced. All of it is hidden where looking wasn't possible.
 fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) -> Cow<'a, str> {
-    let Some(edits) = find(&text) else { return Cow::Borrowed(REDACTED) };
+    let Some(edits) = find(&text) else { return Cow::Owned(REDACTED.to_owned()) };
     if edits.is_empty() {
         return text;
     }
@@ -88,39 +81,39 @@ fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) 
     Cow::Owned(result)
 }
 
+/// What a text may hold, as bits: [`block`], [`names`], and each of [`forms::ALL`].
+const BLOCKS: u32 = 1;
+const NAMES: u32 = 2;
+
+fn form_bit(at: usize) -> u32 {
+    4 << at
+}
+
 /// What every secret has in or before it.
 struct Hints {
     automaton: AhoCorasick,
-    kinds: Vec<Kind>,
+    /// What each of them is a hint of.
+    bits: Vec<u32>,
 }
 
 impl Hints {
     fn new() -> Option<Self> {
-        let of =
-            |hints: &[&'static str], kind| hints.iter().map(move |hint| (*hint, kind)).collect::<Vec<_>>();
-        let all = [of(block::HINTS, Kind::Block), of(forms::HINTS, Kind::Form), of(names::HINTS, Kind::Name)]
-            .concat();
+        let forms = forms::ALL.iter().enumerate().map(|(at, form)| (form.hints, form_bit(at)));
+        let all = [(block::HINTS, BLOCKS), (words::HINTS, NAMES)].into_iter().chain(forms);
+        let (hints, bits): (Vec<_>, Vec<_>) =
+            all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (*hint, bit))).unzip();
         let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
-            .build(all.iter().map(|(hint, _)| hint))
+            .build(hints)
             .ok()?;
-        Some(Self { automaton, kinds: all.into_iter().map(|(_, kind)| kind).collect() })
+        Some(Self { automaton, bits })
     }
 
-    /// The kinds that a text gives a hint of.
-    fn seen(&self, text: &str) -> [Option<Kind>; KINDS] {
-        let mut seen = [None; KINDS];
-        for hit in self.automaton.find_overlapping_iter(text) {
-            let kind = self.kinds.get(hit.pattern().as_usize()).copied();
-            if let Some(kind) = kind {
-                seen[kind as usize] = Some(kind);
-            }
-            if seen.iter().all(Option::is_some) {
-                break;
-            }
-        }
-        seen
+    /// The bits of all that a text gives a hint of.
+    fn seen(&self, text: &str) -> u32 {
+        let hits = self.automaton.find_overlapping_iter(text);
+        hits.fold(0, |seen, hit| seen | self.bits.get(hit.pattern().as_usize()).copied().unwrap_or(u32::MAX))
     }
 }
 

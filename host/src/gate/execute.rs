@@ -12,8 +12,8 @@ use super::prepare::{Allowed, Doing, Plan, Prepared};
 use crate::capability::Grants;
 use crate::executed::Executed;
 use crate::problem::{Category, Problem};
+use crate::redact::excerpt;
 use crate::target::{Output, Target};
-use crate::visible::excerpt;
 
 /// Characters of what a command said that are in a problem.
 const SAID: usize = 2000;

@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 use super::plan::{Action, Directory, Write};
 use crate::capability::is_lexically_safe;
 use crate::problem::{Category, Problem};
+use crate::redact::excerpt;
 use crate::target::{Access, Command, Found, Keep, Kind, Output, Privilege, ReadRequest, Target};
-use crate::visible::excerpt;
 
 /// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
 const LARGEST: usize = 8 << 20;

@@ -167,14 +167,7 @@ impl Gate {
         if self.running.is_closed() {
             return Err(interrupted());
         }
-        let task = Task {
-            id,
-            execution,
-            begun,
-            facts: asking.facts,
-            audit: self.audit.clone(),
-            _turn: turn,
-        };
+        let task = Task { id, execution, begun, facts: asking.facts, audit: self.audit.clone(), _turn: turn };
         let running = self.running.spawn(task.run());
         let outcome = running.await;
         outcome.map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))?
@@ -252,8 +245,7 @@ async fn ended(execution: &Execution, ran: &mut Ran, guard: Option<Guard<'_>>) {
         Watched::Disarmed if ran.broke.is_some() => execution.undo(ran).await,
         Watched::Disarmed => {}
         Watched::Fired(undone, not_undone) => {
-            let message =
-                "the way to the target was cut and didn't come back in time, so the target has undone the change";
+            let message = "the way to the target was cut and didn't come back in time, so the target has undone the change";
             let cut = || Problem::new("CONNECTION_CUT", Category::Network, message);
             ran.broke.get_or_insert_with(cut);
             (ran.undone, ran.not_undone) = (undone, not_undone);

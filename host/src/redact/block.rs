@@ -12,14 +12,14 @@ pub(super) const HINTS: &[&str] = &["PRIVATE KEY", "OpenVPN Static key", "Privat
 
 static BEGIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"-----?-? ?BEGIN (?:[A-Za-z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-----?|Private-Lines: [0-9]+",
+        r"-{4,5} ?BEGIN (?:[A-Za-z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}|Private-Lines: [0-9]+",
     )
     .ok()
 });
 
 static END: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"-----? ?END (?:[A-Za-z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-----?|Private-MAC: ?[0-9a-f]*",
+        r"-{4,5} ?END (?:[A-Za-z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}|Private-MAC: ?[0-9a-f]*",
     )
     .ok()
 });

@@ -1,22 +1,25 @@
-//! Secrets that are known by their form, wherever they stand. Each form marks with `(?P<s>…)` what is secret in it.
+//! Secrets that are known by their form, wherever they stand. Each pattern marks what is secret in it
+//! with `(?P<s>…)`; `t` and `u` are the same in other quotes.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::names::is_no_secret;
 use super::{Edit, REDACTED};
 
-/// What a form has besides its pattern.
+/// A pattern, and when it is looked for.
 pub(super) struct Form {
+    /// Every text that it matches has one of these, in any case.
+    pub(super) hints: &'static [&'static str],
     pattern: &'static LazyLock<Option<Regex>>,
     /// Whether what was found is one, given what comes after it.
     is_secret: fn(&str, &str) -> bool,
 }
 
-pub(super) const HINTS: &[&str] = &[
-    // Tokens.
+/// Of [`TOKEN`].
+const TOKENS: &[&str] = &[
     "AGE-SECRET-KEY-",
     "eyJ",
     "AKIA",
@@ -69,15 +72,16 @@ pub(super) const HINTS: &[&str] = &[
     "tskey-",
     "SWMTKN-",
     "hf_",
-    "hooks.slack.com",
-    "api/webhooks",
-    "sig=",
-    "signature=",
-    // Hashes of passwords.
+];
+
+/// Of [`HASH`].
+const HASHES: &[&str] = &[
     "$1$",
     "$5$",
     "$6$",
     "$7$",
+    "$8$",
+    "$9$",
     "$y$",
     "$gy$",
     "$2$",
@@ -91,9 +95,8 @@ pub(super) const HINTS: &[&str] = &[
     "$sm3",
     "$pbkdf2",
     "$scrypt$",
-    "$md5",
-    "$8$",
-    "$9$",
+    "$md5$",
+    "$bcrypt-sha256$",
     "{ssha",
     "{sha",
     "{smd5}",
@@ -102,23 +105,6 @@ pub(super) const HINTS: &[&str] = &[
     "{pbkdf2",
     "grub.pbkdf2",
     "scram-sha-",
-    "mysql_native_password",
-    ":::",
-    ":99999:",
-    // Headers, URLs, commands.
-    "authorization",
-    "bearer",
-    "://",
-    "sshpass",
-    "mysql",
-    "mariadb",
-    "curl",
-    "ldap",
-    "pass:",
-    "login",
-    "identified",
-    "password",
-    "psk",
 ];
 
 macro_rules! form {
@@ -182,24 +168,27 @@ form!(
     r#"(?i-u:authorization)(?:\\*["'])?\]?[ \t]*[:=][ \t]*(?:\\*["'])?"#,
     r#"(?i-u:bearer|basic|token|negotiate|ntlm|apikey|key|splunk)[ \t]+(?P<s>[^\s"'\\]+)"#
 );
-form!(BEARER, r"(?i-u:\bbearer)[ \t]+(?P<s>[A-Za-z0-9._~+/-]{8,}=*)");
+form!(BEARER, r"(?:(?-u:\b)|\\[nrt])(?i-u:bearer)[ \t]+(?P<s>[A-Za-z0-9._~+/-]{8,}=*)");
 
 form!(URL, r#"://[^\s/?#@:"'<>\\]*:(?P<s>[^\s/?#"'<>\\]+)@"#);
 
 form!(
     COMMAND,
-    r#"(?-u:\b)(?:sshpass[ \t]+-p[ \t]*|(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*?[ \t])?-p"#,
-    r#"|curl[ \t](?:[^\n|;&]*?[ \t])?(?:-[uU]|--(?:proxy-)?user)[ =]*["']?[^\s:"']+:"#,
-    r#"|ldap[a-z]+[ \t](?:[^\n|;&]*?[ \t])?-w[ \t]*)(?P<s>"[^"\n]+"|'[^'\n]+'|[^\s"'-][^\s"']*)"#
+    r#"(?:(?-u:\b)|\\[nrt])(?:sshpass[ \t]+-p[ \t]*|(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*?[ \t])?-p"#,
+    r#"|curl[ \t](?:[^\n|;&]*?[ \t])?(?:-[uU]|--(?:proxy-)?user)[ =]*["']?[^\s:"'\\]+:"#,
+    r#"|ldap[a-z]+[ \t](?:[^\n|;&]*?[ \t])?-w[ \t]*)(?:\\*"(?P<s>[^"\\\n]+)|'(?P<t>[^'\n]+)|(?P<u>[^\s"'\\-][^\s"'\\]*))"#
 );
-form!(OPENSSL, r#"(?-u:\b)pass(?:in|out)?[ \t]+["']?pass:(?P<s>[^\s"']+)"#);
-form!(NETRC, r#"(?i-u:\blogin)[ \t\n+-]+[^\s"']+[ \t\n+-]+password[ \t\n+-]+(?P<s>[^\s"'\\]+)"#);
+form!(OPENSSL, r#"(?-u:\b)pass(?:in|out)?[ \t]+["']?pass:(?P<s>[^\s"'\\]+)"#);
+form!(
+    NETRC,
+    r#"(?:(?-u:\b)|\\[nrt])(?i-u:login)[ \t\n+-]+[^\s"']+[ \t\n+-]+password[ \t\n+-]+(?P<s>[^\s"'\\]+)"#
+);
 form!(
     SQL,
-    r#"(?i-u:\b(?:identified[ \t]+(?:with[ \t]+\S+[ \t]+)?(?:by|as)(?:[ \t]+password)?|password))[ \t]+'(?P<s>[^'\n]+)'"#
+    r#"(?:(?-u:\b)|\\[nrt])(?i-u:(?:identified[ \t]+(?:with[ \t]+[!-~]+[ \t]+)?(?:by|as)(?:[ \t]+password)?|password))[ \t]+'(?P<s>[^'\n]+)'"#
 );
-form!(PSK, r#"(?-u:\b)PSK[ \t]+\\*"(?P<s>[^"\\\n]+)"#);
-form!(GENERATED, r"(?i-u:password is generated for )\S+: (?P<s>\S+)");
+form!(PSK, r#"(?:(?-u:\b)|\\[nrt])PSK[ \t]+\\*"(?P<s>[^"\\\n]+)"#);
+form!(GENERATED, r#"(?i-u:password is generated for )\S+: (?P<s>[^\s"\\]+)"#);
 
 fn always(_: &str, _: &str) -> bool {
     true
@@ -213,27 +202,41 @@ pub(super) fn looks_random(text: &str) -> bool {
 }
 
 pub(super) const ALL: &[Form] = &[
-    Form { pattern: &TOKEN, is_secret: always },
-    Form { pattern: &HOOK, is_secret: always },
-    Form { pattern: &SIGNATURE, is_secret: always },
-    Form { pattern: &HASH, is_secret: always },
-    Form { pattern: &SHADOW, is_secret: always },
-    Form { pattern: &AUTHORIZATION, is_secret: always },
-    Form { pattern: &BEARER, is_secret: |found, _| looks_random(found) },
+    Form { hints: TOKENS, pattern: &TOKEN, is_secret: always },
+    Form { hints: &["hooks.slack.com", "api/webhooks"], pattern: &HOOK, is_secret: always },
+    Form { hints: &["sig=", "signature="], pattern: &SIGNATURE, is_secret: always },
+    Form { hints: HASHES, pattern: &HASH, is_secret: always },
+    Form { hints: &[":::", ":99999:"], pattern: &SHADOW, is_secret: always },
+    Form { hints: &["authorization"], pattern: &AUTHORIZATION, is_secret: always },
+    Form { hints: &["bearer"], pattern: &BEARER, is_secret: |found, _| looks_random(found) },
     // An image has its digest after an `@`, and its tag before.
-    Form { pattern: &URL, is_secret: |found, after| !is_no_secret(found) && !after.starts_with("@sha256:") },
-    Form { pattern: &COMMAND, is_secret: |found, _| !is_no_secret(found) },
-    Form { pattern: &OPENSSL, is_secret: |found, _| !is_no_secret(found) },
-    Form { pattern: &NETRC, is_secret: always },
-    Form { pattern: &SQL, is_secret: always },
-    Form { pattern: &PSK, is_secret: always },
-    Form { pattern: &GENERATED, is_secret: always },
+    Form {
+        hints: &["://"],
+        pattern: &URL,
+        is_secret: |found, after| !is_no_secret(found) && !after.starts_with("@sha256:"),
+    },
+    Form {
+        hints: &["sshpass", "mysql", "mariadb", "curl", "ldap"],
+        pattern: &COMMAND,
+        is_secret: |found, _| !is_no_secret(found),
+    },
+    Form { hints: &["pass:"], pattern: &OPENSSL, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["login"], pattern: &NETRC, is_secret: always },
+    Form { hints: &["identified", "password '", "password\t'"], pattern: &SQL, is_secret: always },
+    Form { hints: &["psk"], pattern: &PSK, is_secret: always },
+    Form { hints: &["password is generated"], pattern: &GENERATED, is_secret: always },
 ];
 
-pub(super) fn find(form: &Form, text: &str) -> Option<Vec<Edit>> {
-    let pattern = form.pattern.as_ref()?;
-    let secrets = pattern.captures_iter(text).filter_map(|found| found.name("s"));
-    let secrets = secrets
-        .filter(|found| found.as_str() != REDACTED && (form.is_secret)(found.as_str(), &text[found.end()..]));
-    Some(secrets.map(|found| (found.range(), Cow::Borrowed(REDACTED))).collect())
+impl Form {
+    /// None if its pattern can't be read, which a test rules out.
+    pub(super) fn find(&self, text: &str) -> Option<Vec<Edit>> {
+        let pattern = self.pattern.as_ref()?;
+        let secret = |found: Captures<'_>| {
+            let secret =
+                ["s", "t", "u"].into_iter().find_map(|name| found.name(name).map(|part| part.range()))?;
+            let (value, after) = (&text[secret.clone()], &text[secret.end..]);
+            (value != REDACTED && (self.is_secret)(value, after)).then_some((secret, Cow::Borrowed(REDACTED)))
+        };
+        Some(pattern.captures_iter(text).filter_map(secret).collect())
+    }
 }

@@ -10,217 +10,10 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::forms::looks_random;
+use super::words::{
+    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, NOT_SECRET, OF_PASS, PROSE, ROOTS, SERVICES, STATES,
+};
 use super::{Edit, REDACTED, REDACTED_KEY};
-
-/// What each of the names has in it.
-pub(super) const HINTS: &[&str] = &[
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "credential",
-    "authorization",
-    "psk",
-    "masterauth",
-    "preshared",
-    "apikey",
-    "api_key",
-    "api-key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "privatekey",
-    "private_key",
-    "private-key",
-    "accountkey",
-    "account_key",
-    "account-key",
-    "encryptionkey",
-    "encryption_key",
-    "encryption-key",
-    "signingkey",
-    "signing_key",
-    "signing-key",
-    "masterkey",
-    "master_key",
-    "master-key",
-];
-
-/// How names of secrets end, written without what separates their words.
-const ENDINGS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "secret",
-    "token",
-    "credential",
-    "credentials",
-    "authorization",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "presharedkey",
-    "secretkey",
-    "secretkeybase",
-    "accountkey",
-    "encryptionkey",
-    "signingkey",
-    "masterkey",
-    "requirepass",
-    "masterauth",
-    "mysqlpwd",
-];
-
-/// Names that end so and hold none: a position in a list, a tag of sudoers, a PAM file, what systemd finds elsewhere.
-const NOT_SECRET: &[&str] = &[
-    "nexttoken",
-    "pagetoken",
-    "nextpagetoken",
-    "continuetoken",
-    "continuationtoken",
-    "nopasswd",
-    "commonpassword",
-    "loadcredential",
-    "importcredential",
-    "loadcredentialencrypted",
-    "nopassword",
-    "haspassword",
-    "askpassword",
-];
-
-/// What comes before `pass` where that is a password: it has other meanings as well (`proxy_pass`, `first_pass`).
-const OF_PASS: &[&str] = &[
-    "db", "user", "admin", "root", "mail", "smtp", "ftp", "ldap", "bind", "http", "https", "mysql", "pg",
-    "postgres", "redis", "rabbitmq", "mqtt", "sql", "app", "login", "auth", "key", "cert", "store", "sasl",
-    "relay", "imap", "wifi", "vnc", "service", "database", "default", "repl", "backup",
-];
-
-/// Settings whose value follows after a blank, at the beginning of a line.
-const BEFORE_A_BLANK: &[&str] = &["requirepass", "masterauth", "wpapsk"];
-
-/// What says something about a secret, and is none.
-const STATES: &[&str] = &[
-    "true",
-    "false",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "none",
-    "null",
-    "nil",
-    "undefined",
-    "empty",
-    "set",
-    "unset",
-    "locked",
-    "unlocked",
-    "expired",
-    "enabled",
-    "disabled",
-    "required",
-    "optional",
-    "requisite",
-    "sufficient",
-    "missing",
-    "present",
-    "absent",
-    "prompt",
-    "ask",
-    "never",
-    "always",
-    "unknown",
-    "default",
-    "all",
-    "x",
-    "np",
-    "lk",
-    "omitted",
-    "hidden",
-    "redacted",
-    "0",
-    "1",
-    "-1",
-    "string",
-    "text",
-    "bool",
-    "boolean",
-    "str",
-];
-
-/// How prose goes on: `invalid password: too short`.
-const PROSE: &[&str] = &[
-    "a",
-    "an",
-    "the",
-    "too",
-    "must",
-    "is",
-    "it",
-    "not",
-    "may",
-    "cannot",
-    "can't",
-    "could",
-    "minimum",
-    "maximum",
-    "at",
-    "should",
-    "has",
-    "was",
-    "expired",
-    "incorrect",
-    "wrong",
-    "invalid",
-    "failed",
-    "required",
-    "user",
-    "for",
-    "of",
-    "unable",
-    "authentication",
-    "permission",
-    "no",
-    "bad",
-    "expected",
-    "command",
-    "error",
-    "denied",
-    "missing",
-];
-
-/// nsswitch.conf(5).
-const SERVICES: &[&str] = &[
-    "files",
-    "compat",
-    "systemd",
-    "db",
-    "nis",
-    "nisplus",
-    "ldap",
-    "sss",
-    "winbind",
-    "hesiod",
-    "extrausers",
-    "altfiles",
-    "dns",
-    "cache",
-    "usrfiles",
-];
-
-/// Suffixes of package names: `passwd:amd64`.
-const ARCHITECTURES: &[&str] = &[
-    "amd64", "arm64", "armhf", "armel", "i386", "ppc64el", "s390x", "riscv64", "mips64el", "any", "all",
-    "native",
-];
-
-/// Below these, what begins with a slash is a path and no base64.
-const ROOTS: &[&str] = &[
-    "etc", "var", "usr", "run", "home", "root", "opt", "srv", "tmp", "mnt", "media", "dev", "proc", "sys",
-    "data", "app", "private", "secrets", "boot", "lib", "bin", "sbin", "nix", "snap", "config", "vault",
-    "certs", "keys",
-];
 
 /// Longer names and longer words that aren't secret aren't looked at: this bounds what is read twice.
 const LONGEST_NAME: usize = 128;
@@ -304,7 +97,7 @@ fn is_path(value: &str) -> bool {
 fn is_reference(value: &str) -> bool {
     let within = |open: &str, close: &str| {
         value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|name| {
-            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. /|:[]'\"<\\".contains(&byte))
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. /|:[]'\"<\\$".contains(&byte))
         })
     };
     let variable = value.strip_prefix('$').is_some_and(|name| {
@@ -467,12 +260,9 @@ impl<'a> Named<'a> {
         let bytes = self.bytes();
         if bytes.get(self.end) == Some(&b'>') && self.byte_before() == Some(b'<') {
             let start = self.end + 1;
-            let end = start
-                + bytes[start..]
-                    .iter()
-                    .position(|byte| matches!(byte, b'<' | b'\n'))
-                    .unwrap_or(bytes.len() - start);
-            return self.secret(start, end);
+            let length = bytes[start..].iter().position(|byte| matches!(byte, b'<' | b'\n'))?;
+            let closes = bytes[start + length..].starts_with(b"</");
+            return if closes { self.secret(start, start + length) } else { None };
         }
         let mut at = self.end;
         let quoted = Quote::at(bytes, at).map(|(_, behind)| at = behind).is_some();
@@ -484,7 +274,10 @@ impl<'a> Named<'a> {
         let rest = &bytes[at..];
         let (colon, length) = match rest {
             [b'=', b'>', ..] => (false, 2),
-            [b'=', b'=' | b'~', ..] => return None,
+            // A comparison, where it isn't a secret that begins so.
+            [b'=', b'=' | b'~', next, ..] if quoted || at != self.end || b" \t\"'".contains(next) => {
+                return None;
+            }
             [b'=', ..] => (false, 1),
             [b':', b'=', ..] => (false, 2),
             // LDIF has base64 after two.
@@ -515,15 +308,26 @@ impl<'a> Named<'a> {
             // `"PASSWORD=two words"`
             return self.secret(start, quote.end(bytes, start));
         }
+        let line = self.begins_a_line();
+        // Nothing, and a word of its own; or a comment.
+        let is_apart =
+            !colon && before_separator == at && start != behind && (line.is_none() || self.dashes >= 2);
+        if is_apart || bytes[start..].starts_with(b"# ") {
+            return None;
+        }
         let word_end = self.word_end(start);
         let word = &self.text[start..word_end];
-        let line = self.begins_a_line();
+        if self.ends_with("authorization") && is_redacted(&self.text[skip_blanks(bytes, word_end)..]) {
+            // `Authorization: Bearer [redacted]`: its form was known.
+            return None;
+        }
         if colon && !quoted && self.is_prose(word, start, word_end, start != behind, line.is_some()) {
             return None;
         }
         let end = match (self.byte_before(), line) {
             (Some(b'?' | b'&' | b';' | b',' | b'{' | b'('), None) => self.member_end(start),
             _ if quoted => self.member_end(start),
+            _ if self.dashes >= 2 => self.trimmed(start, word_end),
             (_, Some(line)) => {
                 let shell = !blanks && !self.name.bytes().any(|byte| byte.is_ascii_lowercase());
                 self.line_end(start, line, shell)
@@ -548,7 +352,8 @@ impl<'a> Named<'a> {
             BEFORE_A_BLANK.contains(&joined.to_ascii_lowercase().as_str())
         };
         // In a help text an option's explanation comes after several blanks.
-        let is_option = self.dashes == 2 && (at == behind + 1 || line.is_none());
+        let is_listed = line.is_some() || bytes[..self.start - self.dashes].ends_with(b", ");
+        let is_option = self.dashes >= 2 && (at == behind + 1 || !is_listed);
         if at == behind || ends_here(bytes, at) || !(is_setting || is_option) || bytes[at] == b'-' {
             return None;
         }
@@ -629,7 +434,11 @@ impl<'a> Named<'a> {
         let bytes = self.bytes();
         let stops = |byte: u8| byte == b' ' || byte == b'\t' || escaped && matches!(byte, b'"' | b'\'');
         let mut end = self.until(start, stops);
-        while !shell {
+        // A shell's word ends at the first blank.
+        loop {
+            if shell {
+                break;
+            }
             let next = skip_blanks(bytes, end);
             let next_end = self.until(next, stops);
             let word = &self.text[next..next_end];
@@ -648,16 +457,18 @@ impl<'a> Named<'a> {
             }
             end = next_end;
         }
-        let text = &self.text[start..end];
-        let text = if is_redacted(text) { text } else { text.trim_end_matches([',', ';']) };
-        start + text.len()
+        self.without(start, end, &[',', ';'])
     }
 
     /// The end of a word without what punctuates it.
     fn trimmed(&self, start: usize, end: usize) -> usize {
-        let word = &self.text[start..end];
-        let kept = if is_redacted(word) { redacted_length(word) } else { 0 };
-        kept + start + word[kept..].trim_end_matches([',', ';', ')', '}', ']', '>']).len()
+        self.without(start, end, &[',', ';', ')', '}', ']', '>'])
+    }
+
+    /// Without these at the end. They aren't looked for in what a secret was replaced by.
+    fn without(&self, start: usize, end: usize, marks: &[char]) -> usize {
+        let start = (start + redacted_length(&self.text[start..end])).min(end);
+        start + self.text[start..end].trim_end_matches(marks).len()
     }
 
     fn until(&self, start: usize, stops: impl Fn(u8) -> bool) -> usize {

@@ -138,6 +138,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("temporary password: Xy7kQz", "temporary password: [redacted]"),
     // Commands.
     ("sshpass -p hunter2 ssh joe@host", "sshpass -p [redacted] ssh joe@host"),
+    ("sshpass -p 'hunter two' ssh joe@host", "sshpass -p '[redacted]' ssh joe@host"),
     ("mysqldump -u root -phunter2 db", "mysqldump -u root -p[redacted] db"),
     ("curl -u joe:hunter2 http://x", "curl -u joe:[redacted] http://x"),
     ("ldapsearch -x -D cn=a -w hunter2 -b dc=x", "ldapsearch -x -D cn=a -w [redacted] -b dc=x"),

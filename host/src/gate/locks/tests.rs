@@ -1,0 +1,197 @@
+//! As Linux 6.18 and vim 9.0.2142 wrote it; systemd's jobs in the form of 252.
+
+use std::os::unix::fs::MetadataExt;
+
+use serde_json::json;
+
+use super::*;
+use crate::target::Overrides;
+
+const LOCKS: &str = "\
+1: POSIX  ADVISORY  WRITE 11953 fe:00:10010663 0 EOF
+2: FLOCK  ADVISORY  WRITE 11953 fe:00:10010655 0 EOF
+6: FLOCK  ADVISORY  READ 11871 fe:00:10133508 0 EOF
+7: FLOCK  ADVISORY  WRITE 11869 fe:00:10010638 0 EOF
+7: -> FLOCK  ADVISORY  WRITE 11898 fe:00:10010638 0 EOF
+9: OFDLCK ADVISORY  WRITE -1 fe:00:1146883 0 EOF
+";
+
+const STAT: &str = "11953 (python3) S 11950 11950 24134 0 -1 4194304 2858 6585 0 0 3 0 4 0 20 0 1 0 2501023 16990208 3358 \
+    18446744073709551615 94899844685824 94899844686165 140731962489952 0 0 0 65536 16781318 0 1 0 0 17 0 0 0 0 0 0\n";
+
+/// The first bytes of `.f.txt.swp`, written by process 11511.
+const SWAP: &[u8] = b"b0VIM 9.0\0\0\0\0\x10\0\0\x3a\xcf\0\x6b\x4f\xc5\x98\0\xf7\x2c\0\0root\0\0\0\0";
+
+#[test]
+fn a_lock_is_known_by_device_and_inode_and_who_waits_holds_nothing() {
+    let found = parse::locks(LOCKS);
+    let of = |inode| found.iter().filter(|lock| lock.is_on(0xfe00, inode)).collect::<Vec<_>>();
+    assert_eq!(of(10_010_663)[0].pid, Some(11953));
+    assert_eq!(of(10_010_638).iter().map(|lock| lock.pid).collect::<Vec<_>>(), [Some(11869)]);
+    assert_eq!(of(1_146_883)[0].pid, None);
+    assert!(of(10_010_663)[0].exclusive && !of(10_133_508)[0].exclusive);
+    assert!(!found.iter().any(|lock| lock.is_on(0xfe01, 10_010_663) || lock.is_on(0xfe00, 1)));
+    for text in [
+        "",
+        "\n",
+        "1:",
+        "1: POSIX ADVISORY WRITE 1 zz:00:1 0 EOF",
+        "1: LEASE ACTIVE READ 1 fe:00:1 0 EOF",
+        "1: POSIX ADVISORY WRITE 1 fe:00 0 EOF",
+        "\u{fc}\0",
+    ] {
+        assert!(parse::locks(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_process_has_its_name_and_when_it_began() {
+    let process = parse::process(STAT.as_bytes()).unwrap();
+    let booted = parse::booted("cpu  1 2 3\nbtime 1795190183\nprocesses 9\n").unwrap();
+    assert_eq!(process.name, "python3");
+    assert_eq!(process.since(booted).unwrap(), "2026-11-20T22:53:13Z");
+    let odd = STAT.replace("python3", "a) S (b c");
+    assert_eq!(parse::process(odd.as_bytes()).unwrap().name, "a) S (b c");
+    for stat in ["", "1", "1 (a", "1 (a) S 1 2 3", &STAT.replace(") S", ") Z")] {
+        assert_eq!(parse::process(stat.as_bytes()), None, "{stat}");
+    }
+    assert_eq!(parse::booted("cpu 1\n"), None);
+    assert_eq!(process.since(i64::MAX), None);
+}
+
+#[test]
+fn an_editor_says_which_process_it_is() {
+    assert_eq!(parse::swap_pid(SWAP), Some(11511));
+    for swap in [&b""[..], b"b0", b"b0VIM 9.0", &SWAP[1..], &[0; 100]] {
+        assert_eq!(parse::swap_pid(swap), None);
+    }
+    for (link, pid) in [
+        ("joe@host.example.org.4711:1795190183", Some(4711)),
+        ("joe@host.4711", Some(4711)),
+        ("joe@mail@host.4711:1", Some(4711)),
+        ("elsewhere", None),
+        ("joe@host", None),
+        ("joe@host.x:1", None),
+        ("", None),
+    ] {
+        assert_eq!(parse::emacs_pid(link), pid, "{link}");
+    }
+}
+
+#[test]
+fn jobs_of_affected_units_block_and_others_do_not() {
+    let jobs = "123 nginx.service start running\n 124 apt-daily.service start waiting\n";
+    let held =
+        |affected: &str| of_systemd("running\n", jobs, &[affected.to_owned()]).map(|holder| holder.resource);
+    assert_eq!(held("nginx.service").as_deref(), Some("nginx.service"));
+    assert_eq!(held("nginx").as_deref(), Some("nginx.service"));
+    assert_eq!(held("ssh.service"), None);
+    assert_eq!(held("ngin"), None);
+    for jobs in [
+        "",
+        "No jobs running.\n",
+        "x nginx.service start running\n",
+        "Failed to connect to bus: Host is down\n",
+    ] {
+        assert_eq!(of_systemd("running", jobs, &["nginx".to_owned()]), None, "{jobs}");
+    }
+    for state in ["starting", "degraded", "offline", "maintenance", ""] {
+        assert_eq!(of_systemd(state, "", &[]), None, "{state}");
+    }
+    let stopping = problem(of_systemd("stopping\n", "", &[]).unwrap());
+    assert!(!stopping.remediation.iter().any(|step| step.contains("kill")));
+}
+
+#[test]
+fn a_problem_says_who_and_what_can_be_done_and_leaves_out_what_is_not_known() {
+    let known = problem(Holder {
+        resource: "package database (/var/lib/dpkg/lock-frontend)".into(),
+        pid: Some(12),
+        process: Some("unattended-upgr".into()),
+        user: Some("root".into()),
+        since: Some("2026-11-20T22:53:13Z".into()),
+        look: Some(look_at(12, "unattended-upgr")),
+    });
+    assert_eq!((known.code.as_str(), known.category), ("RESOURCE_LOCKED", Category::Lock));
+    assert_eq!(
+        known.details["lock_info"],
+        json!({
+            "resource": "package database (/var/lib/dpkg/lock-frontend)", "held_by_process": "unattended-upgr",
+            "held_by_pid": 12, "held_by_user": "root", "held_since": "2026-11-20T22:53:13Z",
+        })
+    );
+    assert!(known.remediation[1].contains("unattended-upgrades.log"));
+    assert_eq!(
+        known.remediation[2],
+        "If stuck, consider: sudo kill 12 (verify the process is safe to terminate first)"
+    );
+    let unknown = problem(Holder { resource: "/etc/x".into(), ..Holder::default() });
+    assert_eq!(unknown.details["lock_info"], json!({"resource": "/etc/x"}));
+    assert_eq!(unknown.remediation.len(), 1);
+}
+
+#[test]
+fn a_swap_file_that_cannot_be_read_is_told_without_a_process() {
+    let beside = Beside::of("/etc/x.conf").unwrap();
+    assert_eq!((beside.swap.as_str(), beside.link.as_str()), ("/etc/.x.conf.swp", "/etc/.#x.conf"));
+    let denied = Err(Problem::new("PERMISSION_DENIED", Category::Privilege, "no"));
+    let found = of_editors(&beside, true, Some(&denied), None);
+    assert!(found[0].only.is_none() && found[0].holder.pid.is_none());
+    assert!(found[0].holder.process.as_deref().unwrap().contains("/etc/.x.conf.swp"));
+    assert!(of_editors(&beside, false, Some(&denied), None).is_empty());
+}
+
+fn target() -> Target {
+    Target::local(Overrides::default())
+}
+
+/// A directory that root goes through as well.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
+}
+
+#[tokio::test]
+async fn who_holds_a_file_is_found() {
+    let place = directory();
+    let path = place.path().join("file");
+    let file = std::fs::File::create(&path).unwrap();
+    let lock = [Lock::File(path.to_str().unwrap().to_owned())];
+    assert!(check(&target(), &lock, &[]).await.is_ok());
+    file.lock().unwrap();
+    let problem = check(&target(), &lock, &[]).await.unwrap_err();
+    let info = &problem.details["lock_info"];
+    assert_eq!(info["held_by_pid"], std::process::id());
+    assert_eq!(info["resource"], path.to_str().unwrap());
+    assert!(info["held_since"].as_str().unwrap().ends_with('Z') && info["held_by_user"].is_string());
+    // It is the same file by another name.
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert!(check(&target(), &[Lock::File(link.to_str().unwrap().to_owned())], &[]).await.is_err());
+    file.unlock().unwrap();
+    assert!(check(&target(), &lock, &[]).await.is_ok());
+    assert!(file.metadata().unwrap().ino() > 0);
+}
+
+#[tokio::test]
+async fn what_a_dead_editor_or_another_program_left_does_not_block() {
+    let place = directory();
+    let path = place.path().join("file");
+    std::fs::write(&path, "").unwrap();
+    let lock = [Lock::File(path.to_str().unwrap().to_owned())];
+    // This process lives, and is no editor; the other number was never given to one.
+    for pid in [std::process::id(), u32::MAX - 1] {
+        let mut swap = SWAP.to_vec();
+        swap[24..28].copy_from_slice(&pid.to_le_bytes());
+        std::fs::write(place.path().join(".file.swp"), swap).unwrap();
+        let link = place.path().join(".#file");
+        std::os::unix::fs::symlink(format!("joe@host.{pid}:1"), &link).unwrap();
+        assert!(check(&target(), &lock, &[]).await.is_ok());
+        std::fs::remove_file(link).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_only_plans_hold_is_not_looked_for() {
+    assert!(check(&target(), &[Lock::Named("firewall".into())], &[]).await.is_ok());
+    assert!(check(&target(), &[], &["nginx".into()]).await.is_ok());
+}
