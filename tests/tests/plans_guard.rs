@@ -40,6 +40,10 @@ const FIRED: &[Expected] = &[
     Expected { name: "unit linux-sysadmin-guard*", why: "gone with the next boot, or a recovery" },
     Expected { name: "unit file linux-sysadmin-guard*", why: "gone with the next boot, or a recovery" },
     Expected { name: "timer linux-sysadmin-guard*", why: "gone with the next boot, or a recovery" },
+    Expected {
+        name: "/home/admin/.sudo_as_admin_successful",
+        why: "Debian's sudo, at an account's first use of it",
+    },
 ];
 
 fn units(machine: &Machine) -> String {

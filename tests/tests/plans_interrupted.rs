@@ -212,11 +212,13 @@ async fn plans_of_an_accounts_servers_run_one_after_the_other_and_are_on_one_rec
 }
 
 #[tokio::test]
-async fn plans_of_several_homes_and_accounts_run_one_after_the_other() {
-    let test = "plans_of_several_homes_and_accounts_run_one_after_the_other";
+async fn plans_of_several_homes_of_an_account_run_one_after_the_other() {
+    let test = "plans_of_several_homes_of_an_account_run_one_after_the_other";
     let Some(machine) = Machine::new(test) else { return };
     let plan = token(&machine);
-    run_at_once(&machine, &[("root", "root"), ("root", "other"), ("admin", "admin")], &plan).await;
+    run_at_once(&machine, &[("root", "root"), ("root", "other")], &plan).await;
+    machine.sh("touch /srv/plan/token");
+    run_at_once(&machine, &[("admin", "admin"), ("admin", "second")], &plan).await;
 }
 
 #[tokio::test]

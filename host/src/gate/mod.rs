@@ -108,9 +108,9 @@ pub enum Outcome {
 }
 
 impl Gate {
-    /// With the operator's rules. Servers of one account know of each other by files beside the log.
+    /// With the operator's rules.
     pub fn new(safety: Safety, audit: Arc<Audit>) -> Self {
-        let turns = turn::Turns::new(audit.directory().join("targets"));
+        let turns = turn::Turns::of_this_account(audit.directory());
         Self { safety, audit, turns, running: TaskTracker::new() }
     }
 
