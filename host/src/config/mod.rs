@@ -411,7 +411,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for (text, line, word) in [
             ("integration_mode: complementary\nintegraton: x\n", 2, "integraton"),
-            ("safety: {}\n", 1, "safety"),
+            ("slash_commands: {}\n", 1, "slash_commands"),
+            ("safety:\n  confirmation_threshold: read-only\n", 2, "low, moderate, high or critical"),
+            ("safety:\n  confirmation_threshold: some\n", 2, "some"),
+            ("safety:\n  confirmed: true\n", 2, "confirmed"),
             ("output:\n  default_limit: many\n", 2, "default_limit"),
             ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
             ("modules:\n  policy: all\n", 2, "all"),

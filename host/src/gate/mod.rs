@@ -334,3 +334,6 @@ impl Gate {
         Self::new(Safety::default(), Arc::new(Audit::new("/nonexistent/linux-sysadmin".into(), settings)))
     }
 }
+
+#[cfg(test)]
+mod tests;
