@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::files::{Site, changed};
-use super::plan::{Action, Change};
+use super::plan::{Action, Change, FilePath};
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Facts, Target};
@@ -95,35 +95,31 @@ impl Against<'_> {
         let mut risks = vec![(self.tool_risk, String::new())];
         risks.extend(change.risk.map(|risk| (risk, "the module says so of this plan".to_owned())));
         let mut commands = Vec::new();
+        // An undo counts as what it undoes does: a plan that is made to break runs it, too.
+        let mut weighed = |command: &Command| {
+            let granted = self.grants.may_change(command)?;
+            risks.push((granted.risk, format!("the grant `{}` does", granted.pattern)));
+            self.allowed(command, granted)
+        };
         for step in &change.steps {
+            let writes = |at: &FilePath| self.grants.may_write(&at.path, &at.path, &at.privilege);
             let main = match &step.action {
-                Action::Run(run) => {
-                    let granted = self.grants.may_change(&run.command)?;
-                    risks.push((granted.risk, format!("the grant `{}` does", granted.pattern)));
-                    Some(self.allowed(&run.command, granted)?)
-                }
+                Action::Run(run) => Some(weighed(&run.command)?),
                 Action::Write(write) => {
-                    self.grants.may_write(&write.at.path, &write.at.path, &write.at.privilege)?;
-                    let validate = write.validate.as_ref();
-                    let granted = validate.map(|validate| {
+                    writes(&write.at)?;
+                    let granted = write.validate.as_ref().map(|validate| {
                         let granted = self.grants.may_validate(validate, &write.at.path)?;
                         self.allowed(validate, granted)
                     });
                     granted.transpose()?
                 }
-                Action::Remove(at) => {
-                    self.grants.may_write(&at.path, &at.path, &at.privilege)?;
-                    None
-                }
-                Action::MakeDirectory(directory) => {
-                    let at = &directory.at;
-                    self.grants.may_write(&at.path, &at.path, &at.privilege)?;
-                    None
-                }
+                Action::Remove(at) => writes(at).map(|()| None)?,
+                Action::MakeDirectory(directory) => writes(&directory.at).map(|()| None)?,
             };
-            commands.push((main, self.all_allowed(&step.undo)?));
+            let undo = step.undo.iter().map(&mut weighed).collect::<Result<Vec<_>, _>>()?;
+            commands.push((main, undo));
         }
-        let after_undo = self.all_allowed(&change.after_undo)?;
+        let after_undo = change.after_undo.iter().map(&mut weighed).collect::<Result<Vec<_>, _>>()?;
         let dry_run = match &change.dry_run {
             Some(command) => Some(self.allowed(command, self.grants.may_simulate(command)?)?),
             None => None,
@@ -169,10 +165,6 @@ impl Against<'_> {
         let mut reasons: Vec<String> = raised.map(|(_, reason)| reason).collect();
         reasons.dedup();
         Ok(Plan { change, steps, after_undo, dry_run, risk, reasons })
-    }
-
-    fn all_allowed(&self, commands: &[Command]) -> Result<Vec<Allowed>, Problem> {
-        commands.iter().map(|command| self.allowed(command, self.grants.may_change(command)?)).collect()
     }
 
     fn allowed(&self, command: &Command, granted: Granted) -> Result<Allowed, Problem> {

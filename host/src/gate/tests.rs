@@ -112,14 +112,17 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     let remove = || change(vec![run(&["rm", "--", &lab.path("file")])]);
     let mut grave = change(vec![run(&["true"])]);
     grave.risk = Some(Risk::Critical);
-    for (plan, risk) in [(remove(), "high"), (grave, "critical")] {
+    // A plan that is made to break runs its undo.
+    let hidden = change(vec![with_undo(run(&["true"]), &["rm", "--", &lab.path("file")]), run(&["false"])]);
+    for (plan, risk) in [(remove(), "high"), (grave, "critical"), (hidden, "high")] {
         let refused = lab.gate.apply(lab.asking(false).await, plan).await.err().unwrap();
         assert_eq!(
             (refused.code.as_str(), &refused.details["risk_level"]),
             (CONFIRMATION_REQUIRED, &json!(risk))
         );
-        assert!(refused.details["preview"]["command"].is_string(), "{:?}", refused.details);
-        assert!(refused.details["preview"]["escalation_reason"].is_string(), "{:?}", refused.details);
+        let preview = &refused.details["preview"];
+        assert!(preview["command"].is_string() || preview["steps"].is_array(), "{preview}");
+        assert!(preview["escalation_reason"].is_string(), "{preview}");
     }
     assert_eq!(lab.names(), ["file"]);
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
