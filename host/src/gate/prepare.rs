@@ -120,6 +120,10 @@ impl Against<'_> {
             commands.push((main, undo));
         }
         let after_undo = change.after_undo.iter().map(&mut weighed).collect::<Result<Vec<_>, _>>()?;
+        // Path grants carry no risk of their own.
+        if change.steps.iter().any(|step| step.action.path().is_some()) {
+            risks.push((Risk::Moderate, "it changes files".to_owned()));
+        }
         let dry_run = match &change.dry_run {
             Some(command) => Some(self.allowed(command, self.grants.may_simulate(command)?)?),
             None => None,

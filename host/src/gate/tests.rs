@@ -125,6 +125,14 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
         assert!(preview["escalation_reason"].is_string(), "{preview}");
     }
     assert_eq!(lab.names(), ["file"]);
+    let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
+    let wary = Gate::new(wary, lab.gate.audit().clone());
+    for (step, code) in [(write(&lab.path("file"), "x"), Some(CONFIRMATION_REQUIRED)), (run(&["true"]), None)]
+    {
+        let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
+        let refused = wary.apply(asking, change(vec![step])).await.err();
+        assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
+    }
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
     let strict = Gate::new(strict, lab.gate.audit().clone());
     let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
