@@ -243,7 +243,7 @@ impl Call {
             telling: self.progress.clone(),
         };
         self.gate.apply(asking, change).await.inspect_err(|problem| {
-            if problem.category == Category::Denied {
+            if problem.code == "CAPABILITY_DENIED" {
                 self.log.refused(problem, &[]);
             }
         })

@@ -279,7 +279,7 @@ fn confirmation_required(plan: &Plan, preview: Value, dry_run: bool) -> Problem 
     );
     Problem::new(CONFIRMATION_REQUIRED, Category::Denied, message)
         .remedy("Set dry_run to see what would happen")
-        .remedy("An operator can raise safety.confirmation_threshold in the configuration")
+        .remedy("A person can run what the preview shows on the target")
         .detail("risk_level", risk)
         .detail("dry_run_available", json!(true))
         .detail("preview", preview)

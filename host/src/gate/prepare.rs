@@ -8,6 +8,10 @@ use super::plan::{Action, Change, FilePath};
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
 use crate::problem::{Category, Problem};
 use crate::target::{Command, Facts, Target};
+use crate::visible::excerpt;
+
+/// Characters of a grant that are shown: some name every unit of a kind.
+const PATTERN: usize = 120;
 
 /// A plan that could be executed as it stands.
 pub struct Plan {
@@ -98,7 +102,7 @@ impl Against<'_> {
         // An undo counts as what it undoes does: a plan that is made to break runs it, too.
         let mut weighed = |command: &Command| {
             let granted = self.grants.may_change(command)?;
-            risks.push((granted.risk, format!("the grant `{}` does", granted.pattern)));
+            risks.push((granted.risk, format!("it uses `{}`", excerpt(&granted.pattern, PATTERN))));
             self.allowed(command, granted)
         };
         for step in &change.steps {
@@ -167,6 +171,7 @@ impl Against<'_> {
         let risk = risks.iter().map(|(risk, _)| *risk).max().unwrap_or(Risk::Critical);
         let raised = risks.into_iter().filter(|(of, _)| *of == risk && risk > self.tool_risk);
         let mut reasons: Vec<String> = raised.map(|(_, reason)| reason).collect();
+        reasons.sort();
         reasons.dedup();
         Ok(Plan { change, steps, after_undo, dry_run, risk, reasons })
     }

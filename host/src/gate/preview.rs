@@ -45,7 +45,13 @@ pub fn preview(plan: &Plan) -> Value {
         preview.insert("guard".to_owned(), text.into());
     }
     if !plan.reasons.is_empty() {
-        preview.insert("escalation_reason".to_owned(), plan.reasons.join("; ").into());
+        let risk = serde_json::to_value(plan.risk).unwrap_or_default();
+        let reason = format!(
+            "{} rather than the tool's own: {}",
+            risk.as_str().unwrap_or_default(),
+            plan.reasons.join("; ")
+        );
+        preview.insert("escalation_reason".to_owned(), reason.into());
     }
     Value::Object(preview)
 }
