@@ -67,6 +67,12 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
         ("a dry run by what looks", first().with("dry_run", line(&["true"]))),
         ("a dry run by what changes", first().with("dry_run", line(&["touch", "--", "/srv/plan/x"]))),
         ("a dry run that isn't granted", first().with("dry_run", line(&["uname"]))),
+        // Who holds what.
+        ("a lock outside", first().lock(json!({"file": "/etc/hostname"}))),
+        ("a lock through `..`", first().lock(json!({"file": "/srv/plan/../../etc/hostname"}))),
+        ("where the lock leads", first().lock(json!({"file": "/srv/plan/out/hostname"}))),
+        ("a lock of a secret", first().lock(json!({"file": "/etc/shadow"}))),
+        ("a lock of a secret behind a link", first().lock(json!({"file": "/srv/plan/shadow"}))),
         // Files.
         ("a file outside", write("/etc/hostname")),
         ("a file through `..`", write("/etc/planner/../hostname")),

@@ -246,6 +246,16 @@ impl Grants {
         self.may_reach("list", Glob::covers_listing, asked, real, privilege)
     }
 
+    /// Whether the module may ask who holds the file, as it was asked for and as it is after symlinks: whoever may read
+    /// or write it, with whatever rights. Of any other file it isn't told whether somebody is using it.
+    pub fn may_lock(&self, asked: &str, real: &str) -> Result<(), Problem> {
+        let granted = |path: &str| self.paths.iter().any(|grant| grant.glob.admits(path));
+        match granted(asked) && (asked == real || granted(real)) {
+            true => Ok(()),
+            false => Err(self.may_not_reach("ask who holds", asked, real, "none of its grants covers it")),
+        }
+    }
+
     /// Whether a command may be given a path that leads here on the target.
     pub fn may_lead(&self, hole: &HoleType, asked: &str, real: &str) -> Result<(), Problem> {
         if hole.accepts(real) {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::problem::{Category, Problem};
 use crate::target::{Access, Command, Keep, Metadata, Output, PathCheck, Privilege, ReadRequest, Target};
-use parse::{Job, Locked};
+use parse::{Job, Mount};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Of `/proc/locks`, and of everything else that is read.
@@ -33,6 +33,8 @@ const PACKAGE_LOCKS: &[&str] = &[
 const PACKAGE_PIDS: &[&str] = &["/run/dnf.pid", "/run/yum.pid", "/var/lib/dnf/rpmdb_lock.pid"];
 /// Who may have written it: a number may long be another process's.
 const PACKAGE_PROGRAMS: &[&str] = &["dnf", "yum", "microdnf", "packagekitd", "python", "platform-python"];
+/// Locks, what began when the machine was started, and what is mounted where.
+const KERNELS: &[&str] = &["/proc/locks", "/proc/stat", "/proc/self/mountinfo"];
 const LVM_LOCKS: &str = "/run/lock/lvm";
 /// Names of processes that have a swap file or a lock file beside what they edit.
 const EDITORS: &[&str] =
@@ -168,7 +170,7 @@ async fn holder(target: &Target, locks: &[Lock], affected: &[String]) -> Option<
     let swaps = beside.iter().map(|beside| beside.swap.clone());
     let mut stated: Vec<String> = locked.iter().map(|(path, _)| path.clone()).collect();
     stated.extend(swaps.clone());
-    let mut read = vec!["/proc/locks".to_owned(), "/proc/stat".to_owned()];
+    let mut read: Vec<_> = KERNELS.iter().map(|path| (*path).to_owned()).collect();
     read.extend(pid_files.iter().cloned());
     read.extend(swaps);
     let mut commands: Vec<_> =
@@ -192,31 +194,31 @@ async fn holder(target: &Target, locks: &[Lock], affected: &[String]) -> Option<
         }
     }
 
-    let mut candidates = of_files(&text(0).unwrap_or_default(), &locked, &stat);
-    let pid_texts = pid_files.iter().enumerate().filter_map(|(at, path)| Some((path, text(2 + at)?)));
+    let mounts = parse::mounts(&text(2).unwrap_or_default());
+    let mut candidates = of_files(&text(0).unwrap_or_default(), &mounts, &locked, &stat);
+    let pid_texts =
+        pid_files.iter().enumerate().filter_map(|(at, path)| Some((path, text(KERNELS.len() + at)?)));
     candidates.extend(pid_texts.filter_map(|(path, text)| {
         let resource = format!("package database ({path})");
         Some(Candidate::living(resource, text.trim().parse().ok()?, PACKAGE_PROGRAMS))
     }));
     for (at, beside) in beside.iter().enumerate() {
-        let swap = contents.get(2 + pid_files.len() + at);
+        let swap = contents.get(KERNELS.len() + pid_files.len() + at);
         let exists = stat.get(locked.len() + at).is_some_and(Option::is_some);
         let link = said(at).filter(|output| output.exit_code == 0);
         let link = link.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
         candidates.extend(of_editors(beside, exists, swap, link.as_deref()));
     }
     candidates.truncate(MOST_HOLDERS);
+    let candidates = confirmed(target, candidates).await;
     let booted = text(1).and_then(|stat| parse::booted(&stat));
     first_living(&looking, candidates, booted).await
 }
 
-/// Where links lead; what can't be followed stays as it was asked for.
+/// Where links lead, of those that can be followed: whether the module may ask was seen of the same places.
 async fn real(target: &Target, files: Vec<String>, access: &Access) -> Vec<String> {
-    let resolved = target.resolve(files.clone(), access).await;
-    let real = |(asked, resolved): (String, Result<crate::target::Resolved, Problem>)| {
-        resolved.map_or(asked, |resolved| resolved.path)
-    };
-    files.into_iter().zip(resolved).map(real).collect()
+    let resolved = target.resolve(files, access).await;
+    resolved.into_iter().filter_map(|resolved| Some(resolved.ok()?.path)).collect()
 }
 
 /// Somebody who may have it.
@@ -224,31 +226,65 @@ struct Candidate {
     holder: Holder,
     /// It holds nothing unless the process lives, and is one of these.
     only: Option<&'static [&'static str]>,
+    /// It may hold another file of this one's number: this one only if it has it open.
+    must_have_open: Option<String>,
 }
 
 impl Candidate {
     fn living(resource: String, pid: u32, only: &'static [&'static str]) -> Self {
-        Self { holder: Holder { resource, pid: Some(pid), ..Holder::default() }, only: Some(only) }
+        let holder = Holder { resource, pid: Some(pid), ..Holder::default() };
+        Self { holder, only: Some(only), must_have_open: None }
     }
 
     fn certain(holder: Holder) -> Self {
-        Self { holder, only: None }
+        Self { holder, only: None, must_have_open: None }
     }
 }
 
-fn of_files(locks: &str, locked: &[(String, String)], stat: &[Option<Metadata>]) -> Vec<Candidate> {
+/// On overlayfs and btrfs `stat` names another device than `/proc/locks` does, which names the one that is mounted, and
+/// there several files of one mount may have the same number.
+fn of_files(
+    locks: &str,
+    mounts: &[Mount],
+    locked: &[(String, String)],
+    stat: &[Option<Metadata>],
+) -> Vec<Candidate> {
     let held = parse::locks(locks);
-    let holds = |(found, (path, resource)): (&Option<Metadata>, &(String, String))| {
-        let found = found.as_ref()?;
-        let is_it = |lock: &&Locked| {
-            // Reading commands of LVM share a lock for moments; they don't mind a change, nor does it mind them.
-            let counts = lock.exclusive || !path.starts_with(LVM_LOCKS);
-            lock.is_on(found.device, found.inode) && counts
-        };
-        let lock = held.iter().find(is_it)?;
-        Some(Candidate::certain(Holder { resource: resource.clone(), pid: lock.pid, ..Holder::default() }))
+    let mut candidates = Vec::new();
+    for (found, (path, resource)) in stat.iter().zip(locked) {
+        let Some(found) = found else { continue };
+        let device = parse::device(found.device);
+        let mounted = parse::device_of(mounts, path).filter(|mounted| *mounted != device);
+        // Reading commands of LVM share a lock for moments; they don't mind a change, nor does it mind them.
+        for lock in held.iter().filter(|lock| lock.exclusive || !path.starts_with(LVM_LOCKS)) {
+            let is_it = lock.is_on(device, found.inode);
+            if is_it || mounted.is_some_and(|mounted| lock.is_on(mounted, found.inode)) {
+                let holder = Holder { resource: resource.clone(), pid: lock.pid, ..Holder::default() };
+                let must_have_open = (!is_it).then(|| path.clone());
+                candidates.push(Candidate { must_have_open, ..Candidate::certain(holder) });
+            }
+        }
+    }
+    candidates
+}
+
+/// Without those that don't have open what they would have to. Whose open files can't be seen, or who can't be named,
+/// stays: its lock is on a file of that number in that mount.
+async fn confirmed(target: &Target, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let question = |candidate: &Candidate| {
+        let directory = format!("/proc/{}/fd", candidate.holder.pid?);
+        let file = candidate.must_have_open.as_deref()?;
+        Some(command("find", &["-L", &directory, "-maxdepth", "1", "-samefile", file]))
     };
-    stat.iter().zip(locked).filter_map(holds).collect()
+    let questions: Vec<_> = candidates.iter().map(question).collect();
+    let asked: Vec<_> = questions.iter().flatten().cloned().collect();
+    let mut answers = target.run_all(&asked).await.into_iter();
+    let has_it_open = |question: Option<Command>| {
+        let answer = question.and_then(|_| answers.next());
+        !matches!(answer, Some(Ok(answer)) if answer.exit_code == 0 && answer.stdout.is_empty())
+    };
+    let open: Vec<_> = questions.into_iter().map(has_it_open).collect();
+    candidates.into_iter().zip(open).filter_map(|(candidate, open)| open.then_some(candidate)).collect()
 }
 
 fn of_editors(
@@ -315,12 +351,13 @@ async fn first_living(
         false => (looking.stat(&directories).await, looking.read(&paths, 4096).await),
     };
     let mut processes = stat.into_iter().zip(contents);
-    for Candidate { mut holder, only } in candidates {
+    for Candidate { mut holder, only, must_have_open } in candidates {
         let process = holder.pid.and_then(|_| processes.next());
         let process = process.and_then(|(found, stat)| Some((found?.owner, parse::process(&stat.ok()?)?)));
         let known = process.as_ref().map(|(_, process)| process.name.as_str());
         let is_one = |only: &[&str]| known.is_some_and(|name| only.iter().any(|one| name.starts_with(one)));
-        if only.is_some_and(|only| !is_one(only)) {
+        let is_gone = must_have_open.is_some() && holder.pid.is_some() && process.is_none();
+        if is_gone || only.is_some_and(|only| !is_one(only)) {
             continue;
         }
         if let Some((owner, process)) = process {

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use super::files::{Site, changed};
+use super::locks::Lock;
 use super::plan::{Action, Change, FilePath};
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
 use crate::problem::{Category, Problem};
-use crate::target::{Command, Facts, Target};
+use crate::target::{Command, Facts, Privilege, Target};
 use crate::visible::excerpt;
 
 /// Characters of a grant that are shown: some name every unit of a kind.
@@ -133,6 +134,8 @@ impl Against<'_> {
             None => None,
         };
 
+        self.may_lock(&change.locks).await?;
+
         let mut steps = Vec::new();
         for (number, (step, (main, undo))) in change.steps.iter().zip(commands).enumerate() {
             for command in main.iter().chain(&undo) {
@@ -174,6 +177,25 @@ impl Against<'_> {
         reasons.sort();
         reasons.dedup();
         Ok(Plan { change, steps, after_undo, dry_run, risk, reasons })
+    }
+
+    /// Who holds a file is told only of what the module may reach anyway. What can't be resolved isn't looked at later
+    /// either.
+    async fn may_lock(&self, locks: &[Lock]) -> Result<(), Problem> {
+        let files =
+            locks.iter().filter_map(|lock| if let Lock::File(path) = lock { Some(path) } else { None });
+        let files: Vec<String> = files.cloned().collect();
+        files.iter().try_for_each(|file| self.grants.may_lock(file, file))?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let resolved = self.target.resolve(files.clone(), &self.grants.access(&Privilege::Caller)).await;
+        for (file, resolved) in files.iter().zip(resolved) {
+            if let Ok(resolved) = resolved {
+                self.grants.may_lock(file, &resolved.path)?;
+            }
+        }
+        Ok(())
     }
 
     fn allowed(&self, command: &Command, granted: Granted) -> Result<Allowed, Problem> {

@@ -46,6 +46,28 @@ fn grants() -> Grants {
 }
 
 #[test]
+fn who_holds_a_file_is_asked_only_of_what_may_be_read_or_written() {
+    let mut grants = grants();
+    grants.path(&PathRequest { write: true, ..files("/srv/*", Privilege::Root) }).unwrap();
+    for (asked, real, granted) in [
+        ("/etc/hosts", "/etc/hosts", true),
+        ("/srv/a", "/srv/a", true),
+        ("/srv/a", "/etc/a", true),
+        ("/etc/shadow", "/etc/shadow", false),
+        ("/etc/hosts", "/etc/shadow", false),
+        ("/srv/a", "/home/joe/a", false),
+        ("/home/joe/a", "/srv/a", false),
+        ("/var/log/syslog", "/var/log/syslog", false),
+        ("/srv/../home/a", "/home/a", false),
+    ] {
+        assert_eq!(grants.may_lock(asked, real).is_ok(), granted, "{asked} {real}");
+    }
+    let denied = grants.may_lock("/home/joe/a", "/home/joe/a").unwrap_err();
+    assert_eq!(denied.code, "CAPABILITY_DENIED");
+    assert!(denied.message.contains("may not ask who holds /home/joe/a"), "{}", denied.message);
+}
+
+#[test]
 fn without_a_grant_nothing_is_allowed() {
     let none = Grants::new("none");
     assert_eq!(none.may_look(&command("true")).unwrap_err().code, "CAPABILITY_DENIED");

@@ -11,14 +11,84 @@ pub(super) struct Locked {
     /// None where it belongs to an open file and no process (OFD locks), or to one in another namespace.
     pub(super) pid: Option<u32>,
     pub(super) exclusive: bool,
-    device: (u32, u32),
+    device: Device,
     inode: u64,
 }
 
+/// Major and minor number of a file system.
+pub(super) type Device = (u32, u32);
+
 impl Locked {
-    pub(super) fn is_on(&self, device: u64, inode: u64) -> bool {
-        self.device == (major(device), minor(device)) && self.inode == inode
+    pub(super) fn is_on(&self, device: Device, inode: u64) -> bool {
+        self.device == device && self.inode == inode
     }
+}
+
+/// As `stat` names it.
+pub(super) fn device(number: u64) -> Device {
+    (major(number), minor(number))
+}
+
+/// One line of `/proc/self/mountinfo`.
+#[derive(Debug, PartialEq)]
+pub(super) struct Mount {
+    id: u32,
+    parent: u32,
+    /// As `/proc/locks` names it, whatever `stat` says.
+    device: Device,
+    place: String,
+}
+
+/// `420 393 0:62 / /srv rw,relatime shared:106 - overlay overlay rw`, proc_pid_mountinfo(5). What isn't of that form is
+/// passed over.
+pub(super) fn mounts(text: &str) -> Vec<Mount> {
+    let mount = |line: &str| {
+        let [id, parent, device, _root, place, ..] = line.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let (major, minor) = device.split_once(':')?;
+        Some(Mount {
+            id: id.parse().ok()?,
+            parent: parent.parse().ok()?,
+            device: (major.parse().ok()?, minor.parse().ok()?),
+            place: unescaped(place)?,
+        })
+    };
+    text.lines().filter_map(mount).collect()
+}
+
+/// Blanks, tabs, line ends and backslashes are written as `\040` and the like.
+fn unescaped(place: &str) -> Option<String> {
+    let mut parts = place.split('\\');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(3)?;
+        bytes.push(u8::from_str_radix(digits, 8).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The file system that an absolute path without links in it lies on: down from the root, from mount to mount, since one
+/// that was mounted over isn't passed.
+pub(super) fn device_of(mounts: &[Mount], path: &str) -> Option<Device> {
+    let covers = |mount: &&Mount| match path.strip_prefix(mount.place.trim_end_matches('/')) {
+        Some(rest) => rest.is_empty() || rest.starts_with('/'),
+        None => false,
+    };
+    let is_root = |mount: &&Mount| {
+        mount.place == "/" && !mounts.iter().any(|other| other.id == mount.parent && other.id != mount.id)
+    };
+    let mut at = mounts.iter().find(is_root)?;
+    // Each is passed once, so a text that makes a circle of them ends as well.
+    for _ in mounts {
+        let below = mounts.iter().filter(|mount| mount.parent == at.id && mount.id != at.id).filter(covers);
+        match below.min_by_key(|mount| mount.place.len()) {
+            Some(mount) => at = mount,
+            None => break,
+        }
+    }
+    Some(at.device)
 }
 
 /// `1: POSIX  ADVISORY  WRITE 11953 fe:00:10010663 0 EOF`, proc_locks(5). Those who wait (`7: -> FLOCK …`) hold nothing.

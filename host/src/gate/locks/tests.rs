@@ -25,12 +25,12 @@ const SWAP: &[u8] = b"b0VIM 9.0\0\0\0\0\x10\0\0\x3a\xcf\0\x6b\x4f\xc5\x98\0\xf7\
 #[test]
 fn a_lock_is_known_by_device_and_inode_and_who_waits_holds_nothing() {
     let found = parse::locks(LOCKS);
-    let of = |inode| found.iter().filter(|lock| lock.is_on(0xfe00, inode)).collect::<Vec<_>>();
+    let of = |inode| found.iter().filter(|lock| lock.is_on((0xfe, 0), inode)).collect::<Vec<_>>();
     assert_eq!(of(10_010_663)[0].pid, Some(11953));
     assert_eq!(of(10_010_638).iter().map(|lock| lock.pid).collect::<Vec<_>>(), [Some(11869)]);
     assert_eq!(of(1_146_883)[0].pid, None);
     assert!(of(10_010_663)[0].exclusive && !of(10_133_508)[0].exclusive);
-    assert!(!found.iter().any(|lock| lock.is_on(0xfe01, 10_010_663) || lock.is_on(0xfe00, 1)));
+    assert!(!found.iter().any(|lock| lock.is_on((0xfe, 1), 10_010_663) || lock.is_on((0xfe, 0), 1)));
     for text in [
         "",
         "\n",
@@ -42,6 +42,86 @@ fn a_lock_is_known_by_device_and_inode_and_who_waits_holds_nothing() {
     ] {
         assert!(parse::locks(text).is_empty(), "{text}");
     }
+}
+
+/// Of a container on an overlay, with what was mounted there by hand.
+const MOUNTS: &str = r"420 393 0:62 / / rw,relatime shared:106 - overlay overlay rw,lowerdir=/l,upperdir=/u
+426 420 0:70 / /run rw,nosuid,nodev shared:111 - tmpfs tmpfs rw,size=4936820k
+340 426 0:75 / /run/lock rw,nosuid,nodev,noexec,relatime shared:120 - tmpfs tmpfs rw,size=5120k
+500 420 254:0 /data /srv/my\040data rw - ext4 /dev/vda rw
+501 420 0:80 / /mnt/a/deep rw - tmpfs under rw
+502 420 0:81 / /mnt/a rw - btrfs over rw
+503 502 0:82 / /mnt/a rw - btrfs on\134top rw
+";
+
+#[test]
+fn a_path_lies_on_the_mount_that_is_reached_on_the_way_to_it() {
+    let mounts = parse::mounts(MOUNTS);
+    assert_eq!(mounts.len(), 7);
+    for (path, device) in [
+        ("/", (0, 62)),
+        ("/etc/hosts", (0, 62)),
+        ("/running", (0, 62)),
+        ("/run", (0, 70)),
+        ("/run/dnf.pid", (0, 70)),
+        ("/run/lock/lvm/V_vg", (0, 75)),
+        ("/srv/my data/x", (254, 0)),
+        ("/mnt/a/x", (0, 82)),
+        // Something was mounted over it since.
+        ("/mnt/a/deep/x", (0, 82)),
+    ] {
+        assert_eq!(parse::device_of(&mounts, path), Some(device), "{path}");
+    }
+    for text in ["", "\n", "x", "1 2 3", "420 393 0:62 / /run rw", r"1 0 0:1 / /\9 rw", "1 0 01 / / rw"] {
+        assert_eq!(parse::device_of(&parse::mounts(text), "/run/x"), None, "{text}");
+    }
+    // A circle, which no kernel writes, has no root.
+    assert_eq!(parse::device_of(&parse::mounts("1 2 0:1 / / rw\n2 1 0:2 / / rw"), "/x"), None);
+}
+
+#[test]
+fn where_stat_names_another_device_the_mounts_counts_and_the_process_must_have_the_file_open() {
+    let mounts = parse::mounts(MOUNTS);
+    let locked = |path: &str| vec![(path.to_owned(), path.to_owned())];
+    let stat = |device: (u32, u32), inode| {
+        let device = rustix::fs::makedev(device.0, device.1);
+        let (owner, group) = (String::new(), String::new());
+        let (is_dir, is_symlink) = (false, false);
+        let (size, mode, modified_unix, links) = (0, 0, 0, 1);
+        Some(Metadata { size, mode, owner, group, modified_unix, links, device, inode, is_dir, is_symlink })
+    };
+    let locks = "1: FLOCK  ADVISORY  WRITE 85 00:3e:62 0 EOF\n2: POSIX  ADVISORY  WRITE 86 00:46:62 0 EOF\n\
+         3: FLOCK  ADVISORY  WRITE 87 00:3e:62 0 EOF\n";
+    let found = |path: &str, device| {
+        let found = of_files(locks, &mounts, &locked(path), &[stat(device, 62)]);
+        found.into_iter().map(|found| (found.holder.pid, found.must_have_open)).collect::<Vec<_>>()
+    };
+    let open = || Some("/etc/x".to_owned());
+    assert_eq!(found("/etc/x", (0, 63)), [(Some(85), open()), (Some(87), open())]);
+    assert_eq!(found("/etc/x", (0, 62)), [(Some(85), None), (Some(87), None)]);
+    assert_eq!(found("/run/x", (0, 70)), [(Some(86), None)]);
+    assert_eq!(found("/srv/my data/x", (254, 0)), []);
+}
+
+#[tokio::test]
+async fn a_process_without_the_file_open_does_not_hold_it() {
+    let place = directory();
+    let path = place.path().join("file");
+    let file = std::fs::File::create(&path).unwrap();
+    std::fs::write(place.path().join("other"), "").unwrap();
+    let holder = |pid| Holder { pid, ..Holder::default() };
+    let candidate = |pid, name: &str| Candidate {
+        must_have_open: Some(place.path().join(name).to_str().unwrap().to_owned()),
+        ..Candidate::certain(holder(pid))
+    };
+    let this = Some(std::process::id());
+    // Nobody knows whose the last one is.
+    let candidates = vec![candidate(this, "other"), candidate(this, "file"), candidate(None, "other")];
+    let confirmed = confirmed(&target(), candidates).await;
+    let pids: Vec<_> = confirmed.iter().map(|candidate| candidate.holder.pid).collect();
+    assert_eq!(pids, [this, None]);
+    assert!(confirmed[0].must_have_open.as_deref().unwrap().ends_with("/file"));
+    drop(file);
 }
 
 #[test]
