@@ -1,6 +1,6 @@
 //! The commands of one call, as they are shown: in the envelope's `command_executed`, and on record.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::capability::command_line;
 use crate::redact::excerpt;
@@ -25,9 +25,9 @@ pub struct Line {
 #[derive(Clone, Copy, Debug)]
 pub struct Number(usize);
 
-/// The commands of one call.
+/// The commands of one call, and the change that it makes.
 #[derive(Default)]
-pub struct Executed(Mutex<Vec<Line>>);
+pub struct Executed(Mutex<Vec<Line>>, OnceLock<String>);
 
 impl Executed {
     /// Adds a command that is about to start. It comes without its secrets; `prefix` is how sudo is called.
@@ -47,6 +47,16 @@ impl Executed {
         if let Some(line) = lines.get_mut(number.0) {
             line.exit_code = Some(exit_code);
         }
+    }
+
+    /// The change of this id is on record from now on. A call makes one at most.
+    pub fn begins(&self, change: &str) {
+        let _ = self.1.set(change.to_owned());
+    }
+
+    /// The change that has begun, whether the call is still there to be told of its end or not.
+    pub fn change(&self) -> Option<&str> {
+        self.1.get().map(String::as_str)
     }
 
     /// All that are remembered.

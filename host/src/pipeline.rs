@@ -164,7 +164,7 @@ impl Pipeline {
     pub async fn call(&self, request: Request) -> Envelope {
         let started = Instant::now();
         let Request { tool, arguments, cancelled, progress, caller } = request;
-        let name = excerpt(&tool, 64);
+        let name = crate::redact::excerpt(&tool, 64);
         let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
@@ -314,7 +314,7 @@ impl Live {
     }
 
     /// Names the tools that were perhaps meant.
-    pub fn unknown_tool(&self, name: &str) -> Problem {
+    fn unknown_tool(&self, name: &str) -> Problem {
         let wanted = excerpt(name, 64);
         let mut close: Vec<(usize, &str)> = self
             .registry
@@ -405,14 +405,15 @@ impl Call {
 
     fn event(&self, envelope: &Envelope) -> Event {
         let routed = self.routed.get();
-        let (change, decision) = match (self.plan.get(), routed) {
-            (Some(Ok(Outcome::Done { id, .. } | Outcome::Broke { id, .. })), _) => {
-                (Some(id.clone()), Decision::Allowed)
-            }
-            (Some(Ok(Outcome::DryRun { .. })), _) => (None, Decision::DryRun),
-            (Some(Err(_)), _) => (None, Decision::Refused),
-            (None, Some(_)) => (None, Decision::Looked),
-            (None, None) => (None, Decision::None),
+        let change = self.executed.change().map(str::to_owned);
+        let looks = routed.is_some_and(|routed| routed.risk == Risk::ReadOnly);
+        let decision = match self.plan.get() {
+            Some(Ok(Outcome::DryRun { .. })) => Decision::DryRun,
+            // A call that was cancelled isn't told what became of its plan.
+            _ if change.is_some() => Decision::Allowed,
+            Some(Err(_)) => Decision::Refused,
+            _ if looks => Decision::Looked,
+            _ => Decision::None,
         };
         record::call(record::Answered {
             origin: routed.map_or(&self.origin, |routed| &routed.origin),

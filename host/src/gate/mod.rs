@@ -198,6 +198,7 @@ impl Task {
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await
             .map_err(|error| not_on_record(&error))?;
+        execution.executed.begins(&id);
         faults::pass("after-begun")?;
         let mut ran = Ran::default();
         let armed = match change.guard {

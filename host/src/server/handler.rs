@@ -114,14 +114,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.to_string();
-        let live = self.pipeline.live();
-        if live.registry.tool(&name).is_none() {
-            // MCP has a protocol error for this one; the envelope goes with it.
-            let problem = live.unknown_tool(&name);
-            let message = [vec![problem.message.clone()], problem.remediation.clone()].concat().join(". ");
-            let envelope = Envelope::failure(&name, "localhost", Instant::now(), None, problem);
-            return Err(ErrorData::invalid_params(message, Some(Value::Object(envelope.into_json()))));
-        }
+        let is_known = self.pipeline.live().registry.tool(&name).is_some();
         let cancelled = self.stopping.child_token();
         let reporter = Reporter::new();
         let asked = Request {
@@ -147,7 +140,15 @@ impl ServerHandler for Handler {
                 () = &mut reporting => {}
             }
         };
-        Ok(result(envelope).into())
+        match &envelope.error {
+            // MCP has a protocol error for this one; the envelope goes with it.
+            Some(problem) if !is_known => {
+                let message =
+                    [vec![problem.message.clone()], problem.remediation.clone()].concat().join(". ");
+                Err(ErrorData::invalid_params(message, Some(Value::Object(envelope.into_json()))))
+            }
+            _ => Ok(result(envelope).into()),
+        }
     }
 }
 
