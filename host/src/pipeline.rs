@@ -206,6 +206,10 @@ impl Pipeline {
             .routed
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, &self.target, &facts, dry_run));
 
+        let turn = match tool.risk > Risk::ReadOnly && !dry_run {
+            true => Some(self.gate.turn(&self.target).await?),
+            false => None,
+        };
         let context = CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
@@ -217,6 +221,7 @@ impl Pipeline {
             gate: self.gate.clone(),
             origin: routed.origin.clone(),
             dry_run,
+            turn,
             plan: call.plan.clone(),
             progress,
             facts,

@@ -238,6 +238,7 @@ impl Call {
             target: self.target.clone(),
             facts: self.facts.clone(),
             dry_run: self.dry_run,
+            turn: self.turn.clone(),
             seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             executed: self.executed.clone(),
             telling: self.progress.clone(),

@@ -19,7 +19,7 @@ use super::output::Printer;
 use super::wall::WallTime;
 use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
-use crate::gate::{Gate, Outcome};
+use crate::gate::{Gate, Outcome, Turn};
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
@@ -56,6 +56,8 @@ pub struct CallContext {
     pub origin: Arc<Origin>,
     /// Only what would be.
     pub dry_run: bool,
+    /// Of a tool that changes the target: nobody else does meanwhile.
+    pub turn: Option<Arc<Turn>>,
     /// What became of the call's plan, once it has one.
     pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
     /// Told how far the tool is, in its own words.
@@ -275,6 +277,7 @@ impl CallContext {
             gate: Arc::new(Gate::of_a_test()),
             origin: Arc::new(origin),
             dry_run: false,
+            turn: None,
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),
         }

@@ -32,13 +32,15 @@ pub struct FileDiff {
     pub removed: u64,
     /// What the diff doesn't show.
     pub note: Option<String>,
+    /// Whether everything that would be new can be read in it.
+    pub whole: bool,
 }
 
 /// Compares contents; none is a file that doesn't exist. Always an answer, in about a second at most.
 pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
     let noted = |note: String| FileDiff { note: Some(note), ..FileDiff::default() };
     if before == after {
-        return noted("nothing changes".to_owned());
+        return FileDiff { whole: true, ..noted("nothing changes".to_owned()) };
     }
     let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
     let size = |contents: Option<&[u8]>| {
@@ -65,7 +67,7 @@ pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff
     let mut text = Shown::default();
     text.push(&header("---", "a", path, before.is_some()));
     text.push(&header("+++", "b", path, after.is_some()));
-    let mut hidden = false;
+    let (mut hidden, mut whole) = (false, true);
     for ops in found.grouped_ops(CONTEXT) {
         text.push(&UnifiedHunkHeader::new(&ops).to_string());
         for op in &ops {
@@ -81,6 +83,8 @@ pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff
                     ChangeTag::Insert => ('+', 1, change.new_index()),
                 };
                 let line = line(side, at.unwrap_or(usize::MAX));
+                let is_shown = line == change.value() && line.chars().count() <= LONGEST_LINE;
+                whole &= is_shown || change.tag() != ChangeTag::Insert;
                 text.push(&format!("{mark}{}", excerpt(line.trim_end_matches('\n'), LONGEST_LINE)));
                 if !change.value().ends_with('\n') {
                     text.push("\\ No newline at end of file");
@@ -88,6 +92,7 @@ pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff
             }
         }
     }
+    let whole = whole && !hidden && text.left_out == 0;
     let mut notes = Vec::new();
     if text.left_out > 0 {
         notes.push(format!("{} more lines of the diff are left out", text.left_out));
@@ -99,7 +104,7 @@ pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff
     // A file that is created or removed empty has no lines.
     let is_shown = added + removed > 0;
     let note = if is_shown { note } else { Some(sizes) };
-    FileDiff { text: is_shown.then_some(text.text), added, removed, note }
+    FileDiff { text: is_shown.then_some(text.text), added, removed, note, whole }
 }
 
 fn text(contents: &[u8]) -> Option<&str> {

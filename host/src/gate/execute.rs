@@ -56,8 +56,7 @@ pub struct Ran {
 
 impl Execution {
     /// All steps, or as many as go well. Nothing is undone here.
-    pub async fn steps(&self, guard: Option<&Guard<'_>>) -> Ran {
-        let mut ran = Ran::default();
+    pub async fn steps(&self, guard: Option<&Guard<'_>>, ran: &mut Ran) {
         let count = self.plan.steps.len();
         for (number, prepared) in self.plan.steps.iter().enumerate() {
             (self.telling)(Some(number as f32 / count as f32), &self.title(number));
@@ -75,13 +74,15 @@ impl Execution {
             match step.await {
                 Ok(()) => ran.done += 1,
                 Err(problem) => {
+                    if let Some(guard) = guard {
+                        guard.has_failed(number).await;
+                    }
                     ran.broke = Some(problem);
-                    return ran;
+                    return;
                 }
             }
         }
-        // What came after the last step came too late to leave anything half-done; but nobody waits for it.
-        ran
+        // What came after the last step came too late to leave anything half-done.
     }
 
     async fn step(
@@ -147,7 +148,8 @@ impl Execution {
                 }
                 // Such as `systemctl daemon-reload`: taken back by running it once more.
                 Doing::Run(command)
-                    if self.plan.after_undo.iter().any(|after| after.line() == command.line()) => {}
+                    if prepared.undo.is_empty()
+                        && self.plan.after_undo.iter().any(|after| after.is(command)) => {}
                 Doing::Run(command) if prepared.undo.is_empty() => {
                     ran.not_undone.push(format!("{}: the plan has nothing to undo it by", command.line()));
                 }

@@ -17,7 +17,7 @@ use super::plan::{Action, Directory, Write};
 use crate::capability::is_lexically_safe;
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
-use crate::target::{Access, Command, Found, Keep, Kind, Output, Privilege, ReadRequest, Target};
+use crate::target::{Access, Command, Found, Keep, Kind, Located, Output, Privilege, ReadRequest, Target};
 
 /// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
 const LARGEST: usize = 8 << 20;
@@ -204,7 +204,8 @@ impl Site {
             Action::Run(_) => Ok(()),
         };
         if let Err(problem) = applied {
-            if self.is_kept(target).await {
+            let is_kept = self.is_kept(target).await.map_err(|second| also(problem.clone(), &second))?;
+            if is_kept {
                 self.put_back(target).await.map_err(|second| also(problem.clone(), &second))?;
             }
             self.tidy(target).await.map_err(|second| also(problem.clone(), &second))?;
@@ -321,13 +322,33 @@ impl Site {
             Action::Run(_) => Ok(()),
             Action::MakeDirectory(_) => self.remove_directory(target).await,
             Action::Write(_) | Action::Remove(_) => {
+                let ours = match action {
+                    Action::Write(write) => Some(sha256(&write.contents)),
+                    _ => None,
+                };
+                let now = self.now(target).await.map_err(|problem| self.kept_as(problem))?;
+                if now != ours {
+                    let message = match self.found.is_some() {
+                        true => format!(
+                            "somebody has changed it since; what was there before is kept as {}",
+                            self.kept()
+                        ),
+                        false => "somebody has changed it since, so it stays".to_owned(),
+                    };
+                    return Err(Problem::new("FILE_CHANGED", Category::State, message));
+                }
                 match self.found.is_some() {
-                    true => self.put_back(target).await?,
+                    true => self.put_back(target).await.map_err(|problem| self.kept_as(problem))?,
                     false => self.remove_new(target).await?,
                 }
                 self.tidy(target).await
             }
         }
+    }
+
+    fn kept_as(&self, mut problem: Problem) -> Problem {
+        problem.message = format!("{}; what was there before is kept as {}", problem.message, self.kept());
+        problem
     }
 
     /// A directory that the step made; one that holds something by now stays.
@@ -342,14 +363,26 @@ impl Site {
 
     /// The former file, at its place again.
     pub async fn put_back(&self, target: &Target) -> Result<(), Problem> {
+        let both = target.locate(vec![self.path.clone(), self.kept()], &self.access).await;
+        let which = |located: &Result<Located, Problem>| {
+            let found = located.as_ref().ok()?.found.as_ref()?;
+            Some((found.metadata.device, found.metadata.inode))
+        };
+        // It never went away, and `mv` refuses to put a file over itself.
+        if let [path, kept] = both.as_slice()
+            && which(path).is_some()
+            && which(path) == which(kept)
+        {
+            return self.run(target, "rm", &["--force", "--", &self.kept()], None).await.map(drop);
+        }
         self.run(target, "mv", &["--no-target-directory", "--", &self.kept(), &self.path], None)
             .await
             .map(drop)
     }
 
     /// Whether the former file is kept.
-    pub async fn is_kept(&self, target: &Target) -> bool {
-        self.holds(target, self.kept()).await.unwrap_or(false)
+    pub async fn is_kept(&self, target: &Target) -> Result<bool, Problem> {
+        self.holds(target, self.kept()).await
     }
 
     /// Whether anything is at the place.

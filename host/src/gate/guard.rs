@@ -16,7 +16,7 @@ use super::files::run_one;
 use super::plan::Action;
 use super::prepare::{Allowed, Doing};
 use crate::problem::{Category, Problem};
-use crate::target::{Command, Facts, Keep, Output, Privilege, Target};
+use crate::target::{Command, Facts, Keep, Output, PATH, Privilege, Target};
 
 /// Where units live that are gone after a boot.
 const UNITS: &str = "/run/systemd/system";
@@ -120,10 +120,21 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// A step is about to begin.
+    /// A step is about to begin. A problem where the target is undoing already: what came now would stay.
     pub async fn begins(&self, step: usize) -> Result<(), Problem> {
         self.command("mkdir", &["--", &self.mark(step)], None).await?;
-        self.systemctl(&["restart", "--", &format!("{}.timer", self.name)]).await.map(drop)
+        self.systemctl(&["restart", "--", &format!("{}.timer", self.name)]).await?;
+        match self.has_fired().await? {
+            true => Err(cut()),
+            false => Ok(()),
+        }
+    }
+
+    /// A step that failed isn't undone.
+    pub async fn has_failed(&self, step: usize) {
+        if let Err(problem) = self.command("rmdir", &["--", &self.mark(step)], None).await {
+            tracing::warn!(guard = self.name, step, %problem, "the guard still takes a failed step for a begun one");
+        }
     }
 
     /// The steps are through: looks whether the target can be reached anew, until the time is over.
@@ -158,18 +169,16 @@ impl<'a> Guard<'a> {
         let _ = self.systemctl(&["start", "--", &format!("{}.service", self.name)]).await;
         let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
         for (number, item) in self.items.iter().enumerate() {
-            let shown = self
-                .systemctl(&["show", "--property=Result,ConditionResult", "--", &self.item(number)])
-                .await;
-            let shown =
-                shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-            // What wasn't begun, or keeps copies, is nobody's news.
-            if !shown.contains("ConditionResult=yes") || item.line.is_empty() {
+            let ran = self.show(&self.item(number), "Result,ConditionResult,ActiveState").await;
+            // What keeps copies is nobody's news.
+            if item.line.is_empty() {
                 continue;
             }
-            match shown.contains("Result=success") {
-                true => undone.push(item.line.clone()),
-                false => not_undone.push(item.line.clone()),
+            let has = |word: &str| ran.as_ref().is_ok_and(|shown| shown.lines().any(|line| line == word));
+            if has("ConditionResult=yes") && has("Result=success") && has("ActiveState=active") {
+                undone.push(item.line.clone());
+            } else if ran.is_err() || has("ConditionResult=yes") || self.is_marked(item.step).await {
+                not_undone.push(item.line.clone());
             }
         }
         self.remove().await;
@@ -179,18 +188,48 @@ impl<'a> Guard<'a> {
     /// Takes the timer and the units away; false where the timer was first.
     async fn disarm(&self) -> bool {
         let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
-        let service = format!("{}.service", self.name);
-        let shown = self
-            .systemctl(&["show", "--property=ExecMainStartTimestampMonotonic,ActiveState", "--", &service])
-            .await;
-        let shown =
-            shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        let waits =
-            shown.contains("ExecMainStartTimestampMonotonic=0") && shown.contains("ActiveState=inactive");
+        let waits = matches!(self.has_fired().await, Ok(false));
         if waits {
             self.remove().await;
         }
         waits
+    }
+
+    /// Whether the target has begun to undo: the service waits for each of its parts, so each is looked at.
+    async fn has_fired(&self) -> Result<bool, Problem> {
+        let service = format!("{}.service", self.name);
+        let units = std::iter::once(service).chain((0..self.items.len()).map(|number| self.item(number)));
+        let units: Vec<String> = units.collect();
+        let args = ["show", "--property=ActiveState,Job,ExecMainStartTimestampMonotonic", "--"];
+        let args: Vec<&str> = args.into_iter().chain(units.iter().map(String::as_str)).collect();
+        let shown = self.systemctl(&args).await?;
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let waits = |block: &str| {
+            let has = |word: &str| block.lines().any(|line| line == word);
+            let started = block.lines().any(|line| {
+                line.strip_prefix("ExecMainStartTimestampMonotonic=")
+                    .is_some_and(|time| !matches!(time, "" | "0"))
+            });
+            let queued = block
+                .lines()
+                .any(|line| line.strip_prefix("Job=").is_some_and(|job| !matches!(job, "" | "0")));
+            has("ActiveState=inactive") && !started && !queued
+        };
+        // Blocks are set apart by empty lines, one for each unit.
+        let blocks: Vec<&str> = shown.trim().split("\n\n").collect();
+        Ok(blocks.len() != units.len() || !blocks.into_iter().all(waits))
+    }
+
+    async fn show(&self, unit: &str, properties: &str) -> Result<String, Problem> {
+        let shown = self.systemctl(&["show", &format!("--property={properties}"), "--", unit]).await?;
+        Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
+    }
+
+    async fn is_marked(&self, step: Option<usize>) -> bool {
+        match step {
+            Some(step) => self.command("stat", &["--", &self.mark(step)], None).await.is_ok(),
+            None => true,
+        }
     }
 
     async fn remove(&self) {
@@ -243,6 +282,10 @@ impl<'a> Guard<'a> {
             let _ = writeln!(unit, "ConditionPathExists={}", escaped(path));
         }
         unit.push_str("\n[Service]\nType=oneshot\nRemainAfterExit=yes\n");
+        // As where the host runs it.
+        for (name, value) in [("PATH", PATH), ("LC_ALL", "C.UTF-8")] {
+            let _ = writeln!(unit, "Environment={name}={value}");
+        }
         for (name, value) in &item.env {
             let _ = writeln!(unit, "Environment={}", quoted(&format!("{name}={value}"), false));
         }
@@ -277,6 +320,13 @@ impl<'a> Guard<'a> {
             format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
         Err(Problem::new("GUARD_FAILED", Category::Other, message))
     }
+}
+
+/// The target has undone the change, or is at it.
+pub fn cut() -> Problem {
+    let message =
+        "the way to the target was cut and didn't come back in time, so the target has undone the change";
+    Problem::new("CONNECTION_CUT", Category::Network, message)
 }
 
 fn own(program: &str, args: &[&str], stdin: Option<Vec<u8>>, privilege: Privilege) -> Command {
@@ -318,6 +368,11 @@ fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
 }
 
 fn item(execution: &Execution, step: Option<usize>, allowed: &Allowed) -> Result<Item, Problem> {
+    if allowed.has_secrets() {
+        // Units can be read by everybody.
+        let message = "a guard's undo holds a secret, which would lie on the target for everybody to read";
+        return Err(Problem::new("GUARD_UNAVAILABLE", Category::State, message));
+    }
     let command = &allowed.command;
     let mut argv = vec![program(&execution.target, &command.program)?];
     argv.extend(command.args.iter().cloned());

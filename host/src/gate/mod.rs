@@ -18,8 +18,10 @@ pub mod recover;
 mod turn;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,6 +32,7 @@ pub use files::sha256;
 use guard::{Guard, Watched};
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
 use prepare::{Against, Plan};
+pub use turn::Turn;
 
 use crate::audit::{self, Audit, Durability, Event};
 use crate::capability::{Grants, Risk};
@@ -64,6 +67,8 @@ pub struct Asking {
     pub facts: Arc<Facts>,
     /// Only what would be.
     pub dry_run: bool,
+    /// Since before the module's first look. A dry run needs none.
+    pub turn: Option<Arc<Turn>>,
     /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
     pub seen: HashMap<String, Option<String>>,
     /// Where commands are noted.
@@ -83,8 +88,6 @@ pub enum Outcome {
     },
     /// All steps succeeded.
     Done {
-        /// By which it is on record.
-        id: String,
         /// One for each command.
         outputs: Vec<Output>,
         /// What the caller should know.
@@ -92,8 +95,6 @@ pub enum Outcome {
     },
     /// A step failed.
     Broke {
-        /// By which it is on record.
-        id: String,
         /// Why, with what was undone among its details.
         problem: Problem,
         /// The step that failed.
@@ -112,6 +113,12 @@ impl Gate {
     pub fn new(safety: Safety, audit: Arc<Audit>) -> Self {
         let turns = turn::Turns::of_this_account(audit.directory());
         Self { safety, audit, turns, running: TaskTracker::new() }
+    }
+
+    /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
+    /// another one has in the middle is nothing to go by.
+    pub async fn turn(&self, target: &Target) -> Result<Arc<Turn>, Problem> {
+        self.turns.take(target.name()).await.map(Arc::new)
     }
 
     /// Where everything is on record.
@@ -136,11 +143,6 @@ impl Gate {
             tool_risk: asking.risk,
             seen: &asking.seen,
         };
-        // From the first look at what is there: what another plan has in the middle is nothing to go by.
-        let turn = match asking.dry_run {
-            true => None,
-            false => Some(self.turns.take(asking.target.name()).await?),
-        };
         let plan = against.prepare(&id, change).await?;
         let preview = shown(&plan);
         let needs_confirmation = plan.risk >= self.safety.confirmation_threshold;
@@ -150,6 +152,11 @@ impl Gate {
         }
         if needs_confirmation {
             return Err(confirmation_required(&plan, preview, asking.dry_run));
+        }
+        // Taken before it is looked whether the end has begun: whoever waits for the end waits for this.
+        let token = self.running.token();
+        if self.running.is_closed() {
+            return Err(interrupted());
         }
         let identity = identity(&asking, &plan)?;
         let cancelled = CancellationToken::new();
@@ -164,11 +171,12 @@ impl Gate {
             cancelled: cancelled.clone(),
             telling: asking.telling,
         };
-        if self.running.is_closed() {
-            return Err(interrupted());
-        }
-        let task = Task { id, execution, begun, facts: asking.facts, audit: self.audit.clone(), _turn: turn };
-        let running = self.running.spawn(task.run());
+        let task =
+            Task { id, execution, begun, facts: asking.facts, audit: self.audit.clone(), _turn: asking.turn };
+        let running = tokio::spawn(async move {
+            let _token = token;
+            task.run().await
+        });
         let outcome = running.await;
         outcome.map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))?
     }
@@ -182,7 +190,7 @@ struct Task {
     facts: Arc<Facts>,
     audit: Arc<Audit>,
     /// The target is this plan's alone until it is over.
-    _turn: Option<turn::Turn>,
+    _turn: Option<Arc<Turn>>,
 }
 
 impl Task {
@@ -208,7 +216,12 @@ impl Task {
         match armed {
             Err(problem) => ran.broke = Some(problem),
             Ok(guard) => {
-                ran = execution.steps(guard.as_ref()).await;
+                // A defect of ours is a step that failed, and leaves nothing half-done either.
+                let steps = AssertUnwindSafe(execution.steps(guard.as_ref(), &mut ran)).catch_unwind().await;
+                if steps.is_err() {
+                    let message = "the host failed in the middle of the plan; its log says how";
+                    ran.broke = Some(Problem::new("INTERNAL_ERROR", Category::Internal, message));
+                }
                 ended(&execution, &mut ran, guard).await;
             }
         }
@@ -216,19 +229,20 @@ impl Task {
         faults::pass("before-ended")?;
         let on_record = append(&audit, record::ended(&id, &ran, interrupted), Durability::Synced).await;
         faults::pass("after-ended")?;
-        let mut notes = execution.tidy().await;
+        // Where the plan broke, what was put back is tidied up already, and what wasn't is the only copy.
+        let mut notes = if ran.broke.is_none() { execution.tidy().await } else { Vec::new() };
         if let Err(error) = on_record {
             notes.push(format!("that the change has ended is not on record: {error}"));
         }
         Ok(match ran.broke {
-            None => Outcome::Done { id, outputs: ran.outputs, notes },
+            None => Outcome::Done { outputs: ran.outputs, notes },
             Some(mut problem) => {
                 problem = problem
                     .detail("failed_step", json!(ran.done))
                     .detail("undone", json!(ran.undone))
                     .detail("not_undone", json!(ran.not_undone));
                 let Ran { outputs, done: step, undone, not_undone, .. } = ran;
-                Outcome::Broke { id, problem, step, outputs, undone, not_undone }
+                Outcome::Broke { problem, step, outputs, undone, not_undone }
             }
         })
     }
@@ -246,9 +260,7 @@ async fn ended(execution: &Execution, ran: &mut Ran, guard: Option<Guard<'_>>) {
         Watched::Disarmed if ran.broke.is_some() => execution.undo(ran).await,
         Watched::Disarmed => {}
         Watched::Fired(undone, not_undone) => {
-            let message = "the way to the target was cut and didn't come back in time, so the target has undone the change";
-            let cut = || Problem::new("CONNECTION_CUT", Category::Network, message);
-            ran.broke.get_or_insert_with(cut);
+            ran.broke.get_or_insert_with(guard::cut);
             (ran.undone, ran.not_undone) = (undone, not_undone);
         }
     }

@@ -146,14 +146,15 @@ impl Change {
             let most = LONGEST_GUARD.as_secs();
             return Err(invalid(format!("a guard of another time than 1 to {most} s")));
         }
-        let mut bytes = 0;
+        let others = self.after_undo.iter().chain(&self.dry_run);
+        let mut bytes = others.map(stdin).sum::<usize>();
         let mut paths: Vec<&str> = Vec::new();
         for step in &self.steps {
             within("commands to undo a step", step.undo.len(), COMMANDS)?;
             bytes += step.undo.iter().map(stdin).sum::<usize>();
             bytes += match &step.action {
                 Action::Run(run) => stdin(&run.command),
-                Action::Write(write) => write.contents.len(),
+                Action::Write(write) => write.contents.len() + write.validate.as_ref().map_or(0, stdin),
                 Action::Remove(_) | Action::MakeDirectory(_) => 0,
             };
             if let Some(FilePath { path, .. }) = step.action.path() {

@@ -1,13 +1,16 @@
 //! A plan held against the grants and the target: what it would run to the letter, what is there now, how much harm it
 //! can do. Nothing has changed yet, and what can't be had ends here.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::diff::{FileDiff, diff};
 use super::files::{Site, changed};
 use super::locks::Lock;
-use super::plan::{Action, Change, FilePath};
+use super::plan::{Action, Change, FilePath, Step};
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
 use crate::problem::{Category, Problem};
+use crate::redact::redact;
 use crate::target::{Command, Facts, Privilege, Target};
 use crate::visible::excerpt;
 
@@ -34,6 +37,8 @@ pub struct Plan {
 pub struct Prepared {
     /// What it touches.
     pub doing: Doing,
+    /// What it would write to a file, or give a program to read.
+    pub diff: Option<FileDiff>,
     /// Its undo, in order.
     pub undo: Vec<Allowed>,
 }
@@ -59,6 +64,19 @@ pub struct Allowed {
 }
 
 impl Allowed {
+    /// Whether it is the very same command, with all that it reads.
+    pub fn is(&self, other: &Self) -> bool {
+        let (this, that) = (&self.command, &other.command);
+        this.program == that.program
+            && (&this.args, &this.env, &this.stdin) == (&that.args, &that.env, &that.stdin)
+            && this.privilege == that.privilege
+    }
+
+    /// Whether its arguments hold what nobody may see.
+    pub fn has_secrets(&self) -> bool {
+        self.shown.args != self.command.args
+    }
+
     /// The whole line, as it may be shown.
     pub fn line(&self) -> String {
         command_line(&self.prefix, &self.shown)
@@ -101,41 +119,47 @@ impl Against<'_> {
         risks.extend(change.risk.map(|risk| (risk, "the module says so of this plan".to_owned())));
         let mut commands = Vec::new();
         // An undo counts as what it undoes does: a plan that is made to break runs it, too.
-        let mut weighed = |command: &Command| {
-            let granted = self.grants.may_change(command)?;
+        let mut weighed = |granted: Granted, command: &Command| {
             risks.push((granted.risk, format!("it uses `{}`", excerpt(&granted.pattern, PATTERN))));
             self.allowed(command, granted)
         };
         for step in &change.steps {
             let writes = |at: &FilePath| self.grants.may_write(&at.path, &at.path, &at.privilege);
             let main = match &step.action {
-                Action::Run(run) => Some(weighed(&run.command)?),
+                Action::Run(run) => Some(weighed(self.grants.may_change(&run.command)?, &run.command)?),
                 Action::Write(write) => {
                     writes(&write.at)?;
-                    let granted = write.validate.as_ref().map(|validate| {
-                        let granted = self.grants.may_validate(validate, &write.at.path)?;
-                        self.allowed(validate, granted)
-                    });
-                    granted.transpose()?
+                    match &write.validate {
+                        None => None,
+                        Some(validate) => {
+                            Some(weighed(self.grants.may_validate(validate, &write.at.path)?, validate)?)
+                        }
+                    }
                 }
                 Action::Remove(at) => writes(at).map(|()| None)?,
                 Action::MakeDirectory(directory) => writes(&directory.at).map(|()| None)?,
             };
-            let undo = step.undo.iter().map(&mut weighed).collect::<Result<Vec<_>, _>>()?;
+            let undo = step.undo.iter().map(|undo| weighed(self.grants.may_change(undo)?, undo));
+            let undo = undo.collect::<Result<Vec<_>, Problem>>()?;
             commands.push((main, undo));
         }
-        let after_undo = change.after_undo.iter().map(&mut weighed).collect::<Result<Vec<_>, _>>()?;
-        // Path grants carry no risk of their own.
-        if change.steps.iter().any(|step| step.action.path().is_some()) {
-            risks.push((Risk::Moderate, "it changes files".to_owned()));
-        }
+        let after_undo = change.after_undo.iter().map(|after| weighed(self.grants.may_change(after)?, after));
+        let after_undo = after_undo.collect::<Result<Vec<_>, Problem>>()?;
         let dry_run = match &change.dry_run {
-            Some(command) => Some(self.allowed(command, self.grants.may_simulate(command)?)?),
+            Some(command) => Some(weighed(self.grants.may_simulate(command)?, command)?),
             None => None,
         };
 
         self.may_lock(&change.locks).await?;
 
+        // Path grants carry no risk of their own.
+        if change.steps.iter().any(|step| step.action.path().is_some()) {
+            risks.push((Risk::Moderate, "it changes files".to_owned()));
+        }
+        let is_set_id = |step: &Step| matches!(&step.action, Action::Write(write) if write.mode.is_some_and(|mode| mode & 0o6000 != 0));
+        if change.steps.iter().any(is_set_id) {
+            risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
+        }
         let mut steps = Vec::new();
         for (number, (step, (main, undo))) in change.steps.iter().zip(commands).enumerate() {
             for command in main.iter().chain(&undo) {
@@ -164,7 +188,11 @@ impl Against<'_> {
                     return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
                 }
             };
-            steps.push(Prepared { doing, undo });
+            let diff = compared(&step.action, &doing, &undo);
+            if hides(&step.action, diff.as_ref(), &doing, &undo) {
+                risks.push((Risk::High, "not all that it would write or run is shown".to_owned()));
+            }
+            steps.push(Prepared { doing, diff, undo });
         }
         for command in after_undo.iter().chain(&dry_run) {
             command.leads_where_granted(self.target, self.grants).await?;
@@ -207,6 +235,38 @@ impl Against<'_> {
     fn seen(&self, asked: &str, real: &str) -> Option<&Option<String>> {
         self.seen.get(asked).or_else(|| self.seen.get(real))
     }
+}
+
+/// What a step would write, against what is there; of what a program is given to read, against what its undo would give
+/// the same program.
+fn compared(action: &Action, doing: &Doing, undo: &[Allowed]) -> Option<FileDiff> {
+    match (action, doing) {
+        (Action::Write(write), Doing::File(site, _)) if !write.sensitive => {
+            Some(diff(&site.path, site.before.as_deref(), Some(&write.contents)))
+        }
+        (Action::Remove(_), Doing::File(site, _)) => Some(diff(&site.path, site.before.as_deref(), None)),
+        (Action::Run(run), Doing::Run(command)) => {
+            let stdin = run.command.stdin.as_deref()?;
+            let same = undo.iter().find(|undo| undo.line() == command.line());
+            Some(diff("/stdin", same.and_then(|undo| undo.command.stdin.as_deref()), Some(stdin)))
+        }
+        _ => None,
+    }
+}
+
+/// Whether whoever sees the plan doesn't see all that it would write or run: a secret, or what looks like one, may be
+/// anything.
+fn hides(action: &Action, diff: Option<&FileDiff>, doing: &Doing, undo: &[Allowed]) -> bool {
+    let writes = match action {
+        Action::Write(write) => write.sensitive || diff.is_none_or(|diff| !diff.whole),
+        Action::Run(run) => run.command.stdin.is_some() && diff.is_none_or(|diff| !diff.whole),
+        Action::Remove(_) | Action::MakeDirectory(_) => false,
+    };
+    let main = match doing {
+        Doing::Run(command) => Some(command),
+        Doing::File(_, validate) => validate.as_ref(),
+    };
+    writes || main.into_iter().chain(undo).any(|command| matches!(redact(&command.line()), Cow::Owned(_)))
 }
 
 /// Two names of one place would be kept and put back in each other's way.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::diff::diff;
+use super::diff::FileDiff;
 use super::files::{octal, sha256};
 use super::plan::{Action, FilePath, Write};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
@@ -62,10 +62,10 @@ fn is_one_line(step: &Prepared) -> bool {
 
 fn shown(action: &Action, prepared: &Prepared) -> Value {
     let mut shown = match (&prepared.doing, action) {
-        (Doing::Run(command), _) => run(command),
+        (Doing::Run(command), _) => run(command, prepared.diff.as_ref()),
         (Doing::File(site, validate), Action::Write(write)) => {
             let mut shown = with_rights("write", &site.path, &write.at);
-            shown.append(&mut written(&site.path, site.before.as_deref(), write));
+            shown.append(&mut written(write, prepared.diff.as_ref()));
             if let Some(validate) = validate {
                 shown.insert("validate".to_owned(), validate.line().into());
             }
@@ -73,7 +73,7 @@ fn shown(action: &Action, prepared: &Prepared) -> Value {
         }
         (Doing::File(site, _), Action::Remove(at)) => {
             let mut shown = with_rights("remove", &site.path, at);
-            shown.append(&mut compared(&site.path, site.before.as_deref(), None));
+            shown.append(&mut compared(prepared.diff.as_ref()));
             shown
         }
         (Doing::File(site, _), Action::MakeDirectory(directory)) => {
@@ -85,20 +85,29 @@ fn shown(action: &Action, prepared: &Prepared) -> Value {
         (Doing::File(..), Action::Run(_)) => Map::new(),
     };
     if !prepared.undo.is_empty() {
-        shown.insert("undo".to_owned(), lines(&prepared.undo));
+        // What the same program read before is in the diff of what it would read.
+        let is_in_diff =
+            |undo: &Allowed| matches!(&prepared.doing, Doing::Run(command) if command.line() == undo.line());
+        let undo = prepared.undo.iter().map(|undo| {
+            flattened(match is_in_diff(undo) {
+                true => Map::from_iter([("run".to_owned(), undo.line().into())]),
+                false => run(undo, None),
+            })
+        });
+        shown.insert("undo".to_owned(), undo.collect());
     }
     Value::Object(shown)
 }
 
-fn run(command: &Allowed) -> Map<String, Value> {
+fn run(command: &Allowed, diff: Option<&FileDiff>) -> Map<String, Value> {
     let mut shown = Map::from_iter([("run".to_owned(), command.line().into())]);
     if let Some(stdin) = &command.command.stdin {
         // What a program reads has as much power as its arguments: `crontab -`.
-        let text = match std::str::from_utf8(stdin) {
-            Ok(text) => excerpt(text, STDIN).into(),
-            Err(_) => json!({"bytes": stdin.len()}),
+        match (diff, std::str::from_utf8(stdin)) {
+            (Some(diff), _) => shown.insert("stdin".to_owned(), Value::Object(compared(Some(diff)))),
+            (None, Ok(text)) => shown.insert("stdin".to_owned(), excerpt(text, STDIN).into()),
+            (None, Err(_)) => shown.insert("stdin".to_owned(), json!({"bytes": stdin.len()})),
         };
-        shown.insert("stdin".to_owned(), text);
         shown.insert("stdin_sha256".to_owned(), sha256(stdin).into());
     }
     shown
@@ -115,10 +124,10 @@ fn with_rights(what: &str, path: &str, at: &FilePath) -> Map<String, Value> {
     shown
 }
 
-fn written(path: &str, before: Option<&[u8]>, write: &Write) -> Map<String, Value> {
+fn written(write: &Write, diff: Option<&FileDiff>) -> Map<String, Value> {
     let mut shown = match write.sensitive {
         true => Map::from_iter([("note".to_owned(), "its contents aren't shown".into())]),
-        false => compared(path, before, Some(&write.contents)),
+        false => compared(diff),
     };
     shown.insert("sha256".to_owned(), sha256(&write.contents).into());
     if let Some(mode) = write.mode {
@@ -136,34 +145,28 @@ fn owners(shown: &mut Map<String, Value>, owner: &Option<String>, group: &Option
     }
 }
 
-fn compared(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Map<String, Value> {
-    let diff = diff(path, before, after);
+fn compared(diff: Option<&FileDiff>) -> Map<String, Value> {
     let mut shown = Map::new();
-    if let Some(text) = diff.text {
-        shown.insert("diff".to_owned(), text.into());
-    }
-    if let Some(note) = diff.note {
-        shown.insert("note".to_owned(), note.into());
+    for (name, text) in [
+        ("diff", diff.and_then(|diff| diff.text.as_ref())),
+        ("note", diff.and_then(|diff| diff.note.as_ref())),
+    ] {
+        if let Some(text) = text {
+            shown.insert(name.to_owned(), text.clone().into());
+        }
     }
     shown
 }
 
 fn lines(commands: &[Allowed]) -> Value {
-    commands.iter().map(|command| Value::Object(run_line(command))).map(flattened).collect()
-}
-
-fn run_line(command: &Allowed) -> Map<String, Value> {
-    let mut shown = run(command);
-    // What was there before is no news.
-    shown.remove("stdin");
-    shown
+    commands.iter().map(|command| flattened(run(command, None))).collect()
 }
 
 /// A command that reads nothing is its line.
-fn flattened(shown: Value) -> Value {
-    match shown {
-        Value::Object(mut members) if members.len() == 1 => members.remove("run").unwrap_or_default(),
-        shown => shown,
+fn flattened(mut shown: Map<String, Value>) -> Value {
+    match shown.len() {
+        1 => shown.remove("run").unwrap_or_default(),
+        _ => Value::Object(shown),
     }
 }
 
@@ -176,6 +179,7 @@ pub fn identity(plan: &Plan) -> Value {
             "env": command.env,
             "stdin": command.stdin.as_deref().map(sha256),
             "privilege": String::from(command.privilege.clone()),
+            "milliseconds": u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX >> 11),
         })
     };
     let commands = |all: &[Allowed]| all.iter().map(|one| command(&one.command)).collect::<Value>();
@@ -193,7 +197,7 @@ pub fn identity(plan: &Plan) -> Value {
                 match action {
                     Action::Write(write) => json!({
                         "write": at, "contents": sha256(&write.contents), "mode": write.mode, "owner": write.owner,
-                        "group": write.group, "validate": validate.as_ref().map(|validate| command(&validate.command)),
+                        "group": write.group, "sensitive": write.sensitive, "validate": validate.as_ref().map(|validate| command(&validate.command)),
                     }),
                     Action::MakeDirectory(directory) => json!({
                         "make_directory": at, "mode": directory.mode, "owner": directory.owner,
@@ -211,6 +215,9 @@ pub fn identity(plan: &Plan) -> Value {
         "steps": steps.collect::<Vec<_>>(),
         "after_undo": commands(&plan.after_undo),
         "guard": plan.change.guard.map(|guard| guard.as_secs()),
+        "risk": plan.risk,
+        "locks": plan.change.locks.iter().map(|lock| format!("{lock:?}")).collect::<Vec<_>>(),
+        "dry_run": plan.dry_run.as_ref().map(|dry_run| command(&dry_run.command)),
         "warnings": plan.change.warnings,
         "affected_services": plan.change.affected_services,
     })

@@ -69,7 +69,18 @@ pub(super) fn begun(
 }
 
 fn lines(commands: &[Allowed]) -> Vec<String> {
-    commands.iter().map(|command| redact(&command.line()).into_owned()).collect()
+    commands.iter().map(line).collect()
+}
+
+/// What a command reads may be secret, and isn't kept: whoever runs it by hand has to know that it is missing.
+fn line(command: &Allowed) -> String {
+    let line = redact(&command.line()).into_owned();
+    match &command.command.stdin {
+        None => line,
+        Some(stdin) => {
+            format!("{line} < ({} bytes that aren't kept, SHA-256 {})", stdin.len(), sha256(stdin))
+        }
+    }
 }
 
 /// The change, ended one way or the other.

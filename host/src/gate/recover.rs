@@ -47,7 +47,7 @@ async fn put_back(target: &Target, file: &FileChange, force: bool) -> Result<&'s
             "it has been changed since; see both, and use --force to put the former one back all the same";
         return Err(Problem::new("FILE_CHANGED", Category::State, message));
     }
-    let is_kept = site.is_kept(target).await;
+    let is_kept = site.is_kept(target).await?;
     let what = match (file.existed, is_kept) {
         (true, true) => {
             site.put_back(target).await?;

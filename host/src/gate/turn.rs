@@ -26,7 +26,7 @@ pub(super) struct Turns {
 }
 
 /// A target that is this plan's alone, until it is dropped.
-pub(super) struct Turn {
+pub struct Turn {
     _here: OwnedMutexGuard<()>,
     _file: File,
 }

@@ -15,6 +15,7 @@ pub use facts::Facts;
 pub use local::Local;
 use local::Rights;
 pub use overrides::Overrides;
+pub use program::PATH;
 pub use resolve::Resolved;
 pub use stream::OutputStream;
 

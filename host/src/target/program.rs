@@ -11,7 +11,7 @@ use super::entry;
 use crate::problem::{Category, Problem};
 
 /// Where programs are looked for, and what they get as PATH themselves.
-pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
