@@ -13,6 +13,7 @@ mod component;
 mod config;
 mod envelope;
 mod executed;
+mod faults;
 mod gate;
 mod listing;
 mod origin;

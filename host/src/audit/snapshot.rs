@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,24 @@ impl Snapshot {
     /// Whether there is no log at all.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.head.is_none()
+    }
+
+    /// The whole lines among the last bytes of the file that is written to.
+    pub(super) fn lines_at_end(&self, most: u64) -> Result<Vec<Vec<u8>>, AuditError> {
+        let Some(current) = self.files.last().filter(|file| file.full.is_none()) else {
+            return Ok(Vec::new());
+        };
+        let begin = current.length.saturating_sub(most);
+        let mut bytes = vec![0; usize::try_from(current.length - begin).unwrap_or_default()];
+        let read = current.file.read_exact_at(&mut bytes, begin);
+        read.map_err(|source| AuditError::io("read", &self.directory.join(&current.name), source))?;
+        let mut lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        // The last one has no end yet, and the first one may have no beginning.
+        lines.pop();
+        if begin > 0 && !lines.is_empty() {
+            lines.remove(0);
+        }
+        Ok(lines)
     }
 
     /// Every line, one after the other.

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::event::{ChangeBegun, Event};
 use super::heads::Heads;
 use super::record::Record;
 use super::snapshot::Snapshot;
 use super::verify::{VerifyError, scan};
 use super::{AuditError, Life};
+
+/// Bytes at the end of a log that tell of lately.
+const LATELY: u64 = 1 << 20;
 
 /// A change that was begun, and of which there is no end.
 #[derive(Clone, Debug)]
@@ -26,7 +31,7 @@ impl Unfinished {
     }
 }
 
-/// Every change that was begun and neither ended nor recovered, those included that are still being made: see
+/// Every change that was begun and neither ended nor recovered with nothing left to put back, those included that are still being made: see
 /// [`Unfinished::life`]. The oldest first.
 ///
 /// What is found here is about to be put back on a machine, so a log that isn't what was written gives nothing; but
@@ -43,6 +48,28 @@ pub fn unfinished(directory: &Path) -> Result<Vec<Unfinished>, AuditError> {
     }
 }
 
+/// Whether nothing of the change was left that couldn't be put back. A list that was too long for its record is none.
+fn is_complete(recovered: &Record) -> bool {
+    recovered.members.get("not_restored").and_then(Value::as_array).is_some_and(Vec::is_empty)
+}
+
+/// Of [`unfinished`] what the last records tell, and whose process is gone. It costs a look at the end of the log and
+/// holds nothing against the chain: enough to say that somebody should look.
+pub fn left_lately(directory: &Path) -> Result<Vec<String>, AuditError> {
+    let mut open = Open::default();
+    for line in Snapshot::open(directory)?.lines_at_end(LATELY)? {
+        // Calls are by far the most.
+        if let Ok(text) = str::from_utf8(&line)
+            && text.contains(r#""event":"change-"#)
+            && let Ok(record) = Record::parse(&line)
+        {
+            open.add(record);
+        }
+    }
+    let gone = open.into_unfinished().into_iter().filter(|change| change.life() == Life::Gone);
+    Ok(gone.map(|change| change.begun.id).collect())
+}
+
 /// Changes without an end, among what was read so far.
 #[derive(Debug, Default)]
 pub(super) struct Open(BTreeMap<String, Record>);
@@ -52,7 +79,9 @@ impl Open {
         let Some(id) = record.word("id").map(str::to_owned) else { return };
         match record.event.as_str() {
             "change-begun" => _ = self.0.insert(id, record),
-            "change-ended" | "change-recovered" => _ = self.0.remove(&id),
+            "change-ended" => _ = self.0.remove(&id),
+            // What is left of it can still be put back.
+            "change-recovered" if is_complete(&record) => _ = self.0.remove(&id),
             _ => {}
         }
     }

@@ -89,7 +89,10 @@ impl fmt::Display for Note {
             }
             Self::Running(changes) => write!(f, "changes being made: {changes}"),
             Self::Unfinished(changes) => {
-                write!(f, "changes left unfinished: {changes}; see `audit show --unfinished`")
+                write!(
+                    f,
+                    "changes left unfinished: {changes}; `audit recover` lists them and puts their files back"
+                )
             }
             Self::Unknown(changes) => write!(
                 f,

@@ -19,6 +19,7 @@ use super::record::{NONE_BEFORE, seal};
 use super::tail::{first_seq, tail};
 use super::{AuditError, Settings};
 use crate::config::{self, Config};
+use crate::faults;
 
 /// How long another writer may take. It needs microseconds, or as long as the disk takes to write through.
 const WAIT: Duration = Duration::from_secs(5);
@@ -73,9 +74,14 @@ impl Audit {
     /// The log of the account that this process runs as. Where nothing says where its home is, nothing can be put on
     /// record.
     pub fn of_this_account(config: &Config) -> Self {
+        let directory = directory().unwrap_or_else(|| "/nonexistent/linux-sysadmin".into());
+        Self::new(directory, Self::settings(config))
+    }
+
+    /// What the configuration says of its size.
+    pub fn settings(config: &Config) -> Settings {
         let rotate_bytes = u64::from(config.audit.rotate_mib.get()) << 20;
-        let settings = Settings { rotate_bytes, keep: config.audit.keep.get() as usize };
-        Self::new(directory().unwrap_or_else(|| "/nonexistent/linux-sysadmin".into()), settings)
+        Settings { rotate_bytes, keep: config.audit.keep.get() as usize }
     }
 
     /// Where it is.
@@ -252,9 +258,10 @@ impl Audit {
     ) -> Result<Appended, AuditError> {
         let path = self.directory.join(CURRENT);
         let seq = log.seq + 1;
+        let event = members.get("event").and_then(Value::as_str).unwrap_or_default().to_owned();
         let (line, hash) = seal(members, seq, now(), &log.hash)?;
         let synced = if durability == Durability::Synced { seq } else { log.synced };
-        let written = write(&path, &mut log.file, &line, durability).and_then(|()| {
+        let written = write(&path, &mut log.file, &line, &event, durability).and_then(|()| {
             let head = files::open(&self.directory.join(HEAD), For::Writing)?;
             Head::new(seq, &hash, synced).write(&head, &self.directory)
         });
@@ -292,7 +299,13 @@ fn members(event: &Event) -> Result<Map<String, Value>, AuditError> {
     Ok(members)
 }
 
-fn write(path: &Path, file: &mut File, line: &[u8], durability: Durability) -> Result<(), AuditError> {
+fn write(
+    path: &Path,
+    file: &mut File,
+    line: &[u8],
+    event: &str,
+    durability: Durability,
+) -> Result<(), AuditError> {
     let failed = |source| AuditError::io("write", path, source);
     // Once: what comes in two parts could be torn apart by a crash between them.
     let written = loop {
@@ -306,7 +319,15 @@ fn write(path: &Path, file: &mut File, line: &[u8], durability: Durability) -> R
     }
     match durability {
         Durability::Lazy => Ok(()),
-        Durability::Synced => file.sync_data().map_err(failed),
+        Durability::Synced => {
+            let point = |at: &str| {
+                let passed = faults::pass(format_args!("{at}-sync-{event}"));
+                passed.map_err(|problem| AuditError::Unwritable(problem.message))
+            };
+            point("before")?;
+            file.sync_data().map_err(failed)?;
+            point("after")
+        }
     }
 }
 

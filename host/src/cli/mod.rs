@@ -56,7 +56,7 @@ enum Command {
     Call(call::Call),
     /// See, add, pin, disable and check modules
     Modules(modules::Modules),
-    /// See, verify and export what was called and changed
+    /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
@@ -88,7 +88,7 @@ impl Cli {
         }
         // Needs no configuration, and is there where that is broken.
         if let Command::Audit(command) = self.command {
-            return command.run();
+            return command.run().await;
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         let places = Places::new(modules_directory(self.modules)?);

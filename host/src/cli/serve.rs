@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::audit;
 use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
@@ -30,6 +31,21 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
         .ok();
     // Whoever waits for an answer to `initialize` doesn't wait for a compiler.
     let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await);
+    // Nobody waits for it: all that comes of it is a line.
+    tokio::task::spawn_blocking(tell_unfinished);
     server::serve(pipeline, watch).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A server that was killed in the middle of a change can't tell of it, so the next one does.
+fn tell_unfinished() {
+    let Some(directory) = audit::directory() else { return };
+    // What is wrong with the log, the first record that is to be added says.
+    let changes = audit::left_lately(&directory).unwrap_or_default();
+    if !changes.is_empty() {
+        tracing::warn!(
+            ?changes,
+            "a server ended in the middle of a change; see `linux-sysadmin audit recover`"
+        );
+    }
 }

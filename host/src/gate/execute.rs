@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::faults;
 use super::files::run_one;
 use super::guard::Guard;
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use crate::capability::Grants;
 use crate::executed::Executed;
+use crate::faults;
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
 use crate::target::{Output, Target};
@@ -61,25 +61,24 @@ impl Execution {
         for (number, prepared) in self.plan.steps.iter().enumerate() {
             (self.telling)(Some(number as f32 / count as f32), &self.title(number));
             let step = async {
-                faults::pass(&format!("before-step-{number}"))?;
+                faults::pass(format_args!("before-step-{number}"))?;
                 if self.cancelled.is_cancelled() {
                     return Err(interrupted());
                 }
                 if let Some(guard) = guard {
                     guard.begins(number).await?;
                 }
-                self.step(number, prepared, &mut ran.outputs).await?;
-                faults::pass(&format!("after-step-{number}"))
+                self.step(number, prepared, &mut ran.outputs).await
             };
-            match step.await {
-                Ok(()) => ran.done += 1,
-                Err(problem) => {
-                    if let Some(guard) = guard {
-                        guard.has_failed(number).await;
-                    }
-                    ran.broke = Some(problem);
-                    return;
-                }
+            let stepped = step.await;
+            if stepped.is_ok() {
+                ran.done += 1;
+            } else if let Some(guard) = guard {
+                guard.has_failed(number).await;
+            }
+            if let Err(problem) = stepped.and_then(|()| faults::pass(format_args!("after-step-{number}"))) {
+                ran.broke = Some(problem);
+                return;
             }
         }
         // What came after the last step came too late to leave anything half-done.
@@ -136,6 +135,10 @@ impl Execution {
         for number in (0..ran.done).rev() {
             let prepared = &self.plan.steps[number];
             (self.telling)(None, &format!("undoing: {}", self.title(number)));
+            if let Err(problem) = faults::pass(format_args!("before-undo-{number}")) {
+                ran.not_undone.push(format!("{}: {problem}", self.title(number)));
+                continue;
+            }
             match &prepared.doing {
                 Doing::File(site, _) => {
                     let undone = site.undo(&self.target, &self.plan.change.steps[number].action).await;
@@ -157,7 +160,11 @@ impl Execution {
             }
         }
         for command in &self.plan.after_undo {
-            if let Err(problem) = self.command(command).await {
+            let ran_it = async {
+                faults::pass(format_args!("before-after-undo"))?;
+                self.command(command).await
+            };
+            if let Err(problem) = ran_it.await {
                 ran.not_undone.push(format!("after the undo, {}: {problem}", command.line()));
             }
         }

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::plan::{Action, Directory, Write};
 use crate::capability::is_lexically_safe;
+use crate::faults;
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
 use crate::target::{Access, Command, Found, Keep, Kind, Located, Output, Privilege, ReadRequest, Target};
@@ -44,6 +45,8 @@ pub struct Site {
     /// The directory that copies are kept in.
     pub staging: String,
     access: Access,
+    /// Whose step it is.
+    step: usize,
 }
 
 impl Site {
@@ -79,7 +82,7 @@ impl Site {
         }
         // Fourteen digits of the change's id and two of the step's number: no two steps share one.
         let staging = format!("{parent}/{STAGING}{}{number:02x}", &id[..14.min(id.len())]);
-        let mut site = Self { staging, found: located.found, before: None, access, path };
+        let mut site = Self { staging, found: located.found, before: None, access, path, step: number };
         site.check(action)?;
         if site.found.is_some() {
             site.before = Some(site.read(target).await?);
@@ -88,8 +91,22 @@ impl Site {
     }
 
     /// One that is on record; what was there before isn't known.
-    pub fn recorded(path: &str, staging: &str, access: Access) -> Self {
-        Self { path: path.to_owned(), staging: staging.to_owned(), found: None, before: None, access }
+    pub fn recorded(path: &str, staging: &str, access: Access, step: usize) -> Result<Self, Problem> {
+        let is_beside = |staging: &str| {
+            let name = staging.strip_prefix(split(path).0).and_then(|rest| rest.strip_prefix('/'));
+            name.is_some_and(|name| name.starts_with(STAGING) && !name.contains('/'))
+        };
+        if !is_lexically_safe(path) || !is_beside(staging) {
+            let message =
+                format!("the copies of {path} are beside it, and not in {staging} as the record says");
+            return Err(Problem::new("INVALID_RECORD", Category::Validation, message));
+        }
+        let (path, staging) = (path.to_owned(), staging.to_owned());
+        Ok(Self { path, staging, found: None, before: None, access, step })
+    }
+
+    fn pass(&self, point: &str) -> Result<(), Problem> {
+        faults::pass(format_args!("{point}-{}", self.step))
     }
 
     fn check(&self, action: &Action) -> Result<(), Problem> {
@@ -178,7 +195,8 @@ impl Site {
         }
     }
 
-    fn kept(&self) -> String {
+    /// Where the former file is kept.
+    pub fn kept(&self) -> String {
         format!("{}/{KEPT}", self.staging)
     }
 
@@ -204,14 +222,24 @@ impl Site {
             Action::Run(_) => Ok(()),
         };
         if let Err(problem) = applied {
-            let is_kept = self.is_kept(target).await.map_err(|second| also(problem.clone(), &second))?;
-            if is_kept {
-                self.put_back(target).await.map_err(|second| also(problem.clone(), &second))?;
-            }
-            self.tidy(target).await.map_err(|second| also(problem.clone(), &second))?;
+            self.take_back(target, action).await.map_err(|second| also(problem.clone(), &second))?;
             return Err(problem);
         }
         Ok(())
+    }
+
+    /// However far the step came. Where that can't be seen, the copies stay.
+    async fn take_back(&self, target: &Target, action: &Action) -> Result<(), Problem> {
+        if self.is_kept(target).await? {
+            self.put_back(target).await?;
+        } else if let (None, Action::Write(write)) = (&self.found, action)
+            && self.is_staged(target).await?
+            && !self.holds(target, self.staged()).await?
+            && self.now(target).await? == Some(sha256(&write.contents))
+        {
+            self.remove_new(target).await?;
+        }
+        self.tidy(target).await
     }
 
     async fn write(
@@ -222,7 +250,9 @@ impl Site {
         selinux: bool,
     ) -> Result<(), Problem> {
         let (staged, kept) = (self.staged(), self.kept());
+        self.pass("before-staging")?;
         self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
+        self.pass("in-staging")?;
         if self.found.is_some() {
             // Mode, owner, access control list, extended attributes and security context, before there are contents.
             let like = ["--attributes-only", "--preserve=all", "--no-dereference", "--", &self.path, &staged];
@@ -244,37 +274,41 @@ impl Site {
             // That may have taken long.
             self.unchanged(target).await?;
         }
+        self.pass("after-staging")?;
         if self.found.is_some() {
             self.run(target, "ln", &["--no-target-directory", "--", &self.path, &kept], None).await?;
+            self.pass("after-link")?;
         }
         self.run(target, "mv", &["--no-target-directory", "--", &staged, &self.path], None).await?;
+        self.pass("after-rename")?;
         if selinux && self.found.is_none() {
             // What the policy says of a path, it says of its last place.
-            let labelled = self.run(target, "restorecon", &["--", &self.path], None).await;
-            if let Err(problem) = labelled {
-                self.remove_new(target).await.map_err(|second| also(problem.clone(), &second))?;
-                return Err(problem);
-            }
+            self.run(target, "restorecon", &["--", &self.path], None).await?;
         }
         Ok(())
     }
 
     async fn remove(&self, target: &Target) -> Result<(), Problem> {
+        self.pass("before-staging")?;
         self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
+        self.pass("in-staging")?;
         self.run(target, "mv", &["--no-target-directory", "--", &self.path, &self.kept()], None).await?;
-        Ok(())
+        self.pass("after-rename")
     }
 
     async fn make_directory(&self, target: &Target, directory: &Directory) -> Result<(), Problem> {
         let mode = format!("--mode={}", octal(directory.mode));
         self.run(target, "mkdir", &[&mode, "--", &self.path], None).await?;
-        if let Some(owner) = self.owner(&directory.owner, &directory.group)? {
-            let owned =
-                self.run(target, "chown", &["--no-dereference", "--", &owner, &self.path], None).await;
-            if let Err(problem) = owned {
-                self.remove_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
-                return Err(problem);
+        let owned = async {
+            self.pass("after-mkdir")?;
+            if let Some(owner) = self.owner(&directory.owner, &directory.group)? {
+                self.run(target, "chown", &["--no-dereference", "--", &owner, &self.path], None).await?;
             }
+            Ok::<(), Problem>(())
+        };
+        if let Err(problem) = owned.await {
+            self.remove_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
+            return Err(problem);
         }
         Ok(())
     }
@@ -326,7 +360,7 @@ impl Site {
                     Action::Write(write) => Some(sha256(&write.contents)),
                     _ => None,
                 };
-                let now = self.now(target).await.map_err(|problem| self.kept_as(problem))?;
+                let now = self.now(target).await.map_err(|problem| self.with_copy(problem))?;
                 if now != ours {
                     let message = match self.found.is_some() {
                         true => format!(
@@ -338,17 +372,12 @@ impl Site {
                     return Err(Problem::new("FILE_CHANGED", Category::State, message));
                 }
                 match self.found.is_some() {
-                    true => self.put_back(target).await.map_err(|problem| self.kept_as(problem))?,
+                    true => self.put_back(target).await.map_err(|problem| self.with_copy(problem))?,
                     false => self.remove_new(target).await?,
                 }
                 self.tidy(target).await
             }
         }
-    }
-
-    fn kept_as(&self, mut problem: Problem) -> Problem {
-        problem.message = format!("{}; what was there before is kept as {}", problem.message, self.kept());
-        problem
     }
 
     /// A directory that the step made; one that holds something by now stays.
@@ -380,9 +409,23 @@ impl Site {
             .map(drop)
     }
 
+    /// A problem that names where the former file still is.
+    fn with_copy(&self, mut problem: Problem) -> Problem {
+        if self.found.is_none() {
+            return problem;
+        }
+        problem.message = format!("{}; the former file is kept as {}", problem.message, self.kept());
+        problem
+    }
+
     /// Whether the former file is kept.
     pub async fn is_kept(&self, target: &Target) -> Result<bool, Problem> {
-        self.holds(target, self.kept()).await
+        Ok(self.is_staged(target).await? && self.holds(target, self.kept()).await?)
+    }
+
+    /// Whether there is a directory of copies.
+    pub async fn is_staged(&self, target: &Target) -> Result<bool, Problem> {
+        self.holds(target, self.staging.clone()).await
     }
 
     /// Whether anything is at the place.
@@ -397,9 +440,10 @@ impl Site {
 
     /// Removes the copies.
     pub async fn tidy(&self, target: &Target) -> Result<(), Problem> {
-        if !self.holds(target, self.staging.clone()).await? {
+        if !self.is_staged(target).await? {
             return Ok(());
         }
+        self.pass("before-tidy")?;
         self.run(target, "rm", &["--force", "--", &self.staged()], None).await?;
         self.run(target, "rm", &["--force", "--", &self.kept()], None).await?;
         self.run(target, "rmdir", &["--", &self.staging], None).await.map(drop)

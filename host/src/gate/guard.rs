@@ -5,6 +5,8 @@
 //! nothing until the step has been marked as begun. Every step starts the timer anew; after the last one the host looks
 //! whether the target can be reached by a new connection, and takes the units away.
 
+mod units;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,16 +14,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::execute::Execution;
-use super::files::run_one;
 use super::plan::Action;
 use super::prepare::{Allowed, Doing};
 use crate::problem::{Category, Problem};
-use crate::target::{Command, Facts, Keep, Output, PATH, Privilege, Target};
+use crate::target::{Facts, PATH, Privilege, Target};
+pub use units::{Left, Units};
+use units::{UNITS, own};
 
-/// Where units live that are gone after a boot.
-const UNITS: &str = "/run/systemd/system";
-/// For one of the host's own commands.
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks at whether the target is reached.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -42,10 +41,9 @@ struct Item {
 /// The undo on the target.
 pub struct Guard<'a> {
     target: &'a Target,
-    name: String,
+    units: Units<'a>,
     wait: Duration,
     items: Vec<Item>,
-    steps: usize,
     before: Network,
 }
 
@@ -77,33 +75,33 @@ impl<'a> Guard<'a> {
             return Err(unavailable("that takes root's rights, and sudo doesn't allow everything"));
         }
         let target = &*execution.target;
-        let name = format!("linux-sysadmin-guard-{id}");
         let (items, before) = (items(execution)?, Network::of(target).await?);
-        let guard = Self { target, name, wait, items, steps: execution.plan.steps.len(), before };
+        let units = Units::new(target, id, items.len(), execution.plan.steps.len());
+        let guard = Self { target, units, wait, items, before };
         if let Err(problem) = guard.put(execution).await {
-            guard.remove().await;
+            guard.units.remove().await;
             return Err(problem);
         }
         Ok(guard)
     }
 
     async fn put(&self, execution: &Execution) -> Result<(), Problem> {
-        self.command("mkdir", &["--mode=0700", "--", &self.marks()], None).await?;
+        self.units.command("mkdir", &["--mode=0700", "--", &self.units.marks()], None).await?;
         for (number, item) in self.items.iter().enumerate() {
             if let Some(stdin) = &item.stdin {
-                self.write(&self.stdin(number), stdin.clone(), "0600").await?;
+                self.write(&self.units.stdin(number), stdin.clone(), "0600").await?;
             }
             let unit = self.unit(number, item);
-            self.write(&format!("{UNITS}/{}", self.item(number)), unit.into_bytes(), "0644").await?;
+            self.write(&format!("{UNITS}/{}", self.units.item(number)), unit.into_bytes(), "0644").await?;
         }
-        let all: Vec<String> = (0..self.items.len()).map(|number| self.item(number)).collect();
+        let all: Vec<String> = (0..self.items.len()).map(|number| self.units.item(number)).collect();
         let service = format!(
             "[Unit]\nDescription=Undo of a change that cut the way to this machine\nWants={all}\nAfter={all}\n\n\
              [Service]\nType=oneshot\nExecStart={}\n",
             self.target.program("true")?.display(),
             all = all.join(" "),
         );
-        self.write(&format!("{UNITS}/{}.service", self.name), service.into_bytes(), "0644").await?;
+        self.write(&format!("{UNITS}/{}.service", self.units.name), service.into_bytes(), "0644").await?;
         // A step's own time beside the wait: the timer is started before the step.
         let steps = execution.plan.change.steps.iter().filter_map(|step| match &step.action {
             Action::Run(run) => Some(run.command.timeout),
@@ -114,16 +112,16 @@ impl<'a> Guard<'a> {
             "[Unit]\nDescription=Undo of a change unless the way to this machine holds\nStartLimitIntervalSec=0\n\n\
              [Timer]\nOnActiveSec={seconds}\nAccuracySec=1s\n"
         );
-        self.write(&format!("{UNITS}/{}.timer", self.name), timer.into_bytes(), "0644").await?;
-        self.systemctl(&["daemon-reload"]).await?;
-        self.systemctl(&["start", "--", &format!("{}.timer", self.name)]).await?;
+        self.write(&format!("{UNITS}/{}.timer", self.units.name), timer.into_bytes(), "0644").await?;
+        self.units.systemctl(&["daemon-reload"]).await?;
+        self.units.systemctl(&["start", "--", &format!("{}.timer", self.units.name)]).await?;
         Ok(())
     }
 
     /// A step is about to begin. A problem where the target is undoing already: what came now would stay.
     pub async fn begins(&self, step: usize) -> Result<(), Problem> {
-        self.command("mkdir", &["--", &self.mark(step)], None).await?;
-        self.systemctl(&["restart", "--", &format!("{}.timer", self.name)]).await?;
+        self.units.command("mkdir", &["--", &self.units.mark(step)], None).await?;
+        self.units.systemctl(&["restart", "--", &format!("{}.timer", self.units.name)]).await?;
         match self.has_fired().await? {
             true => Err(cut()),
             false => Ok(()),
@@ -132,8 +130,8 @@ impl<'a> Guard<'a> {
 
     /// A step that failed isn't undone.
     pub async fn has_failed(&self, step: usize) {
-        if let Err(problem) = self.command("rmdir", &["--", &self.mark(step)], None).await {
-            tracing::warn!(guard = self.name, step, %problem, "the guard still takes a failed step for a begun one");
+        if let Err(problem) = self.units.command("rmdir", &["--", &self.units.mark(step)], None).await {
+            tracing::warn!(guard = self.units.name, step, %problem, "the guard still takes a failed step for a begun one");
         }
     }
 
@@ -165,11 +163,11 @@ impl<'a> Guard<'a> {
 
     async fn fires(&self) -> Watched {
         // It is due: not waiting for the timer's own moment changes nothing but the waiting.
-        let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
-        let _ = self.systemctl(&["start", "--", &format!("{}.service", self.name)]).await;
+        let _ = self.units.systemctl(&["stop", "--", &format!("{}.timer", self.units.name)]).await;
+        let _ = self.units.systemctl(&["start", "--", &format!("{}.service", self.units.name)]).await;
         let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
         for (number, item) in self.items.iter().enumerate() {
-            let ran = self.show(&self.item(number), "Result,ConditionResult,ActiveState").await;
+            let ran = self.show(&self.units.item(number), "Result,ConditionResult,ActiveState").await;
             // What keeps copies is nobody's news.
             if item.line.is_empty() {
                 continue;
@@ -181,28 +179,29 @@ impl<'a> Guard<'a> {
                 not_undone.push(item.line.clone());
             }
         }
-        self.remove().await;
+        self.units.remove().await;
         Watched::Fired(undone, not_undone)
     }
 
     /// Takes the timer and the units away; false where the timer was first.
     async fn disarm(&self) -> bool {
-        let _ = self.systemctl(&["stop", "--", &format!("{}.timer", self.name)]).await;
+        let _ = self.units.systemctl(&["stop", "--", &format!("{}.timer", self.units.name)]).await;
         let waits = matches!(self.has_fired().await, Ok(false));
         if waits {
-            self.remove().await;
+            self.units.remove().await;
         }
         waits
     }
 
     /// Whether the target has begun to undo: the service waits for each of its parts, so each is looked at.
     async fn has_fired(&self) -> Result<bool, Problem> {
-        let service = format!("{}.service", self.name);
-        let units = std::iter::once(service).chain((0..self.items.len()).map(|number| self.item(number)));
+        let service = format!("{}.service", self.units.name);
+        let units =
+            std::iter::once(service).chain((0..self.items.len()).map(|number| self.units.item(number)));
         let units: Vec<String> = units.collect();
         let args = ["show", "--property=ActiveState,Job,ExecMainStartTimestampMonotonic", "--"];
         let args: Vec<&str> = args.into_iter().chain(units.iter().map(String::as_str)).collect();
-        let shown = self.systemctl(&args).await?;
+        let shown = self.units.systemctl(&args).await?;
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         let waits = |block: &str| {
             let has = |word: &str| block.lines().any(|line| line == word);
@@ -221,64 +220,23 @@ impl<'a> Guard<'a> {
     }
 
     async fn show(&self, unit: &str, properties: &str) -> Result<String, Problem> {
-        let shown = self.systemctl(&["show", &format!("--property={properties}"), "--", unit]).await?;
+        let shown = self.units.systemctl(&["show", &format!("--property={properties}"), "--", unit]).await?;
         Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
     }
 
     async fn is_marked(&self, step: Option<usize>) -> bool {
         match step {
-            Some(step) => self.command("stat", &["--", &self.mark(step)], None).await.is_ok(),
+            Some(step) => self.units.command("stat", &["--", &self.units.mark(step)], None).await.is_ok(),
             None => true,
         }
-    }
-
-    async fn remove(&self) {
-        let units = (0..self.items.len()).map(|number| self.item(number));
-        let units = units.chain(["service", "timer"].map(|kind| format!("{}.{kind}", self.name)));
-        let units: Vec<String> = units.collect();
-        // What has run stays active, and what has failed stays failed, until it is told otherwise.
-        for verb in ["stop", "reset-failed"] {
-            let all = [verb, "--"].into_iter().chain(units.iter().map(String::as_str));
-            let _ = self.systemctl(&all.collect::<Vec<_>>()).await;
-        }
-        let files: Vec<String> = units.iter().map(|unit| format!("{UNITS}/{unit}")).collect();
-        let stdin = (0..self.items.len()).map(|number| self.stdin(number));
-        let all: Vec<String> =
-            ["--force".into(), "--".into()].into_iter().chain(files).chain(stdin).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let _ = self.command("rm", &all, None).await;
-        for step in 0..self.steps {
-            let _ =
-                self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.mark(step)], None).await;
-        }
-        let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.marks()], None).await;
-        if let Err(problem) = self.systemctl(&["daemon-reload"]).await {
-            tracing::warn!(guard = self.name, %problem, "what is left of a guard is still known to the service manager");
-        }
-    }
-
-    fn marks(&self) -> String {
-        format!("/run/{}", self.name)
-    }
-
-    fn mark(&self, step: usize) -> String {
-        format!("{}/{step}", self.marks())
-    }
-
-    fn stdin(&self, number: usize) -> String {
-        format!("{}/stdin-{number}", self.marks())
-    }
-
-    fn item(&self, number: usize) -> String {
-        format!("{}-{number}.service", self.name)
     }
 
     fn unit(&self, number: usize, item: &Item) -> String {
         let mut unit = "[Unit]\nDescription=Undo of one step\n".to_owned();
         if number > 0 {
-            let _ = writeln!(unit, "After={}", self.item(number - 1));
+            let _ = writeln!(unit, "After={}", self.units.item(number - 1));
         }
-        for path in item.step.map(|step| self.mark(step)).iter().chain(&item.needs) {
+        for path in item.step.map(|step| self.units.mark(step)).iter().chain(&item.needs) {
             let _ = writeln!(unit, "ConditionPathExists={}", escaped(path));
         }
         unit.push_str("\n[Service]\nType=oneshot\nRemainAfterExit=yes\n");
@@ -293,7 +251,7 @@ impl<'a> Guard<'a> {
             let _ = writeln!(unit, "User={user}");
         }
         if item.stdin.is_some() {
-            let _ = writeln!(unit, "StandardInput=file:{}", self.stdin(number));
+            let _ = writeln!(unit, "StandardInput=file:{}", self.units.stdin(number));
         }
         let argv: Vec<String> = item.argv.iter().map(|word| quoted(word, true)).collect();
         let _ = writeln!(unit, "ExecStart={}", argv.join(" "));
@@ -302,23 +260,8 @@ impl<'a> Guard<'a> {
 
     async fn write(&self, path: &str, contents: Vec<u8>, mode: &str) -> Result<(), Problem> {
         let to = format!("of={path}");
-        self.command("dd", &[&to, "oflag=nofollow", "bs=65536", "status=none"], Some(contents)).await?;
-        self.command("chmod", &["--", mode, path], None).await.map(drop)
-    }
-
-    async fn systemctl(&self, args: &[&str]) -> Result<Output, Problem> {
-        self.command("systemctl", args, None).await
-    }
-
-    async fn command(&self, program: &str, args: &[&str], stdin: Option<Vec<u8>>) -> Result<Output, Problem> {
-        let output = run_one(self.target, &own(program, args, stdin, Privilege::Root)).await?;
-        if output.exit_code == 0 {
-            return Ok(output);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let message =
-            format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
-        Err(Problem::new("GUARD_FAILED", Category::Other, message))
+        self.units.command("dd", &[&to, "oflag=nofollow", "bs=65536", "status=none"], Some(contents)).await?;
+        self.units.command("chmod", &["--", mode, path], None).await.map(drop)
     }
 }
 
@@ -327,18 +270,6 @@ pub fn cut() -> Problem {
     let message =
         "the way to the target was cut and didn't come back in time, so the target has undone the change";
     Problem::new("CONNECTION_CUT", Category::Network, message)
-}
-
-fn own(program: &str, args: &[&str], stdin: Option<Vec<u8>>, privilege: Privilege) -> Command {
-    Command {
-        program: program.to_owned(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: Vec::new(),
-        stdin,
-        privilege,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-    }
 }
 
 /// The undo of the latest step first, then what comes after every undo.

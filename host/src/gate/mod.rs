@@ -6,7 +6,6 @@
 
 mod diff;
 mod execute;
-mod faults;
 mod files;
 mod guard;
 pub mod locks;
@@ -39,6 +38,7 @@ use crate::capability::{Grants, Risk};
 use crate::config::Safety;
 use crate::envelope::CONFIRMATION_REQUIRED;
 use crate::executed::Executed;
+use crate::faults;
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::redact::redact_value;
@@ -202,16 +202,16 @@ impl Task {
             return Err(interrupted());
         }
         // On record, and on the disk, before anything happens.
-        faults::pass("before-begun")?;
+        faults::pass(format_args!("before-begun"))?;
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await
             .map_err(|error| not_on_record(&error))?;
         execution.executed.begins(&id);
-        faults::pass("after-begun")?;
         let mut ran = Ran::default();
-        let armed = match change.guard {
-            None => Ok(None),
-            Some(wait) => Guard::arm(&execution, &facts, &id, wait).await.map(Some),
+        let armed = match (faults::pass(format_args!("after-begun")), change.guard) {
+            (Err(problem), _) => Err(problem),
+            (Ok(()), None) => Ok(None),
+            (Ok(()), Some(wait)) => Guard::arm(&execution, &facts, &id, wait).await.map(Some),
         };
         match armed {
             Err(problem) => ran.broke = Some(problem),
@@ -226,17 +226,20 @@ impl Task {
             }
         }
         let interrupted = execution.cancelled.is_cancelled();
-        faults::pass("before-ended")?;
-        let on_record = append(&audit, record::ended(&id, &ran, interrupted), Durability::Synced).await;
-        faults::pass("after-ended")?;
-        // Where the plan broke, what was put back is tidied up already, and what wasn't is the only copy.
-        let mut notes = if ran.broke.is_none() { execution.tidy().await } else { Vec::new() };
-        if let Err(error) = on_record {
-            notes.push(format!("that the change has ended is not on record: {error}"));
+        let mut on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
+        if let (Err(error), None) = (&on_record, &ran.broke) {
+            // Found without its end, it would be taken for half-done, and put back later.
+            ran.broke = Some(end_not_on_record(error));
+            execution.undo(&mut ran).await;
+            on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
         }
         Ok(match ran.broke {
-            None => Outcome::Done { outputs: ran.outputs, notes },
+            None => Outcome::Done { outputs: ran.outputs, notes: execution.tidy().await },
+            // What was undone has no copies any more, and of what wasn't they may be all that is left.
             Some(mut problem) => {
+                if let Err(error) = on_record {
+                    tracing::error!(change = id, %error, "the end of a change is not on record");
+                }
                 problem = problem
                     .detail("failed_step", json!(ran.done))
                     .detail("undone", json!(ran.undone))
@@ -302,6 +305,23 @@ fn not_on_record(error: &audit::AuditError) -> Problem {
     let message = format!("nothing is changed that isn't on record, and it can't be put there: {error}");
     Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
         .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
+}
+
+fn end_not_on_record(error: &audit::AuditError) -> Problem {
+    let message = format!("that the change was made can't be put on record, so it was undone: {error}");
+    Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
+        .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
+}
+
+async fn put_end_on_record(
+    audit: &Arc<Audit>,
+    id: &str,
+    ran: &Ran,
+    interrupted: bool,
+) -> Result<(), audit::AuditError> {
+    let unwritable = |problem: Problem| audit::AuditError::Unwritable(problem.message);
+    faults::pass(format_args!("before-ended")).map_err(unwritable)?;
+    append(audit, record::ended(id, ran, interrupted), Durability::Synced).await
 }
 
 /// Waits for the disk, so not where others are to be answered.

@@ -1,9 +1,14 @@
-//! Files of a change that nobody finished: put back by the copies that its plan has left, as `audit recover` does it.
+//! What a server that was killed left half-done, as `audit recover` ends it: files are put back by the copies that their
+//! plan has left, and what is left of a guard is removed.
 //!
-//! A server that was killed leaves what it had done and the copies beside it. What somebody has changed since is left
-//! alone. Commands aren't undone here: whoever recovers is shown their undo and decides.
+//! What somebody has changed since is left alone. Commands aren't undone here: whoever recovers is shown their undo and
+//! decides. Recovering once more does no harm: what is as it was before stays.
+
+use std::path::Path;
 
 use super::files::Site;
+use super::guard::{Left, Units};
+use super::turn::Turns;
 use crate::audit::{ChangeBegun, FileChange, FileChangeKind};
 use crate::capability::{PathRequest, Place, verbs_for};
 use crate::problem::{Category, Problem};
@@ -18,54 +23,108 @@ pub struct Recovered {
     pub not_restored: Vec<String>,
 }
 
+/// No plan of this account's servers touches the target while this is held. `log` is the audit log's directory.
+pub async fn turn(log: &Path, target: &str) -> Result<impl Sized + use<>, Problem> {
+    Turns::of_this_account(log).take(target).await
+}
+
+/// Removes what a guard has left on the target; gives whether it has undone the change. A problem where it still may:
+/// then the target does that by itself.
+pub async fn remove_guard(target: &Target, begun: &ChangeBegun) -> Result<bool, Problem> {
+    let (units, left) = Units::look(target, &begun.id, begun.undo.len()).await?;
+    match left {
+        Left::Nothing => Ok(false),
+        Left::Armed => {
+            let message = format!(
+                "{}.timer is running: the target undoes this change by itself when its time is over; recover then",
+                units.name
+            );
+            Err(Problem::new("GUARD_ARMED", Category::State, message))
+        }
+        Left::Fired | Left::Idle => {
+            units.remove().await;
+            Ok(left == Left::Fired)
+        }
+    }
+}
+
 /// Puts the files back, the latest first. What has been changed since the plan is put back only by `force`.
 pub async fn recover(target: &Target, begun: &ChangeBegun, force: bool) -> Recovered {
     let mut recovered = Recovered::default();
-    for file in begun.files.iter().rev() {
-        match put_back(target, file, force).await {
+    for (number, file) in begun.files.iter().enumerate().rev() {
+        let put_back = async { put_back(target, file, &site(number, file)?, force).await };
+        match put_back.await {
             Ok(what) => recovered.restored.push(format!("{} {what}", file.path)),
-            Err(problem) => recovered.not_restored.push(format!("{}: {problem}", file.path)),
+            Err(problem) => recovered.not_restored.push(format!("{}: {}", file.path, problem.message)),
         }
     }
     recovered
 }
 
-async fn put_back(target: &Target, file: &FileChange, force: bool) -> Result<&'static str, Problem> {
-    let site = Site::recorded(&file.path, &file.staging, access(file)?);
+/// Removes the copies of a change that was made to its end; gives the directories that are gone.
+pub async fn remove_copies(target: &Target, begun: &ChangeBegun) -> Result<Vec<String>, Problem> {
+    let mut removed = Vec::new();
+    for (number, file) in begun.files.iter().enumerate() {
+        let site = site(number, file)?;
+        if file.kind != FileChangeKind::MakeDirectory && site.is_staged(target).await? {
+            site.tidy(target).await?;
+            removed.push(site.staging);
+        }
+    }
+    Ok(removed)
+}
+
+async fn put_back(
+    target: &Target,
+    file: &FileChange,
+    site: &Site,
+    force: bool,
+) -> Result<&'static str, Problem> {
     if file.kind == FileChangeKind::MakeDirectory {
         return match site.is_there(target).await? {
             true => site.remove_directory(target).await.map(|()| "is removed"),
             false => Ok("isn't there, as before"),
         };
     }
+    let (is_staged, is_kept) = (site.is_staged(target).await?, site.is_kept(target).await?);
     let now = site.now(target).await?;
-    let is_ours =
-        |now: &String| Some(now) == file.sha256_after.as_ref() || Some(now) == file.sha256_before.as_ref();
-    let untouched = now.as_ref().is_none_or(is_ours);
-    if !untouched && !force {
-        let message =
-            "it has been changed since; see both, and use --force to put the former one back all the same";
-        return Err(Problem::new("FILE_CHANGED", Category::State, message));
-    }
-    let is_kept = site.is_kept(target).await?;
-    let what = match (file.existed, is_kept) {
-        (true, true) => {
-            site.put_back(target).await?;
-            "is put back"
+    // Nothing, where there was or is to be nothing.
+    let (is_as_before, is_as_after) = (now == file.sha256_before, now == file.sha256_after);
+    let what = if is_kept {
+        if !is_as_before && !is_as_after && !force {
+            return Err(changed(&format!("the former one is {}", site.kept())));
         }
-        (true, false) if now == file.sha256_before && now.is_some() => "is as it was before",
-        (true, false) => {
-            let message = format!("its copy isn't in {} any more", file.staging);
+        // Also where the contents are the same: the file itself, with its owner, mode and times.
+        site.put_back(target).await?;
+        "is put back"
+    } else if is_as_before {
+        if file.existed { "is as it was before" } else { "isn't there, as before" }
+    } else if file.existed {
+        if is_as_after {
+            let message = format!(
+                "its copy isn't in {} any more; put the former file there by hand, and recover again",
+                file.staging
+            );
             return Err(Problem::new("COPY_MISSING", Category::NotFound, message));
         }
-        (false, _) if now.is_some() => {
-            site.remove_new(target).await?;
-            "is removed"
-        }
-        (false, _) => "isn't there, as before",
+        "is as somebody else left it: the change didn't come to it"
+    } else if is_staged && is_as_after || force {
+        site.remove_new(target).await?;
+        "is removed"
+    } else {
+        return Err(changed("it wasn't there before the change"));
     };
     site.tidy(target).await?;
     Ok(what)
+}
+
+fn changed(former: &str) -> Problem {
+    let message = format!("somebody has changed it since; {former}; --force restores that all the same");
+    Problem::new("FILE_CHANGED", Category::State, message)
+}
+
+fn site(number: usize, file: &FileChange) -> Result<Site, Problem> {
+    Site::recorded(&file.path, &file.staging, access(file)?, number)
 }
 
 /// For this file and its copies, and for nothing else.
@@ -82,3 +141,6 @@ fn access(file: &FileChange) -> Result<Access, Problem> {
     let verbs = verbs_for(&request).map_err(|error| wrong(error.to_string()))?;
     Ok(Access { privilege, verbs: verbs.into_iter().map(Into::into).collect() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! `linux-sysadmin audit`: what an operator reads of the log. Exit codes: 0 done, 1 the log isn't what was written or
-//! has nothing of the kind, 2 wrong usage, or it can't be read.
+//! has nothing of the kind, or not everything could be put back, 2 wrong usage, or it can't be read.
 
 mod filter;
+mod recover;
 mod show;
 mod words;
 
@@ -36,6 +37,8 @@ enum Command {
     Show(show::Show),
     /// Write records out as they are, a JSON object a line
     Export(Export),
+    /// Put back what a server that was killed left half-done; without an ID list it
+    Recover(recover::Recover),
 }
 
 #[derive(Args)]
@@ -55,7 +58,7 @@ struct Export {
 }
 
 impl Audit {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let directory = self
             .directory
             .or_else(audit::directory)
@@ -65,6 +68,7 @@ impl Audit {
             Command::Verify(command) => command.run(&directory, &mut out, &mut err),
             Command::Show(command) => command.run(&directory, &mut out, &mut err),
             Command::Export(command) => command.run(&directory, &mut out, &mut err),
+            Command::Recover(command) => command.run(&directory, &mut out, &mut err).await,
         };
         let done = done.and_then(|all_right| out.flush().map(|()| all_right).map_err(Into::into));
         match done {

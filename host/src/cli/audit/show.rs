@@ -46,8 +46,8 @@ impl Show {
                     Ok(Event::ChangeBegun(begun)) => begun.process.map(|process| process.life()),
                     _ => None,
                 };
-                let said = words::life(life.unwrap_or(Life::Unknown));
-                writeln!(out, "{}", wrapped(said, "          ", "          "))?;
+                let said = words::life(life.unwrap_or(Life::Unknown), record.change().unwrap_or_default());
+                writeln!(out, "{}", wrapped(&said, "          ", "          "))?;
             }
             Ok(())
         })?;

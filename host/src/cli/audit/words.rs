@@ -77,11 +77,16 @@ fn what(record: &Record) -> String {
 }
 
 /// What became of a change that has no end.
-pub(super) fn life(life: Life) -> &'static str {
+pub(super) fn life(life: Life, id: &str) -> String {
     match life {
-        Life::Running => "still being made",
-        Life::Gone => "LEFT UNFINISHED: the process that made it is gone",
-        Life::Unknown => "made on another machine or in another container: nobody can tell from here",
+        Life::Running => "still being made".to_owned(),
+        Life::Gone => format!(
+            "LEFT UNFINISHED: the process that made it is gone; `linux-sysadmin audit recover {}` puts its files back",
+            name(Some(id))
+        ),
+        Life::Unknown => {
+            "made on another machine or in another container: nobody can tell from here".to_owned()
+        }
     }
 }
 

@@ -1,14 +1,17 @@
-//! Points in the execution of a plan where a test can end the server, or make a step fail.
+//! Points in the execution of a plan, and of what puts it on record, where a test can end the server or make it fail.
 //!
 //! Nothing of it is in the program that ships: only with the feature `fault-points` is
 //! `LINUX_SYSADMIN_FAULT=kill@POINT` or `fail@POINT` looked at.
+
+use std::fmt::Arguments;
 
 use crate::problem::Problem;
 
 /// Passes a point: a problem where a test wants one here.
 #[cfg(feature = "fault-points")]
-pub fn pass(point: &str) -> Result<(), Problem> {
+pub fn pass(point: Arguments) -> Result<(), Problem> {
     use crate::problem::Category;
+    let point = point.to_string();
     let wanted = std::env::var("LINUX_SYSADMIN_FAULT").unwrap_or_default();
     match wanted.split_once('@') {
         Some(("kill", at)) if at == point => {
@@ -27,6 +30,6 @@ pub fn pass(point: &str) -> Result<(), Problem> {
 
 /// Passes a point.
 #[cfg(not(feature = "fault-points"))]
-pub fn pass(_point: &str) -> Result<(), Problem> {
+pub fn pass(_point: Arguments) -> Result<(), Problem> {
     Ok(())
 }

@@ -1,0 +1,101 @@
+use super::*;
+use crate::audit::{FileChange, Outcome, Process, Settings};
+
+fn gone() -> Option<Process> {
+    Some(Process { boot_id: "another".to_owned(), ..Process::current().unwrap() })
+}
+
+/// As whoever runs the tests would have begun it here.
+fn begun(facts: &Facts, files: Vec<FileChange>) -> ChangeBegun {
+    let mut begun = ChangeBegun { process: gone(), files, ..crate::audit::tests::begun("c1") };
+    begun.target.machine_id = facts.machine_id.clone();
+    begun.target.uid = Some(facts.uid);
+    begun
+}
+
+async fn run(directory: &Path, id: Option<&str>) -> (bool, String, String) {
+    let command = Recover { id: id.map(str::to_owned), force: false };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let done = command.run(directory, &mut out, &mut err).await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap().replace("\n  ", " ");
+    (done, text(out), text(err))
+}
+
+#[tokio::test]
+async fn what_is_not_left_unfinished_here_by_this_account_is_refused() {
+    let facts = Target::local(Overrides::default()).facts().await;
+    let ours = begun(&facts, Vec::new());
+    assert_eq!(refusal(&ours, Life::Gone, &facts), None);
+    let mut of_machine = ours.clone();
+    of_machine.target.machine_id = Some("another".to_owned());
+    let mut of_account = ours.clone();
+    of_account.target.uid = Some(facts.uid + 1);
+    for (begun, life, said) in [
+        (&ours, Life::Running, "still being made"),
+        (&ours, Life::Unknown, "another machine or in another container"),
+        (&of_machine, Life::Gone, "another machine, web1.example"),
+        (&of_account, Life::Gone, "the account admin"),
+    ] {
+        let refused = refusal(begun, life, &facts).unwrap();
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn what_there_is_to_recover_is_listed_and_everything_else_is_an_error() {
+    let (home, log) = crate::audit::tests::with_calls(1, Settings { rotate_bytes: 1 << 20, keep: 2 });
+    let (done, out, err) = run(home.path(), None).await;
+    assert!(done && err.is_empty() && out == "no change is unfinished\n", "{out}");
+    for id in ["c1", "c2"] {
+        let begun = Event::ChangeBegun(Box::new(crate::audit::tests::begun(id)));
+        log.append(&begun, Durability::Synced).unwrap();
+    }
+    log.append(&crate::audit::tests::ended("c2", Outcome::Undone), Durability::Synced).unwrap();
+    // It is this process that makes it, says the record.
+    let (done, out, _) = run(home.path(), None).await;
+    assert!(done && out.contains("c1") && !out.contains("c2"), "{out}");
+    assert!(out.contains("still being made") && out.contains("- write /etc/nginx/nginx.conf"), "{out}");
+    for (id, said) in [
+        ("c1", "error: change c1 is still being made"),
+        ("c2", "error: change c2 has ended"),
+        ("c3", "error: change c3 is not on record"),
+        ("\u{1b}[2J", "error: change \\u{1b}[2J is not on record"),
+    ] {
+        let (done, out, err) = run(home.path(), Some(id)).await;
+        assert!(!done && out.is_empty() && err.contains(said), "{err}");
+    }
+    let recovered = |not_restored: Vec<String>| {
+        let restored = Vec::new().into();
+        let id = "c1".to_owned();
+        Event::ChangeRecovered(ChangeRecovered {
+            id,
+            by: "root".to_owned(),
+            restored,
+            not_restored: not_restored.into(),
+        })
+    };
+    log.append(&recovered(vec!["/x: changed".to_owned()]), Durability::Synced).unwrap();
+    assert!(
+        run(home.path(), Some("c1")).await.2.contains("still being made"),
+        "there is something left of it"
+    );
+    log.append(&recovered(Vec::new()), Durability::Synced).unwrap();
+    assert!(run(home.path(), Some("c1")).await.2.contains("has been recovered already"));
+    assert!(run(home.path(), None).await.1.contains("no change is unfinished"));
+}
+
+#[tokio::test]
+async fn the_undo_of_commands_is_told_the_latest_first_and_nothing_in_it_is_hidden() {
+    let facts = Target::local(Overrides::default()).facts().await;
+    let mut begun = begun(&facts, Vec::new());
+    begun.undo = vec![vec!["rm -- a".to_owned(), "rm -- \u{1b}[2Jb".to_owned()], vec!["rm -- c".to_owned()]];
+    let recovered =
+        Recovered { restored: vec!["/a is put back".to_owned()], not_restored: vec!["/b: no".to_owned()] };
+    let mut out = Vec::new();
+    tell(&begun, &recovered, false, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let expected = "/a is put back\nNOT RESTORED: /b: no\n\
+        commands of the undo, not run; look whether they are needed:\n\
+        \x20 rm -- c\n  rm -- a\n  rm -- \\u{1b}[2Jb\n  systemctl daemon-reload\n";
+    assert_eq!(out, expected);
+}
