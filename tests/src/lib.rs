@@ -32,6 +32,17 @@ pub fn binary() -> PathBuf {
     binary
 }
 
+/// The same program with points where it can be made to fail, `LINUX_SYSADMIN_FAULTY_BIN`; where there is none, the test
+/// is counted as skipped.
+pub fn faulty(test: &str) -> Option<PathBuf> {
+    let Some(faulty) = std::env::var_os("LINUX_SYSADMIN_FAULTY_BIN").map(PathBuf::from) else {
+        skipped(test, "there is no program with fault points: it takes `cargo xtask test`");
+        return None;
+    };
+    assert!(faulty.is_file(), "{} is not there", faulty.display());
+    Some(faulty)
+}
+
 /// The components that ship.
 pub fn modules() -> PathBuf {
     binary().with_file_name("modules")

@@ -13,6 +13,8 @@ use crate::{Client, Expected, Host, Plan, Snapshot, component, host};
 
 const HOST: &str = "debian1";
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
+/// Where the program with fault points is on the host.
+const FAULTY: &str = "/run/planner/linux-sysadmin";
 const PLANNER: &str = "/run/planner/planner.wasm";
 const HOMES: &str = "/var/lib/planner";
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
@@ -48,6 +50,7 @@ install -d -m 700 -o admin -g admin /var/lib/planner/admin /home/admin/.planner
 /// A host that is this test's alone, until it is dropped.
 pub struct Machine {
     host: Host,
+    program: &'static str,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -59,10 +62,20 @@ impl Machine {
     pub fn new(test: &str) -> Option<Self> {
         let host = host(test, HOST)?;
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let machine = Self { host, _turn: turn };
+        let machine = Self { host, program: PROGRAM, _turn: turn };
         machine.clean();
         machine.sh(PREPARE);
         machine.host.put(PLANNER, &std::fs::read(component("planner")).expect("a component"));
+        Some(machine)
+    }
+
+    /// One where the program is that with fault points. None of the modules that ship is beside it.
+    pub fn faulty(test: &str) -> Option<Self> {
+        let faulty = crate::faulty(test)?;
+        let mut machine = Self::new(test)?;
+        machine.host.put(FAULTY, &std::fs::read(faulty).expect("a program"));
+        machine.sh(&format!("chmod 0555 {FAULTY}"));
+        machine.program = FAULTY;
         Some(machine)
     }
 
@@ -148,14 +161,25 @@ impl Machine {
 
     /// `linux-sysadmin` with these arguments, at home in a directory of this name below [`HOMES`], as this account.
     fn command(&self, account: &str, home: &str, args: &[&str]) -> Command {
+        self.command_with(account, home, &[], args)
+    }
+
+    fn command_with(&self, account: &str, home: &str, env: &[&str], args: &[&str]) -> Command {
         let pid_file = format!("/run/planner/{home}.pid");
         let home = format!("HOME={HOMES}/{home}");
         // What runs in the end is this very process: its number is the server's.
         let note = ["sh", "-c", "echo $$ > \"$0\"; exec \"$@\"", &pid_file];
         let ids = [format!("--reuid={account}"), format!("--regid={account}")];
         let as_account = ["setpriv", &ids[0], &ids[1], "--init-groups"];
-        let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home, PROGRAM];
-        self.host.command(&[&note[..], &as_account, &plain, args].concat())
+        let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
+        self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat())
+    }
+
+    /// Runs `linux-sysadmin` as this account, in the home of this name; gives the exit code and what it said.
+    pub fn says(&self, account: &str, home: &str, args: &[&str]) -> (Option<i32>, String) {
+        let output = self.command(account, home, args).output().expect("xtask runs");
+        let said = [&output.stdout[..], &output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).expect("UTF-8"))
     }
 
     /// Runs `linux-sysadmin` as root.
@@ -178,6 +202,11 @@ impl Machine {
 
     /// A server of this account's, in the home of this name.
     pub async fn serve_as(&self, account: &str, home: &str) -> Client {
+        self.serve_until(account, home, "").await
+    }
+
+    /// The same, to be ended or to fail at a point: `kill@POINT`, `fail@POINT`.
+    pub async fn serve_until(&self, account: &str, home: &str, fault: &str) -> Client {
         self.sh(&format!("install -d -m 700 -o {account} -g {account} {HOMES}/{home}"));
         if !self.holds(&format!("test -d {HOMES}/{home}/.local/share/linux-sysadmin/modules")) {
             let sha256 =
@@ -186,7 +215,8 @@ impl Machine {
             let added = self.command(account, home, &add).output().expect("xtask runs");
             assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         }
-        let mut client = Client::start_command(self.command(account, home, &["serve"]));
+        let fault = format!("LINUX_SYSADMIN_FAULT={fault}");
+        let mut client = Client::start_command(self.command_with(account, home, &[&fault], &["serve"]));
         client.initialize("2025-06-18").await;
         client
     }

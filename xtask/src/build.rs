@@ -45,6 +45,22 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
     Ok(built)
 }
 
+/// Builds the host once more, with points where a test can make it fail, and puts it where nothing installs or ships
+/// from. In the dev profile: what its dependencies compile to is there for the tests anyway. Unoptimized it takes
+/// seconds for a component, once: its compiled form is the same, and kept for the same cache.
+pub(crate) fn faulty() -> Result<PathBuf> {
+    let target = workspace::target_dir()?;
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--package", workspace::BINARY, "--features", "fault-points"]);
+    // A test puts the program on a host, so it is to be small.
+    cargo.args(["--config", "profile.dev.debug=false"]);
+    cmd::run(&mut cargo)?;
+    let faulty = target.join("release/test-faults").join(workspace::BINARY);
+    files::make_dir(&target.join("release/test-faults"))?;
+    files::copy(&target.join("debug").join(workspace::BINARY), &faulty, 0o755)?;
+    Ok(faulty)
+}
+
 /// Fills the cache of compiled components: the first start compiles them, and no client should wait for that.
 pub(crate) fn warm(binary: &Path) -> Result<()> {
     let mut tools = Command::new(binary);

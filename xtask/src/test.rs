@@ -29,8 +29,9 @@ struct Interrupt {
 pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
     let interrupt = watch_for_signals()?;
     let built = build::build(false)?;
+    let faulty = build::faulty()?;
     if let Some(reason) = why_no_hosts(no_hosts) {
-        let result = run_tests(&built.binary, Err(reason), filters, &interrupt);
+        let result = run_tests(&built.binary, &faulty, Err(reason), filters, &interrupt);
         return finish(result, Ok(()), &interrupt);
     }
     // One that somebody else brought up is used, and theirs to take down.
@@ -39,7 +40,7 @@ pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
     let up = hosts::up(IMAGE, &names, built.binary.parent());
     let reason =
         up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{HOST} isn't up: {error:#}"));
-    let result = run_tests(&built.binary, reason, filters, &interrupt);
+    let result = run_tests(&built.binary, &faulty, reason, filters, &interrupt);
     let down = if ours { hosts::down(&names) } else { Ok(()) };
     finish(result, up.and(down), &interrupt)
 }
@@ -69,6 +70,7 @@ struct Outcome {
 /// `hosts` is hosts.json, or why there is none.
 fn run_tests(
     binary: &Path,
+    faulty: &Path,
     hosts: Result<PathBuf, String>,
     filters: &[String],
     interrupt: &Interrupt,
@@ -79,6 +81,7 @@ fn run_tests(
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--workspace", "--no-fail-fast", "--"]).args(filters);
     cargo.env("LINUX_SYSADMIN_BIN", binary.canonicalize().context("the binary is gone")?);
+    cargo.env("LINUX_SYSADMIN_FAULTY_BIN", faulty.canonicalize().context("the binary is gone")?);
     cargo.env("LINUX_SYSADMIN_SKIP_LOG", &skip_log);
     cargo.env("XTASK", std::env::current_exe()?);
     cargo.env_remove("LINUX_SYSADMIN_TEST_HOSTS").env_remove("LINUX_SYSADMIN_NO_HOSTS");

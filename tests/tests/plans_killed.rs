@@ -1,0 +1,341 @@
+//! On a real host: a server that is killed, or a step that fails, at every point that the program names. What was killed
+//! is put back by `audit recover`; what failed is undone at once.
+
+use linux_sysadmin_tests::{Expected, Machine, Plan, Snapshot, Step};
+use serde_json::json;
+
+/// Files of somebody else's, with another mode and an old time: what has to come back.
+const FILES: &str = "
+for name in existing removed; do
+    echo $name > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
+    touch -d '2020-01-02 03:04:05.678901234' /etc/planner/$name
+done";
+
+const RAN: &str = "/srv/plan/ran";
+const NEW: &str = "/etc/planner/new";
+const EXISTING: &str = "/etc/planner/existing";
+const MADE: &str = "/srv/plan/made";
+
+/// What only the undo of a command takes back, which is for a person to run.
+const BY_COMMAND: &[Expected] = &[Expected { name: RAN, why: "a command made it" }];
+
+/// One step of each kind.
+fn plan() -> Plan {
+    Plan::of([
+        Step::run(&["touch", "--", RAN]).undo(&["rm", "--", RAN]),
+        Step::write(EXISTING, "changed\n"),
+        Step::write(NEW, "new\n"),
+        Step::remove("/etc/planner/removed"),
+        Step::make_directory(MADE, 0o750),
+    ])
+    .after_undo(&["systemctl", "daemon-reload"])
+}
+
+/// The same, and it breaks in the end.
+fn broken() -> Plan {
+    plan().step(Step::run(&["false"]))
+}
+
+/// Before the first step.
+const BEGINNING: [&str; 4] =
+    ["before-begun", "before-sync-change-begun", "after-sync-change-begun", "after-begun"];
+
+/// Within the plan's steps.
+const STEPS: [&str; 25] = [
+    "before-step-0",
+    "after-step-0",
+    "before-step-1",
+    "before-staging-1",
+    "in-staging-1",
+    "after-staging-1",
+    "after-link-1",
+    "after-rename-1",
+    "after-step-1",
+    "before-step-2",
+    "before-staging-2",
+    "in-staging-2",
+    "after-staging-2",
+    "after-rename-2",
+    "after-step-2",
+    "before-step-3",
+    "before-staging-3",
+    "in-staging-3",
+    "after-rename-3",
+    "after-step-3",
+    "before-step-4",
+    "after-mkdir-4",
+    "after-step-4",
+    "before-ended",
+    "before-sync-change-ended",
+];
+
+/// In the undo of the plan that breaks.
+const UNDO: [&str; 9] = [
+    "before-undo-4",
+    "before-undo-3",
+    "before-tidy-3",
+    "before-undo-2",
+    "before-tidy-2",
+    "before-undo-1",
+    "before-tidy-1",
+    "before-undo-0",
+    "before-after-undo",
+];
+
+/// The end is on record.
+const ENDED: [&str; 4] = ["after-sync-change-ended", "before-tidy-1", "before-tidy-2", "before-tidy-3"];
+
+/// A server that is killed at this point of a plan; gives the change's id, where it had begun.
+async fn kill(machine: &Machine, account: &str, plan: &Plan, point: &str) -> Option<String> {
+    let changes = changes(machine, account);
+    let mut client = machine.serve_until(account, account, &format!("kill@{point}")).await;
+    client.begin(plan.apply()).await;
+    let (status, _) = client.ended().await;
+    // As a shell reports it: KILL is 9.
+    assert!(status.code() == Some(128 + 9) || status.code().is_none(), "{point}: {status}");
+    assert!(!machine.runs("touch -- .*"), "{point}: a process is left");
+    machine.audit_is_valid(account, account);
+    self::changes(machine, account).into_iter().nth(changes.len())
+}
+
+/// Ids of all changes on record.
+fn changes(machine: &Machine, account: &str) -> Vec<String> {
+    let begun = machine.audit(account).into_iter().filter(|record| record["event"] == "change-begun");
+    begun.map(|record| record["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+fn unfinished(machine: &Machine, account: &str) -> String {
+    let (code, said) = machine.says(account, account, &["audit", "recover"]);
+    assert_eq!(code, Some(0), "{said}");
+    said
+}
+
+/// Nothing is left to recover, and who tries is told.
+fn is_over(machine: &Machine, account: &str, id: &str, point: &str) {
+    assert_eq!(unfinished(machine, account), "no change is unfinished\n", "{point}");
+    let (code, said) = machine.says(account, account, &["audit", "recover", id]);
+    assert_eq!(code, Some(1), "{point}: {said}");
+    assert!(said.contains("already") || said.contains("has ended"), "{point}: {said}");
+    machine.nothing_is_left_behind();
+    machine.audit_is_valid(account, account);
+}
+
+/// It was left unfinished, and is recovered.
+fn recovers(machine: &Machine, account: &str, before: &Snapshot, id: &str, point: &str) {
+    let (_, shown) = machine.says(account, account, &["audit", "show", "--unfinished"]);
+    assert!(shown.contains(id) && shown.contains("audit recover"), "{point}: {shown}");
+    let (code, said) = machine.says(account, account, &["audit", "recover", id]);
+    assert_eq!(code, Some(0), "{point}: {said}");
+    assert!(said.contains("not run") && said.contains("systemctl daemon-reload"), "{point}: {said}");
+    machine.is_still_but(before, BY_COMMAND, point);
+    is_over(machine, account, id, point);
+    machine.sh(&format!("rm -f {RAN}"));
+}
+
+#[tokio::test]
+async fn killed_before_or_within_a_step_a_change_is_recovered() {
+    let Some(machine) = Machine::faulty("killed_before_or_within_a_step_a_change_is_recovered") else {
+        return;
+    };
+    machine.sh(FILES);
+    let before = machine.snapshot();
+    for point in BEGINNING.into_iter().chain(STEPS) {
+        match kill(&machine, "root", &plan(), point).await {
+            None => {
+                assert_eq!(point, "before-begun");
+                machine.is_still(&before, point);
+                assert_eq!(unfinished(&machine, "root"), "no change is unfinished\n");
+            }
+            Some(id) if point == "before-sync-change-ended" => {
+                // A process that dies takes nothing of a file with it: the end is there.
+                assert_eq!(machine.recorded("root", "change-ended")["outcome"], "done");
+                stays(&machine, &id, point);
+            }
+            Some(id) => recovers(&machine, "root", &before, &id, point),
+        }
+    }
+}
+
+/// The change is made; only its copies are left over.
+fn stays(machine: &Machine, id: &str, point: &str) {
+    assert_eq!(unfinished(machine, "root"), "no change is unfinished\n", "{point}");
+    let (code, said) = machine.says("root", "root", &["audit", "recover", id]);
+    assert_eq!(code, Some(0), "{point}: {said}");
+    assert!(said.contains("stays") && said.contains(".linux-sysadmin-"), "{point}: {said}");
+    assert_eq!(machine.read(EXISTING), "changed\n", "{point}");
+    assert!(machine.has(NEW) && machine.has(MADE) && !machine.has("/etc/planner/removed"), "{point}");
+    is_over(machine, "root", id, point);
+    machine.sh(&format!("rm -rf {RAN} {NEW} {MADE}\n{FILES}"));
+}
+
+#[tokio::test]
+async fn killed_after_its_end_was_on_record_a_change_stays_and_its_copies_can_be_removed() {
+    let test = "killed_after_its_end_was_on_record_a_change_stays_and_its_copies_can_be_removed";
+    let Some(machine) = Machine::faulty(test) else { return };
+    machine.sh(FILES);
+    for point in ENDED {
+        let id = kill(&machine, "root", &plan(), point).await.expect("a change");
+        stays(&machine, &id, point);
+    }
+}
+
+#[tokio::test]
+async fn killed_in_the_undo_a_change_is_recovered() {
+    let Some(machine) = Machine::faulty("killed_in_the_undo_a_change_is_recovered") else { return };
+    machine.sh(FILES);
+    let before = machine.snapshot();
+    for point in UNDO {
+        let id = kill(&machine, "root", &broken(), point).await.expect("a change");
+        recovers(&machine, "root", &before, &id, point);
+    }
+}
+
+#[tokio::test]
+async fn an_account_with_sudo_recovers_what_root_does() {
+    let Some(machine) = Machine::faulty("an_account_with_sudo_recovers_what_root_does") else { return };
+    machine.sh(FILES);
+    let before = machine.snapshot();
+    for point in ["after-link-1", "after-rename-2", "after-step-4"] {
+        let id = kill(&machine, "admin", &plan(), point).await.expect("a change");
+        // It isn't root's to recover, though root could.
+        let log = "/var/lib/planner/admin/.local/state/linux-sysadmin";
+        let (code, said) = machine.says("root", "root", &["audit", "recover", &id, "--directory", log]);
+        assert!(code == Some(1) && said.contains("the account admin"), "{said}");
+        recovers(&machine, "admin", &before, &id, point);
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_fails_at_any_point_is_undone_with_all_before_it() {
+    let test = "a_step_that_fails_at_any_point_is_undone_with_all_before_it";
+    let Some(machine) = Machine::faulty(test) else { return };
+    machine.sh(FILES);
+    let before = machine.snapshot();
+    for point in BEGINNING.into_iter().chain(STEPS).chain(["after-sync-change-ended"]) {
+        let begun = changes(&machine, "root").len();
+        let mut client = machine.serve_until("root", "root", &format!("fail@{point}")).await;
+        let envelope = client.apply(&plan()).await;
+        assert_eq!(envelope["status"], "error", "{point}: {envelope}");
+        machine.is_still(&before, point);
+        machine.nothing_is_left_behind();
+        assert_eq!(client.close().await.0.code(), Some(0), "{point}");
+        machine.audit_is_valid("root", "root");
+        let changes = changes(&machine, "root");
+        if BEGINNING[..3].contains(&point) {
+            assert_eq!(changes.len(), begun, "{point}: it never began");
+            continue;
+        }
+        assert_eq!(envelope["not_undone"], json!([]), "{point}: {envelope}");
+        let id = changes.last().expect("a change");
+        if point.ends_with("ended") {
+            // It is undone, but that isn't on record either: whoever recovers finds everything in its place.
+            assert_eq!(envelope["error_code"], "AUDIT_UNAVAILABLE", "{point}: {envelope}");
+            recovers(&machine, "root", &before, id, point);
+        } else {
+            assert_eq!(machine.recorded("root", "change-ended")["outcome"], "undone", "{point}");
+            is_over(&machine, "root", id, point);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_undo_that_fails_is_told_of_and_the_copy_stays() {
+    let Some(machine) = Machine::faulty("an_undo_that_fails_is_told_of_and_the_copy_stays") else { return };
+    machine.sh(FILES);
+    for (point, title) in [
+        ("before-undo-4", MADE),
+        ("before-undo-3", "/etc/planner/removed"),
+        ("before-undo-2", NEW),
+        ("before-undo-1", EXISTING),
+        ("before-undo-0", RAN),
+        ("before-after-undo", "systemctl daemon-reload"),
+    ] {
+        let mut client = machine.serve_until("root", "root", &format!("fail@{point}")).await;
+        let envelope = client.apply(&broken()).await;
+        let not_undone = envelope["not_undone"].as_array().expect("a list");
+        assert_eq!(not_undone.len(), 1, "{point}: {envelope}");
+        assert!(not_undone[0].to_string().contains(title), "{point}: {envelope}");
+        assert_eq!(machine.recorded("root", "change-ended")["outcome"], "partly-undone", "{point}");
+        if ["/etc/planner/removed", EXISTING].contains(&title) {
+            let name = title.rsplit('/').next().expect("a name");
+            assert_eq!(
+                machine.sh("cat /etc/planner/.linux-sysadmin-*/.previous"),
+                format!("{name}\n"),
+                "{point}"
+            );
+        }
+        assert_eq!(client.close().await.0.code(), Some(0), "{point}");
+        machine.audit_is_valid("root", "root");
+        machine.sh(&format!("rm -rf /etc/planner/.linux-sysadmin-* {RAN} {NEW} {MADE}\n{FILES}"));
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_has_changed_since_is_put_back_only_by_force() {
+    let test = "what_somebody_has_changed_since_is_put_back_only_by_force";
+    let Some(machine) = Machine::faulty(test) else { return };
+    machine.sh(FILES);
+    let before = machine.snapshot();
+    let id = kill(&machine, "root", &plan(), "before-ended").await.expect("a change");
+    machine.sh(&format!("echo theirs > {EXISTING}"));
+    for _ in 0..2 {
+        let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(&format!("NOT RESTORED: {EXISTING}")) && said.contains("--force"), "{said}");
+        assert_eq!(machine.read(EXISTING), "theirs\n");
+        assert!(!machine.has(NEW) && !machine.has(MADE) && machine.has("/etc/planner/removed"), "all others");
+        let recovered = machine.recorded("root", "change-recovered");
+        assert_eq!(recovered["not_restored"].as_array().map(Vec::len), Some(1), "{recovered}");
+        assert!(unfinished(&machine, "root").contains(&id), "it can still be put back");
+    }
+    // The next server says so, too.
+    let (_, said) = machine.serve().await.close().await;
+    assert!(said.contains(&id) && said.contains("audit recover"), "{said}");
+
+    let (code, said) = machine.says("root", "root", &["audit", "recover", &id, "--force"]);
+    assert_eq!(code, Some(0), "{said}");
+    machine.is_still_but(&before, BY_COMMAND, "by force");
+    assert_eq!(machine.recorded("root", "change-recovered")["by"], "root");
+    is_over(&machine, "root", &id, "by force");
+}
+
+#[tokio::test]
+async fn a_change_that_is_being_made_is_not_recovered() {
+    let Some(machine) = Machine::faulty("a_change_that_is_being_made_is_not_recovered") else { return };
+    let mut client = machine.serve().await;
+    machine.sh("mkfifo /srv/plan/gate");
+    let gate = Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through");
+    let id = client.begin(Plan::of([Step::write(NEW, "new\n"), gate]).apply()).await;
+    client.until_runs(&machine, id, "tee -- /srv/plan/gate").await;
+    let change = changes(&machine, "root").pop().expect("a change");
+    let (code, said) = machine.says("root", "root", &["audit", "recover", &change, "--force"]);
+    assert!(code == Some(1) && said.contains("still being made"), "{said}");
+    assert!(machine.has(NEW));
+    machine.sh("timeout 60 cat /srv/plan/gate");
+    assert_eq!(client.outcome(id).await["status"], "success");
+}
+
+#[tokio::test]
+async fn while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed() {
+    let test = "while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed";
+    let Some(machine) = Machine::faulty(test) else { return };
+    machine.sh(FILES);
+    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
+    let before = machine.snapshot();
+    let id = kill(&machine, "root", &plan().with("guard", 600), "after-step-4").await.expect("a change");
+    let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
+    assert!(code == Some(1) && said.contains("undoes this change by itself"), "{said}");
+    assert_eq!(machine.read(EXISTING), "changed\n");
+    // Its time is over.
+    machine.sh(&format!(
+        "systemctl stop linux-sysadmin-guard-{id}.timer; systemctl start linux-sysadmin-guard-{id}.service"
+    ));
+    let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
+    assert!(code == Some(0) && said.contains("has undone it"), "{said}");
+    machine.is_still(&before, "the guard runs commands as well");
+    is_over(&machine, "root", &id, "a guard");
+
+    // Killed before it was armed.
+    let id = kill(&machine, "root", &plan().with("guard", 600), "after-begun").await.expect("a change");
+    recovers(&machine, "root", &before, &id, "no guard yet");
+}
