@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the real binary, a client that speaks plain JSON-RPC, and the test hosts.
 #![forbid(unsafe_code)]
 
+mod changing;
 mod client;
 mod hosts;
 mod machine;
@@ -9,6 +10,7 @@ mod processes;
 mod raw;
 mod snapshot;
 
+pub use changing::{Changing, lines};
 pub use client::Client;
 pub use hosts::{Host, host, skipped};
 pub use machine::{Helper, Machine};

@@ -207,7 +207,7 @@ impl Machine {
 
     /// The same, to be ended or to fail at a point: `kill@POINT`, `fail@POINT`.
     pub async fn serve_until(&self, account: &str, home: &str, fault: &str) -> Client {
-        self.sh(&format!("install -d -m 700 -o {account} -g {account} {HOMES}/{home}"));
+        self.make_home(account, home);
         if !self.holds(&format!("test -d {HOMES}/{home}/.local/share/linux-sysadmin/modules")) {
             let sha256 =
                 hex::encode(Sha256::digest(std::fs::read(component("planner")).expect("a component")));
@@ -215,10 +215,24 @@ impl Machine {
             let added = self.command(account, home, &add).output().expect("xtask runs");
             assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         }
+        self.serving(account, home, fault).await
+    }
+
+    /// The same with nothing but what ships, unless more was added to this home.
+    pub async fn serve_shipped(&self, account: &str, home: &str) -> Client {
+        self.make_home(account, home);
+        self.serving(account, home, "").await
+    }
+
+    async fn serving(&self, account: &str, home: &str, fault: &str) -> Client {
         let fault = format!("LINUX_SYSADMIN_FAULT={fault}");
         let mut client = Client::start_command(self.command_with(account, home, &[&fault], &["serve"]));
         client.initialize("2025-06-18").await;
         client
+    }
+
+    fn make_home(&self, account: &str, home: &str) {
+        self.sh(&format!("install -d -m 700 -o {account} -g {account} {HOMES}/{home}"));
     }
 
     /// Sends a signal to the server in this home, and to nothing else.

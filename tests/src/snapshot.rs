@@ -50,6 +50,18 @@ impl Snapshot {
         Self(all)
     }
 
+    /// Of every file there is, and no unit: a directory with its time, so that nothing came and went in it either.
+    pub fn of_all_files(host: &Host) -> Self {
+        let find = r"find / \( -path /proc -o -path /sys -o -path /dev \) -prune -o \
+            -printf '%p\t%y %m %u:%g %s bytes %T@ %n links %l\0'";
+        let found = host.run(&["sh", "-c", find]);
+        let entries = found.split_terminator('\0').map(|entry| entry.split_once('\t').expect("a state"));
+        let all: BTreeMap<_, _> =
+            entries.map(|(path, state)| (path.to_owned(), state.to_owned())).collect();
+        assert!(all.contains_key("/etc/passwd"), "nothing was seen");
+        Self(all)
+    }
+
     /// What is other than before, a line each.
     pub fn differences(&self, after: &Self, expected: &[Expected]) -> Vec<String> {
         let mut names: Vec<_> = self.0.keys().chain(after.0.keys()).collect();

@@ -129,8 +129,10 @@ fn contents(user: &str, output: Result<Output>) -> Result<Option<Vec<u8>>> {
         return Err(Problem::not_found("USER_NOT_FOUND", format!("the target has no account {user}")));
     }
     if said.contains("must be privileged") {
-        let message = format!("{user}'s crontab is for root and {user} to read: {said}");
-        return Err(Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message));
+        let message = format!("{user}'s crontab is for {user} alone, and for root's rights: {said}");
+        return Err(Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message)
+            .remedy("Allow this account to run crontab through sudo without a password")
+            .remedy("Run 'linux-sysadmin modules sudoers cron' for the rules, and nothing beyond them, that sudo needs"));
     }
     Err(refused(&said))
 }
@@ -271,17 +273,30 @@ mod tests {
         );
     }
 
+    fn output(exit_code: i32, stdout: &[u8], stderr: &str) -> Output {
+        Output {
+            exit_code,
+            stdout: stdout.to_vec(),
+            stderr: stderr.as_bytes().to_vec(),
+            stdout_bytes: stdout.len() as u64,
+            stdout_lines: 1,
+            truncated: false,
+            duration_ms: 1,
+        }
+    }
+
+    #[test]
+    fn who_lacks_rights_is_told_how_to_get_them() {
+        let said = output(1, b"", "must be privileged to use -u\n");
+        let problem = contents("root", Ok(said)).unwrap_err();
+        assert_eq!(problem.code, "PRIVILEGE_REQUIRED");
+        assert!(problem.remediation.iter().any(|step| step.contains("modules sudoers cron")));
+    }
+
     #[test]
     fn half_a_crontab_is_none() {
-        let output = Output {
-            exit_code: 0,
-            stdout: b"@daily true\n".to_vec(),
-            stderr: Vec::new(),
-            stdout_bytes: 2 << 20,
-            stdout_lines: 100_000,
-            truncated: true,
-            duration_ms: 1,
-        };
+        let whole = output(0, b"@daily true\n", "");
+        let output = Output { stdout_bytes: 2 << 20, stdout_lines: 100_000, truncated: true, ..whole };
         assert_eq!(contents("ada", Ok(output)).unwrap_err().code, "OUTPUT_TOO_LARGE");
     }
 

@@ -1,0 +1,157 @@
+//! What the tests of the changing tools that ship have in common: a tool is asked what it would do, does it or refuses,
+//! and the host is looked at by other means.
+
+use std::ops::Deref;
+
+use serde_json::{Value, json};
+
+use crate::{Client, Expected, Machine};
+
+/// The home whose server is used, and its account.
+const HOME: &str = "root";
+
+/// A host that such tools are tried on. What a test leaves there is removed by a script, before it and after it.
+pub struct Changing {
+    machine: Machine,
+    clean: &'static str,
+}
+
+impl Changing {
+    /// Where hosts can't be had, the test is counted as skipped.
+    pub fn new(test: &str, prepare: &str, clean: &'static str) -> Option<Self> {
+        let changing = Self { machine: Machine::new(test)?, clean };
+        changing.clean();
+        changing.sh(prepare);
+        Some(changing)
+    }
+
+    fn clean(&self) {
+        let _ = self.machine.host().command(&["sh", "-c", self.clean]).output();
+    }
+
+    /// A server of root's that is asked only about what is critical.
+    pub async fn serve_all_but_critical(&self) -> Client {
+        self.configure(HOME, "safety:\n  confirmation_threshold: critical\n");
+        self.serve_shipped(HOME, HOME).await
+    }
+
+    /// A server of root's as it comes.
+    pub async fn serve_default(&self) -> Client {
+        self.serve_shipped(HOME, HOME).await
+    }
+
+    /// How many changes have begun, by the record of this home.
+    pub fn begun(&self, home: &str) -> usize {
+        self.audit(home).iter().filter(|event| event["event"] == "change-begun").count()
+    }
+
+    /// A dry run changes nothing; gives the preview.
+    pub async fn shows(&self, client: &mut Client, tool: &str, arguments: &Value) -> Value {
+        let mut arguments = arguments.clone();
+        arguments["dry_run"] = json!(true);
+        let (before, begun) = (self.snapshot(), self.begun(HOME));
+        let envelope = client.envelope(tool, arguments).await;
+        self.is_still(&before, &format!("a dry run of {tool}"));
+        self.nothing_is_left_behind();
+        assert_eq!(self.begun(HOME), begun, "{tool}");
+        assert_eq!((&envelope["status"], &envelope["dry_run"]), (&json!("success"), &json!(true)), "{envelope}");
+        assert!(envelope["data"]["would"].is_string(), "{envelope}");
+        let call = self.recorded(HOME, "call");
+        assert_eq!((&call["decision"], call.get("change")), (&json!("dry-run"), Some(&Value::Null)), "{call}");
+        envelope["preview"].clone()
+    }
+
+    /// It works, and what ran is what was shown, to the letter; gives the envelope.
+    pub async fn does(&self, client: &mut Client, tool: &str, arguments: &Value, preview: &Value) -> Value {
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        assert_eq!(envelope["status"], "success", "{envelope}");
+        assert_eq!(envelope.get("dry_run"), None, "{envelope}");
+        self.nothing_is_left_behind();
+        let begun = self.recorded(HOME, "change-begun");
+        assert_eq!(&begun["plan"], preview, "{tool}: the plan on record is the one that was shown");
+        let ended = self.recorded(HOME, "change-ended");
+        assert_eq!((&ended["id"], &ended["outcome"]), (&begun["id"], &json!("done")), "{ended}");
+        let call = self.recorded(HOME, "call");
+        assert_eq!((&call["tool"], &call["change"]), (&json!(tool), &begun["id"]), "{call}");
+        assert_eq!(changing_commands(&call), lines(preview), "{tool}: what ran is what was shown");
+        envelope
+    }
+
+    /// It fails with this code, and the host is as it was; gives the envelope.
+    #[track_caller]
+    pub fn failed(&self, envelope: &Value, code: &str, before: &crate::Snapshot, but: &[Expected], context: &str) {
+        assert_eq!((&envelope["status"], &envelope["error_code"]), (&json!("error"), &json!(code)), "{context}: {envelope}");
+        self.is_still_but(before, but, context);
+        self.nothing_is_left_behind();
+        if envelope.get("failed_step").is_some() {
+            assert_eq!(envelope["not_undone"], json!([]), "{context}: {envelope}");
+            let ended = self.recorded(HOME, "change-ended");
+            assert_eq!(ended["outcome"], "undone", "{context}: {ended}");
+        }
+    }
+
+    /// It is refused with this code before there is a plan.
+    pub async fn refuses(&self, client: &mut Client, tool: &str, arguments: &Value, code: &str) -> Value {
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        let said = (&envelope["status"], &envelope["error_code"]);
+        assert_eq!(said, (&json!("error"), &json!(code)), "{tool} {arguments}: {envelope}");
+        assert_eq!(envelope.get("failed_step"), None, "{tool} {arguments}: {envelope}");
+        envelope
+    }
+
+    /// Nothing had to be done: there is a note that says so, and no plan.
+    pub async fn holds_already(&self, client: &mut Client, tool: &str, arguments: &Value) {
+        let (before, begun) = (self.snapshot(), self.begun(HOME));
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        self.is_still(&before, tool);
+        assert_eq!(envelope["status"], "success", "{envelope}");
+        assert!(envelope["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{envelope}");
+        assert_eq!(self.begun(HOME), begun, "{tool} {arguments}: a change has begun");
+        let call = self.recorded(HOME, "call");
+        assert_eq!(changing_commands(&call), Vec::<String>::new(), "{tool}");
+    }
+
+    /// A person has to say yes, and nothing has changed.
+    pub async fn asks(&self, client: &mut Client, tool: &str, arguments: &Value, risk: &str) -> Value {
+        let (before, begun) = (self.snapshot(), self.begun(HOME));
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        self.is_still(&before, &format!("{tool} {arguments}"));
+        assert_eq!(envelope["status"], "confirmation_required", "{tool} {arguments}: {envelope}");
+        assert_eq!(envelope["risk_level"], risk, "{tool} {arguments}: {envelope}");
+        assert_eq!(self.begun(HOME), begun, "{tool} {arguments}: a change has begun");
+        envelope
+    }
+}
+
+impl Deref for Changing {
+    type Target = Machine;
+
+    fn deref(&self) -> &Machine {
+        &self.machine
+    }
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        self.clean();
+    }
+}
+
+/// The command lines of a preview, in their order.
+pub fn lines(preview: &Value) -> Vec<String> {
+    let steps = preview["steps"].as_array().cloned().unwrap_or_default();
+    let of_steps = steps.iter().filter_map(|step| step["run"].as_str());
+    preview["command"].as_str().into_iter().chain(of_steps).map(str::to_owned).collect()
+}
+
+/// What a call ran, by its record, without what only looks.
+fn changing_commands(call: &Value) -> Vec<String> {
+    const LOOKS: [&str; 5] =
+        ["systemctl show ", "TZ=UTC systemctl show ", "systemd-analyze ", "id --user", "systemctl list-"];
+    let looks = |line: &str| {
+        LOOKS.iter().any(|look| line.starts_with(look)) || (line.starts_with("crontab ") && line.ends_with(" -l"))
+    };
+    let commands = call["commands"].as_array().unwrap_or_else(|| panic!("commands: {call}"));
+    let lines = commands.iter().map(|command| command["command"].as_str().expect("a line").to_owned());
+    lines.filter(|line| !looks(line)).collect()
+}
