@@ -410,15 +410,16 @@ impl Call {
 
     fn event(&self, envelope: &Envelope) -> Event {
         let routed = self.routed.get();
-        let change = self.executed.change().map(str::to_owned);
-        let looks = routed.is_some_and(|routed| routed.risk == Risk::ReadOnly);
-        let decision = match self.plan.get() {
-            Some(Ok(Outcome::DryRun { .. })) => Decision::DryRun,
-            // A call that was cancelled isn't told what became of its plan.
-            _ if change.is_some() => Decision::Allowed,
-            Some(Err(_)) => Decision::Refused,
-            _ if looks => Decision::Looked,
-            _ => Decision::None,
+        let (change, decision) = match (self.plan.get(), self.executed.change(), routed) {
+            (Some(Ok(Outcome::Done { id, .. } | Outcome::Broke { id, .. })), _, _) => {
+                (Some(id.clone()), Decision::Allowed)
+            }
+            (Some(Ok(Outcome::DryRun { .. })), _, _) => (None, Decision::DryRun),
+            (Some(Err(_)), _, _) => (None, Decision::Refused),
+            // It was cancelled, and isn't told what becomes of its plan.
+            (None, Some(id), _) => (Some(id.to_owned()), Decision::Allowed),
+            (None, None, Some(routed)) if routed.risk == Risk::ReadOnly => (None, Decision::Looked),
+            (None, None, _) => (None, Decision::None),
         };
         record::call(record::Answered {
             origin: routed.map_or(&self.origin, |routed| &routed.origin),

@@ -31,6 +31,40 @@
 //!
 //! The reply's type gives the tool's shape: [`Single`], [`Listing`] or [`Analysis`]. What the module may do is its
 //! grants, and nothing else. Tests run natively, against a [`testkit::FakeTarget`].
+//!
+//! A tool changes something by a plan only. It declares its risk, which gives it a `dry_run` argument; its steps are
+//! covered by grants for changing; and it hands the plan over as a whole:
+//!
+//! ```
+//! use linux_sysadmin_sdk::prelude::*;
+//!
+//! const RESTART: CommandLine = CommandLine::new("systemctl restart -- <unit>");
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Restart {
+//!     /// A unit's name.
+//!     service: String,
+//! }
+//!
+//! #[derive(Serialize)]
+//! struct Restarted {
+//!     /// False where it was a dry run.
+//!     restarted: bool,
+//! }
+//!
+//! fn restart(args: Restart, cx: &Context) -> Result<Single<Restarted>> {
+//!     let step = Step::run(RESTART.with([&args.service]).as_root()).uninterruptible();
+//!     let change = Change::new(format!("Restart {}", args.service)).step(step).affects(args.service);
+//!     let applied = cx.apply(change)?;
+//!     Ok(Single(Restarted { restarted: !applied.dry_run }))
+//! }
+//!
+//! pub fn module() -> Module {
+//!     Module::new("restart", env!("CARGO_PKG_VERSION"), "services", "Restarts units")
+//!         .command(RESTART.change(Risk::Moderate, "to restart it"))
+//!         .tool(Tool::new("restart", "Restart a unit", restart).risk(Risk::Moderate))
+//! }
+//! ```
 // Not `forbid`: generated bindings lower and lift values by hand.
 #![deny(unsafe_code)]
 

@@ -107,6 +107,18 @@ impl Home {
         self.path().join(".cache/linux-sysadmin")
     }
 
+    /// Where the audit log is.
+    pub fn state(&self) -> PathBuf {
+        self.path().join(".local/state/linux-sysadmin")
+    }
+
+    /// What is on record in the file that is added to.
+    pub fn audit(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.state().join("audit.jsonl")).unwrap_or_default();
+        let record = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        text.lines().map(record).collect()
+    }
+
     /// Where third parties' modules are.
     pub fn data(&self) -> PathBuf {
         self.path().join(".local/share/linux-sysadmin/modules")

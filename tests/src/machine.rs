@@ -32,7 +32,7 @@ for unit in $(systemctl list-units --all --plain --no-legend --full 'linux-sysad
 done
 rm -rf /run/systemd/system/linux-sysadmin-guard* /run/linux-sysadmin-guard*
 systemctl daemon-reload
-for place in /srv/plan /etc/planner/existing /etc/planner/removed; do
+for place in /srv/plan /etc/planner/existing /etc/planner/removed /var/lib/planner/root/.local/state; do
     while mountpoint --quiet "$place"; do umount --lazy "$place"; done
 done
 chattr -R -i /srv/plan /etc/planner /etc/planner.conf.d

@@ -212,7 +212,10 @@ impl confirm::Host for State {
         let _still = wall_time.stands_still();
         let call = self.call()?;
         if call.risk == Risk::ReadOnly {
-            return Err(read_only_tool(&call.tool).into());
+            let refused = read_only_tool(&call.tool);
+            // On record as what it is: it was not only looking.
+            let _ = call.plan.set(Err(refused.clone()));
+            return Err(refused.into());
         }
         if call.plan.get().is_some() {
             return Err(second_plan(&call.tool).into());

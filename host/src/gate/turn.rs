@@ -62,7 +62,12 @@ impl Turns {
         };
         let here = known.lock_owned().await;
         let path = self.directory.join(format!("{target}.lock"));
-        let wrong = |error: std::io::Error| Problem::io(&path.display().to_string(), &error);
+        // It lies beside the log: where it can't be had, nothing can be put on record either.
+        let wrong = |error: std::io::Error| {
+            let message = format!("plans take turns by {}, which can't be opened: {error}", path.display());
+            Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
+                .remedy("Free space, or mend what the message names")
+        };
         let file = open(&path).map_err(wrong)?;
         let until = Instant::now() + PATIENCE;
         loop {
