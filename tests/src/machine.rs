@@ -175,11 +175,12 @@ impl Machine {
         self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat())
     }
 
-    /// Runs `linux-sysadmin` as this account, in the home of this name; gives the exit code and what it said.
+    /// Runs `linux-sysadmin` as this account, in the home of this name; gives the exit code and what it said, with lines
+    /// that were folded in one.
     pub fn says(&self, account: &str, home: &str, args: &[&str]) -> (Option<i32>, String) {
         let output = self.command(account, home, args).output().expect("xtask runs");
         let said = [&output.stdout[..], &output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).expect("UTF-8"))
+        (output.status.code(), String::from_utf8(said).expect("UTF-8").replace("\n  ", " "))
     }
 
     /// Runs `linux-sysadmin` as root.

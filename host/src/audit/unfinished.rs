@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -14,6 +15,8 @@ use super::{AuditError, Life};
 
 /// Bytes at the end of a log that tell of lately.
 const LATELY: u64 = 1 << 20;
+/// How long a writer is waited for where nothing depends on it.
+const SOON: Duration = Duration::from_millis(500);
 
 /// A change that was begun, and of which there is no end.
 #[derive(Clone, Debug)]
@@ -57,7 +60,7 @@ fn is_complete(recovered: &Record) -> bool {
 /// holds nothing against the chain: enough to say that somebody should look.
 pub fn left_lately(directory: &Path) -> Result<Vec<String>, AuditError> {
     let mut open = Open::default();
-    for line in Snapshot::open(directory)?.lines_at_end(LATELY)? {
+    for line in Snapshot::open_within(directory, SOON)?.lines_at_end(LATELY)? {
         // Calls are by far the most.
         if let Ok(text) = str::from_utf8(&line)
             && text.contains(r#""event":"change-"#)

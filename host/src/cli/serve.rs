@@ -32,8 +32,9 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
     // Whoever waits for an answer to `initialize` doesn't wait for a compiler.
     let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await);
     // Nobody waits for it: all that comes of it is a line.
-    tokio::task::spawn_blocking(tell_unfinished);
+    let telling = tokio::task::spawn_blocking(tell_unfinished);
     server::serve(pipeline, watch).await?;
+    telling.await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,7 +18,7 @@ use crate::capability::is_lexically_safe;
 use crate::faults;
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
-use crate::target::{Access, Command, Found, Keep, Kind, Located, Output, Privilege, ReadRequest, Target};
+use crate::target::{Access, Command, Found, Keep, Kind, Output, Privilege, ReadRequest, Target};
 
 /// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
 const LARGEST: usize = 8 << 20;
@@ -392,21 +392,23 @@ impl Site {
 
     /// The former file, at its place again.
     pub async fn put_back(&self, target: &Target) -> Result<(), Problem> {
-        let both = target.locate(vec![self.path.clone(), self.kept()], &self.access).await;
-        let which = |located: &Result<Located, Problem>| {
-            let found = located.as_ref().ok()?.found.as_ref()?;
-            Some((found.metadata.device, found.metadata.inode))
-        };
-        // It never went away, and `mv` refuses to put a file over itself.
-        if let [path, kept] = both.as_slice()
-            && which(path).is_some()
-            && which(path) == which(kept)
-        {
-            return self.run(target, "rm", &["--force", "--", &self.kept()], None).await.map(drop);
+        let kept = self.kept();
+        // Before the new one is renamed over it, it has both names, and `mv` wants two files.
+        if self.is_at_place(target).await? {
+            return self.run(target, "rm", &["--force", "--", &kept], None).await.map(drop);
         }
-        self.run(target, "mv", &["--no-target-directory", "--", &self.kept(), &self.path], None)
-            .await
-            .map(drop)
+        self.run(target, "mv", &["--no-target-directory", "--", &kept, &self.path], None).await.map(drop)
+    }
+
+    /// Whether the file at the place is the very one that is kept.
+    async fn is_at_place(&self, target: &Target) -> Result<bool, Problem> {
+        let located = target.locate(vec![self.path.clone(), self.kept()], &self.access).await;
+        let mut files = Vec::new();
+        for located in located {
+            let found = located?.found;
+            files.push(found.map(|found| (found.metadata.device, found.metadata.inode)));
+        }
+        Ok(matches!(files.as_slice(), [Some(place), Some(kept)] if place == kept))
     }
 
     /// A problem that names where the former file still is.

@@ -81,4 +81,32 @@ fn a_change_whose_process_is_gone_was_left_unfinished() {
     let open = unfinished(home.path()).unwrap();
     assert_eq!((open.len(), open[0].begun.id.as_str(), open[0].life()), (1, "7", Life::Gone));
     assert_eq!(verified(home.path()).notes, [Note::Unfinished(1)]);
+    assert_eq!(left_lately(home.path()).unwrap(), ["7"]);
+    // Only a recovery that left nothing ends it.
+    let audit = audit(home.path(), SMALL);
+    for (not_restored, open) in
+        [(vec!["/a: no".to_owned()], 1), (vec!["x".repeat(LONGEST_LINE)], 1), (Vec::new(), 0)]
+    {
+        let (id, by) = ("7".to_owned(), "root".to_owned());
+        let recovered =
+            ChangeRecovered { id, by, restored: Vec::new().into(), not_restored: not_restored.into() };
+        audit.append(&Event::ChangeRecovered(recovered), Durability::Synced).unwrap();
+        assert_eq!(unfinished(home.path()).unwrap().len(), open);
+        assert_eq!(left_lately(home.path()).unwrap().len(), open);
+    }
+}
+
+#[test]
+fn what_was_left_lately_is_seen_in_the_last_records_whatever_else_is_there() {
+    let none = tempfile::tempdir().unwrap();
+    assert!(left_lately(none.path()).unwrap().is_empty());
+    let (home, audit) = with_calls(3, ROOMY);
+    assert!(left_lately(home.path()).unwrap().is_empty());
+    assert!(spawn("one_change", home.path(), 7).wait().unwrap().success());
+    // This process's own is being made, and is nobody's to recover.
+    audit.append(&Event::ChangeBegun(Box::new(begun("8"))), Durability::Synced).unwrap();
+    audit.append(&call("\"event\":\"change-begun\""), Durability::Lazy).unwrap();
+    let mut file = fs::File::options().append(true).open(home.path().join("audit.jsonl")).unwrap();
+    std::io::Write::write_all(&mut file, b"{\"event\":\"change-ended\",\"id\":\"7\"").unwrap();
+    assert_eq!(left_lately(home.path()).unwrap(), ["7"]);
 }

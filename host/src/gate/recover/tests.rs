@@ -56,6 +56,12 @@ impl Case {
         self
     }
 
+    /// With the former file under both of its names.
+    fn linked(self) -> Self {
+        fs::hard_link(self.path(), Path::new(&self.file.staging).join(".previous")).unwrap();
+        self
+    }
+
     /// With a directory of copies without any.
     fn staged(self) -> Self {
         fs::create_dir_all(&self.file.staging).unwrap();
@@ -81,7 +87,7 @@ async fn wherever_the_server_was_killed_the_file_is_as_before_and_no_copy_is_lef
         ("a write that hadn't begun", Case::new(Write, true).with(before, None, None), before),
         ("a directory only", Case::new(Write, true).with(before, None, None).staged(), before),
         ("half a file", Case::new(Write, true).with(before, Some("af"), None), before),
-        ("a link beside it", Case::new(Write, true).with(before, after, before), before),
+        ("a link beside it", Case::new(Write, true).with(before, after, None).linked(), before),
         ("a write that was done", Case::new(Write, true).with(after, None, before), before),
         ("a new one that hadn't begun", Case::new(Write, false).with(None, None, None), None),
         ("a new one that was staged", Case::new(Write, false).with(None, after, None), None),
