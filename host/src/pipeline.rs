@@ -411,15 +411,12 @@ impl Call {
     fn event(&self, envelope: &Envelope) -> Event {
         let routed = self.routed.get();
         let (change, decision) = match (self.plan.get(), self.executed.change(), routed) {
-            (Some(Ok(Outcome::Done { id, .. } | Outcome::Broke { id, .. })), _, _) => {
-                (Some(id.clone()), Decision::Allowed)
-            }
             (Some(Ok(Outcome::DryRun { .. })), _, _) => (None, Decision::DryRun),
             (Some(Err(_)), _, _) => (None, Decision::Refused),
-            // It was cancelled, and isn't told what becomes of its plan.
-            (None, Some(id), _) => (Some(id.to_owned()), Decision::Allowed),
+            // One that was cancelled isn't told what becomes of its plan.
+            (_, Some(id), _) => (Some(id.to_owned()), Decision::Allowed),
             (None, None, Some(routed)) if routed.risk == Risk::ReadOnly => (None, Decision::Looked),
-            (None, None, _) => (None, Decision::None),
+            _ => (None, Decision::None),
         };
         record::call(record::Answered {
             origin: routed.map_or(&self.origin, |routed| &routed.origin),

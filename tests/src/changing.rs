@@ -54,10 +54,18 @@ impl Changing {
         self.is_still(&before, &format!("a dry run of {tool}"));
         self.nothing_is_left_behind();
         assert_eq!(self.begun(HOME), begun, "{tool}");
-        assert_eq!((&envelope["status"], &envelope["dry_run"]), (&json!("success"), &json!(true)), "{envelope}");
+        assert_eq!(
+            (&envelope["status"], &envelope["dry_run"]),
+            (&json!("success"), &json!(true)),
+            "{envelope}"
+        );
         assert!(envelope["data"]["would"].is_string(), "{envelope}");
         let call = self.recorded(HOME, "call");
-        assert_eq!((&call["decision"], call.get("change")), (&json!("dry-run"), Some(&Value::Null)), "{call}");
+        assert_eq!(
+            (&call["decision"], call.get("change")),
+            (&json!("dry-run"), Some(&Value::Null)),
+            "{call}"
+        );
         envelope["preview"].clone()
     }
 
@@ -79,8 +87,19 @@ impl Changing {
 
     /// It fails with this code, and the host is as it was; gives the envelope.
     #[track_caller]
-    pub fn failed(&self, envelope: &Value, code: &str, before: &crate::Snapshot, but: &[Expected], context: &str) {
-        assert_eq!((&envelope["status"], &envelope["error_code"]), (&json!("error"), &json!(code)), "{context}: {envelope}");
+    pub fn failed(
+        &self,
+        envelope: &Value,
+        code: &str,
+        before: &crate::Snapshot,
+        but: &[Expected],
+        context: &str,
+    ) {
+        assert_eq!(
+            (&envelope["status"], &envelope["error_code"]),
+            (&json!("error"), &json!(code)),
+            "{context}: {envelope}"
+        );
         self.is_still_but(before, but, context);
         self.nothing_is_left_behind();
         if envelope.get("failed_step").is_some() {
@@ -149,7 +168,8 @@ fn changing_commands(call: &Value) -> Vec<String> {
     const LOOKS: [&str; 5] =
         ["systemctl show ", "TZ=UTC systemctl show ", "systemd-analyze ", "id --user", "systemctl list-"];
     let looks = |line: &str| {
-        LOOKS.iter().any(|look| line.starts_with(look)) || (line.starts_with("crontab ") && line.ends_with(" -l"))
+        LOOKS.iter().any(|look| line.starts_with(look))
+            || (line.starts_with("crontab ") && line.ends_with(" -l"))
     };
     let commands = call["commands"].as_array().unwrap_or_else(|| panic!("commands: {call}"));
     let lines = commands.iter().map(|command| command["command"].as_str().expect("a line").to_owned());

@@ -56,8 +56,7 @@ impl Snapshot {
             -printf '%p\t%y %m %u:%g %s bytes %T@ %n links %l\0'";
         let found = host.run(&["sh", "-c", find]);
         let entries = found.split_terminator('\0').map(|entry| entry.split_once('\t').expect("a state"));
-        let all: BTreeMap<_, _> =
-            entries.map(|(path, state)| (path.to_owned(), state.to_owned())).collect();
+        let all: BTreeMap<_, _> = entries.map(|(path, state)| (path.to_owned(), state.to_owned())).collect();
         assert!(all.contains_key("/etc/passwd"), "nothing was seen");
         Self(all)
     }

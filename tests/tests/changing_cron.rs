@@ -22,13 +22,17 @@ userdel lsa-plain
 
 /// What a dry run writes to, and crontab where it is asked to list.
 const WRITTEN_TO: &[Expected] = &[
-    Expected { name: "/var/lib/planner/root/.local/state/linux-sysadmin*", why: "every call is put on record" },
+    Expected {
+        name: "/var/lib/planner/root/.local/state/linux-sysadmin*",
+        why: "every call is put on record",
+    },
     Expected { name: "/var/log/journal/*", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/syslog", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/cron.log", why: "crontab logs that it listed a crontab" },
 ];
 const ROOTS: Expected = Expected { name: "/var/spool/cron/crontabs/root", why: "it is the tool's to change" };
-const ADMINS: Expected = Expected { name: "/var/spool/cron/crontabs/admin", why: "it is the tool's to change" };
+const ADMINS: Expected =
+    Expected { name: "/var/spool/cron/crontabs/admin", why: "it is the tool's to change" };
 
 fn changing(test: &str) -> Option<Changing> {
     let changing = Changing::new(test, "", CLEAN)?;
@@ -66,17 +70,36 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
     let without_weekly = CRONTAB.replace("@weekly /bin/true weekly\n", "");
     for (tool, arguments, user, before, after, expected) in [
         ("cron_add", commented, "admin", CRONTAB, with_both.as_str(), ADMINS),
-        ("cron_remove", json!({"user": "admin", "command": "/bin/echo 'a b' > /dev/null; true $(date +\\%F)"}),
-            "admin", &with_both, &format!("{CRONTAB}# Why; $(not run)\n"), ADMINS),
-        ("cron_remove", json!({"user": "admin", "schedule": "@weekly"}), "admin",
-            &format!("{CRONTAB}# Why; $(not run)\n"), &format!("{without_weekly}# Why; $(not run)\n"), ADMINS),
+        (
+            "cron_remove",
+            json!({"user": "admin", "command": "/bin/echo 'a b' > /dev/null; true $(date +\\%F)"}),
+            "admin",
+            &with_both,
+            &format!("{CRONTAB}# Why; $(not run)\n"),
+            ADMINS,
+        ),
+        (
+            "cron_remove",
+            json!({"user": "admin", "schedule": "@weekly"}),
+            "admin",
+            &format!("{CRONTAB}# Why; $(not run)\n"),
+            &format!("{without_weekly}# Why; $(not run)\n"),
+            ADMINS,
+        ),
         ("cron_add", add("root", "@daily", "/bin/true"), "root", "", "@daily /bin/true\n", ROOTS),
         // No user is named: the server's own account.
-        ("cron_add", json!({"schedule": "5 4 * * *", "command": "/bin/false"}), "root", "@daily /bin/true\n",
-            "@daily /bin/true\n5 4 * * * /bin/false\n", ROOTS),
+        (
+            "cron_add",
+            json!({"schedule": "5 4 * * *", "command": "/bin/false"}),
+            "root",
+            "@daily /bin/true\n",
+            "@daily /bin/true\n5 4 * * * /bin/false\n",
+            ROOTS,
+        ),
     ] {
         let preview = machine.shows(&mut client, tool, &arguments).await;
-        let mut undo = json!({"run": format!("crontab -u {user} -"), "stdin_sha256": sha256(&machine, before)});
+        let mut undo =
+            json!({"run": format!("crontab -u {user} -"), "stdin_sha256": sha256(&machine, before)});
         if before.is_empty() {
             undo = json!(format!("crontab -u {user} -r"));
         }
@@ -185,12 +208,10 @@ async fn what_crontab_refuses_leaves_the_crontab_as_it_was_and_is_told_in_its_wo
 async fn a_full_disk_leaves_the_crontab_as_it_was() {
     let Some(machine) = changing("a_full_disk_leaves_the_crontab_as_it_was") else { return };
     let mut client = machine.serve_default().await;
-    machine.sh(
-        "set -e
+    machine.sh("set -e
         mount -t tmpfs -o size=8k,mode=1730,gid=crontab lsa-full /var/spool/cron/crontabs
         crontab -u admin /run/lsa-crontab
-        ! dd if=/dev/zero of=/var/spool/cron/crontabs/lsa-filler bs=4k 2>/dev/null",
-    );
+        ! dd if=/dev/zero of=/var/spool/cron/crontabs/lsa-filler bs=4k 2>/dev/null");
     for (tool, arguments) in [
         ("cron_add", add("admin", "@daily", "/bin/true")),
         ("cron_add", add("root", "@daily", "/bin/true")),
@@ -199,7 +220,10 @@ async fn a_full_disk_leaves_the_crontab_as_it_was() {
         let before = machine.snapshot();
         let envelope = client.envelope(tool, arguments).await;
         machine.failed(&envelope, "CRONTAB_REFUSED", &before, &[], tool);
-        assert!(envelope["message"].as_str().is_some_and(|said| said.contains("No space left")), "{envelope}");
+        assert!(
+            envelope["message"].as_str().is_some_and(|said| said.contains("No space left")),
+            "{envelope}"
+        );
     }
     assert_eq!(crontab(&machine, "admin"), CRONTAB);
 }
@@ -229,13 +253,37 @@ async fn what_would_be_more_than_one_line_is_refused() {
     for (field, values, code) in [
         (
             "user",
-            &["", "-l", "-r", "--help", "../root", "/etc/passwd", "root;id", "$(id)", "a b", "root\n", "root\nadmin", "*"][..],
+            &[
+                "",
+                "-l",
+                "-r",
+                "--help",
+                "../root",
+                "/etc/passwd",
+                "root;id",
+                "$(id)",
+                "a b",
+                "root\n",
+                "root\nadmin",
+                "*",
+            ][..],
             "INVALID_USER",
         ),
         ("user", &["lsa-no-such-account"], "USER_NOT_FOUND"),
         (
             "schedule",
-            &["* * * * *\n* * * * * root", "* * * * * root", "@daily /bin/evil", "$(id)", "-", "@nonsense", "", "* * * *;", "61 * * * *", "PATH=/tmp"],
+            &[
+                "* * * * *\n* * * * * root",
+                "* * * * * root",
+                "@daily /bin/evil",
+                "$(id)",
+                "-",
+                "@nonsense",
+                "",
+                "* * * *;",
+                "61 * * * *",
+                "PATH=/tmp",
+            ],
             "INVALID_CRON_EXPRESSION",
         ),
         (
@@ -251,7 +299,12 @@ async fn what_would_be_more_than_one_line_is_refused() {
             machine.refuses(&mut client, "cron_add", &arguments, code).await;
         }
     }
-    for (user, code) in [("-r", "INVALID_USER"), ("../root", "INVALID_USER"), ("root\n", "INVALID_USER"), ("lsa-no-such-account", "USER_NOT_FOUND")] {
+    for (user, code) in [
+        ("-r", "INVALID_USER"),
+        ("../root", "INVALID_USER"),
+        ("root\n", "INVALID_USER"),
+        ("lsa-no-such-account", "USER_NOT_FOUND"),
+    ] {
         let arguments = json!({"user": user, "schedule": "@weekly"});
         machine.refuses(&mut client, "cron_remove", &arguments, code).await;
     }
@@ -271,7 +324,9 @@ async fn what_would_be_more_than_one_line_is_refused() {
 
 #[tokio::test]
 async fn an_account_with_sudo_changes_roots_crontab_and_its_own_without() {
-    let Some(machine) = changing("an_account_with_sudo_changes_roots_crontab_and_its_own_without") else { return };
+    let Some(machine) = changing("an_account_with_sudo_changes_roots_crontab_and_its_own_without") else {
+        return;
+    };
     let mut client = machine.serve_shipped("admin", "admin").await;
     for (user, line) in [("root", "sudo -n crontab -u root -"), ("admin", "crontab -")] {
         let arguments = add(user, "@daily", "/bin/true");
@@ -291,7 +346,9 @@ async fn an_account_with_sudo_changes_roots_crontab_and_its_own_without() {
 
 #[tokio::test]
 async fn an_account_without_sudo_changes_its_own_crontab_and_no_other() {
-    let Some(machine) = changing("an_account_without_sudo_changes_its_own_crontab_and_no_other") else { return };
+    let Some(machine) = changing("an_account_without_sudo_changes_its_own_crontab_and_no_other") else {
+        return;
+    };
     machine.sh("useradd lsa-plain");
     let mut client = machine.serve_shipped("lsa-plain", "lsa-plain").await;
     let before = machine.snapshot();

@@ -126,7 +126,8 @@ fn run(line: &str, undo: &str) -> Value {
 fn cases() -> Vec<Case> {
     let started = "systemctl start lsa-works";
     let (start, stop) = ("systemctl start -- lsa-works.service", "systemctl stop -- lsa-works.service");
-    let (enable, disable) = ("systemctl enable -- lsa-works.service", "systemctl disable -- lsa-works.service");
+    let (enable, disable) =
+        ("systemctl enable -- lsa-works.service", "systemctl disable -- lsa-works.service");
     let reload = "systemctl daemon-reload";
     let works = &["lsa-works.service"];
     let is_up = "systemctl is-active --quiet lsa-works";
@@ -313,11 +314,15 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
         machine.does(&mut client, tool, &case.arguments, &preview).await;
         for step in preview["steps"].as_array().into_iter().flatten() {
             if let (Some(path), Some(sha256)) = (step["write"].as_str(), step["sha256"].as_str()) {
-                assert!(machine.sh(&format!("sha256sum {path}")).starts_with(sha256), "{path} is what was shown");
+                assert!(
+                    machine.sh(&format!("sha256sum {path}")).starts_with(sha256),
+                    "{path} is what was shown"
+                );
             }
         }
         machine.sh(&format!("set -ex\n{}", case.holds));
-        let changed: Vec<_> = case.changed.iter().map(|name| named(name, "it is the tool's to change")).collect();
+        let changed: Vec<_> =
+            case.changed.iter().map(|name| named(name, "it is the tool's to change")).collect();
         machine.is_still_but(&before, &changed, tool);
         machine.audit_is_valid("root", "root");
     }
@@ -347,9 +352,10 @@ async fn a_dry_run_touches_no_file_but_the_programs_own() {
 }
 
 /// What a dry run writes, and what a host writes by itself.
-const OWN_FILES: &[Expected] = &[
-    Expected { name: "/var/lib/planner/root/.local/state/linux-sysadmin*", why: "every call is put on record" },
-];
+const OWN_FILES: &[Expected] = &[Expected {
+    name: "/var/lib/planner/root/.local/state/linux-sysadmin*",
+    why: "every call is put on record",
+}];
 
 #[tokio::test]
 async fn what_holds_already_is_a_success_without_a_plan() {
@@ -383,7 +389,10 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
     let mut client = machine.serve_default().await;
     let edit = json!({"name": "lsa-works", "description": "Other"});
     let asked = machine.asks(&mut client, "svc_edit_unit", &edit, "high").await;
-    assert!(asked["preview"]["steps"][0]["diff"].as_str().is_some_and(|diff| diff.contains("+Description=Other")), "{asked}");
+    assert!(
+        asked["preview"]["steps"][0]["diff"].as_str().is_some_and(|diff| diff.contains("+Description=Other")),
+        "{asked}"
+    );
     let timer = |unit: &str| json!({"name": "lsa-new", "on_calendar": "daily", "unit": unit});
     for (tool, arguments) in [
         ("svc_start", service("debug-shell")),
@@ -402,10 +411,8 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
     ] {
         machine.asks(&mut client, tool, &arguments, "critical").await;
     }
-    machine.sh(
-        "ln -s /lib/systemd/system/debug-shell.service /etc/systemd/system/lsa-harmless.service
-        systemctl daemon-reload",
-    );
+    machine.sh("ln -s /lib/systemd/system/debug-shell.service /etc/systemd/system/lsa-harmless.service
+        systemctl daemon-reload");
     for (tool, arguments) in [
         ("svc_start", service("lsa-harmless")),
         ("svc_restart", service("lsa-harmless.service")),
@@ -424,17 +431,35 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
     ] {
         machine.asks(&mut client, tool, &arguments, "high").await;
     }
-    assert!(machine.holds("! systemctl is-active --quiet debug-shell && systemctl is-active --quiet basic.target ssh dbus"));
+    assert!(machine.holds(
+        "! systemctl is-active --quiet debug-shell && systemctl is-active --quiet basic.target ssh dbus"
+    ));
 }
 
 #[tokio::test]
 async fn a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone() {
-    let Some(machine) = changing("a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone") else { return };
+    let Some(machine) = changing("a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone") else {
+        return;
+    };
     let mut client = machine.serve_default().await;
     const FAILED: &str = "systemd keeps that its last start failed, as after any other start";
     for (tool, arguments, code, why, undone, unit) in [
-        ("svc_start", service("lsa-fails"), "SERVICE_START_FAILED", "exit code 1", "", "unit lsa-fails.service"),
-        ("svc_restart", service("lsa-fails"), "SERVICE_RESTART_FAILED", "exit code 1", "", "unit lsa-fails.service"),
+        (
+            "svc_start",
+            service("lsa-fails"),
+            "SERVICE_START_FAILED",
+            "exit code 1",
+            "",
+            "unit lsa-fails.service",
+        ),
+        (
+            "svc_restart",
+            service("lsa-fails"),
+            "SERVICE_RESTART_FAILED",
+            "exit code 1",
+            "",
+            "unit lsa-fails.service",
+        ),
         (
             "svc_enable",
             json!({"service": "lsa-fails", "now": true}),
@@ -443,8 +468,22 @@ async fn a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone() {
             "systemctl disable -- lsa-fails.service",
             "unit lsa-fails.service",
         ),
-        ("svc_start", service("lsa-absent"), "SERVICE_START_FAILED", "exit code 203", "", "unit lsa-absent.service"),
-        ("svc_restart", service("lsa-absent"), "SERVICE_RESTART_FAILED", "exit code 203", "", "unit lsa-absent.service"),
+        (
+            "svc_start",
+            service("lsa-absent"),
+            "SERVICE_START_FAILED",
+            "exit code 203",
+            "",
+            "unit lsa-absent.service",
+        ),
+        (
+            "svc_restart",
+            service("lsa-absent"),
+            "SERVICE_RESTART_FAILED",
+            "exit code 203",
+            "",
+            "unit lsa-absent.service",
+        ),
         ("svc_reload", service("lsa-stuck"), "SERVICE_RELOAD_FAILED", "lsa-stuck", "", ""),
         (
             "timer_create",
@@ -461,7 +500,11 @@ async fn a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone() {
         assert!(envelope["message"].as_str().is_some_and(|said| said.contains(why)), "{envelope}");
         assert!(envelope["remediation"].as_array().is_some_and(|steps| !steps.is_empty()), "{envelope}");
         let list = envelope["undone"].as_array().expect("a list");
-        assert_eq!(list.iter().any(|line| line.as_str().is_some_and(|line| line.contains(undone))), !undone.is_empty(), "{envelope}");
+        assert_eq!(
+            list.iter().any(|line| line.as_str().is_some_and(|line| line.contains(undone))),
+            !undone.is_empty(),
+            "{envelope}"
+        );
         machine.sh("systemctl reset-failed");
     }
     machine.audit_is_valid("root", "root");
@@ -493,8 +536,20 @@ async fn an_invalid_unit_file_is_never_written() {
         ("svc_create_unit", create("garbage\n"), "INVALID_VALUE", "section", None),
         ("svc_create_unit", create(""), "INVALID_VALUE", "section", None),
         ("svc_create_unit", create(service), "VALIDATION_FAILED", "no ExecStart=", Some(0)),
-        ("svc_create_unit", create("[Service]\nExecStart=relative\n"), "VALIDATION_FAILED", "relative", Some(0)),
-        ("svc_create_unit", create("[Service]\nExecStart=/usr/bin/lsa-none\n"), "VALIDATION_FAILED", "/usr/bin/lsa-none", Some(0)),
+        (
+            "svc_create_unit",
+            create("[Service]\nExecStart=relative\n"),
+            "VALIDATION_FAILED",
+            "relative",
+            Some(0),
+        ),
+        (
+            "svc_create_unit",
+            create("[Service]\nExecStart=/usr/bin/lsa-none\n"),
+            "VALIDATION_FAILED",
+            "/usr/bin/lsa-none",
+            Some(0),
+        ),
         (
             "svc_create_unit",
             json!({"name": "lsa-new", "exec_start": "/usr/bin/lsa-none"}),
@@ -502,8 +557,20 @@ async fn an_invalid_unit_file_is_never_written() {
             "not executable",
             Some(0),
         ),
-        ("svc_edit_unit", json!({"name": "lsa-works", "raw_content": service}), "VALIDATION_FAILED", "no ExecStart=", Some(0)),
-        ("svc_edit_unit", json!({"name": "lsa-works", "raw_content": "garbage"}), "INVALID_VALUE", "section", None),
+        (
+            "svc_edit_unit",
+            json!({"name": "lsa-works", "raw_content": service}),
+            "VALIDATION_FAILED",
+            "no ExecStart=",
+            Some(0),
+        ),
+        (
+            "svc_edit_unit",
+            json!({"name": "lsa-works", "raw_content": "garbage"}),
+            "INVALID_VALUE",
+            "section",
+            None,
+        ),
         (
             "svc_edit_unit",
             json!({"name": "lsa-works", "exec_start": "/usr/bin/lsa-none"}),
@@ -512,7 +579,13 @@ async fn an_invalid_unit_file_is_never_written() {
             Some(0),
         ),
         // The vendor's file is copied only where the copy is valid.
-        ("svc_edit_unit", json!({"name": "cron", "exec_start": "/usr/bin/lsa-none"}), "VALIDATION_FAILED", "not executable", Some(0)),
+        (
+            "svc_edit_unit",
+            json!({"name": "cron", "exec_start": "/usr/bin/lsa-none"}),
+            "VALIDATION_FAILED",
+            "not executable",
+            Some(0),
+        ),
         (
             "timer_create",
             json!({"name": "lsa-new", "exec_start": "/usr/bin/lsa-none", "on_calendar": "daily"}),
@@ -523,12 +596,48 @@ async fn an_invalid_unit_file_is_never_written() {
         // Its service was written already.
         ("timer_create", timer("[Timer]\nOnBootSec=nonsense\n"), "VALIDATION_FAILED", "lacks value", Some(1)),
         ("timer_create", timer("garbage"), "INVALID_VALUE", "section", None),
-        ("timer_create", json!({"name": "lsa-new", "exec_start": "/bin/true", "on_calendar": "nonsense"}), "INVALID_CALENDAR", "nonsense", None),
-        ("timer_create", json!({"name": "lsa-new", "exec_start": "/bin/true"}), "MISSING_SCHEDULE", "on_calendar", None),
-        ("timer_create", json!({"name": "lsa-new", "unit": "lsa-none.service", "on_calendar": "daily"}), "UNIT_NOT_FOUND", "lsa-none", None),
-        ("timer_modify", json!({"name": "lsa-task", "raw_content": "[Timer]\nOnBootSec=nonsense\n"}), "VALIDATION_FAILED", "lacks value", Some(0)),
-        ("timer_modify", json!({"name": "lsa-task", "on_calendar": ""}), "MISSING_SCHEDULE", "on_calendar", None),
-        ("timer_modify", json!({"name": "lsa-task", "on_calendar": "nonsense"}), "INVALID_CALENDAR", "nonsense", None),
+        (
+            "timer_create",
+            json!({"name": "lsa-new", "exec_start": "/bin/true", "on_calendar": "nonsense"}),
+            "INVALID_CALENDAR",
+            "nonsense",
+            None,
+        ),
+        (
+            "timer_create",
+            json!({"name": "lsa-new", "exec_start": "/bin/true"}),
+            "MISSING_SCHEDULE",
+            "on_calendar",
+            None,
+        ),
+        (
+            "timer_create",
+            json!({"name": "lsa-new", "unit": "lsa-none.service", "on_calendar": "daily"}),
+            "UNIT_NOT_FOUND",
+            "lsa-none",
+            None,
+        ),
+        (
+            "timer_modify",
+            json!({"name": "lsa-task", "raw_content": "[Timer]\nOnBootSec=nonsense\n"}),
+            "VALIDATION_FAILED",
+            "lacks value",
+            Some(0),
+        ),
+        (
+            "timer_modify",
+            json!({"name": "lsa-task", "on_calendar": ""}),
+            "MISSING_SCHEDULE",
+            "on_calendar",
+            None,
+        ),
+        (
+            "timer_modify",
+            json!({"name": "lsa-task", "on_calendar": "nonsense"}),
+            "INVALID_CALENDAR",
+            "nonsense",
+            None,
+        ),
     ] {
         let before = machine.snapshot();
         let envelope = client.envelope(tool, arguments.clone()).await;
@@ -544,7 +653,9 @@ async fn an_invalid_unit_file_is_never_written() {
         ("[Service]\\nExecStart=/bin/true\\nNonsense=1\\n", false),
         ("garbage\\n[Service]\\nExecStart=/bin/true\\n", false),
     ] {
-        let verify = format!("printf '{contents}' > /run/lsa-verify.service; systemd-analyze verify --man=no -- /run/lsa-verify.service");
+        let verify = format!(
+            "printf '{contents}' > /run/lsa-verify.service; systemd-analyze verify --man=no -- /run/lsa-verify.service"
+        );
         assert_eq!(machine.holds(&verify), !fails, "{contents}");
     }
     machine.audit_is_valid("root", "root");
@@ -554,15 +665,13 @@ async fn an_invalid_unit_file_is_never_written() {
 async fn a_full_disk_leaves_every_unit_file_as_it_was() {
     let Some(machine) = changing("a_full_disk_leaves_every_unit_file_as_it_was") else { return };
     let mut client = machine.serve_all_but_critical().await;
-    machine.sh(
-        "set -e
+    machine.sh("set -e
         mkdir /run/lsa-full; mount -t tmpfs -o size=256k,mode=755 lsa-full /run/lsa-full
         cp -a /etc/systemd/system/. /run/lsa-full
         mount --bind /run/lsa-full /etc/systemd/system
         systemctl daemon-reload; systemctl start lsa-task.timer
         dd if=/dev/zero of=/run/lsa-full/lsa-filler bs=4k 2>/dev/null || :
-        ! sh -c 'echo x > /etc/systemd/system/lsa-probe'; rm -f /etc/systemd/system/lsa-probe",
-    );
+        ! sh -c 'echo x > /etc/systemd/system/lsa-probe'; rm -f /etc/systemd/system/lsa-probe");
     for (tool, arguments, step) in [
         ("svc_create_unit", json!({"name": "lsa-new", "exec_start": "/bin/true"}), 0),
         ("svc_edit_unit", json!({"name": "lsa-works", "description": "Other"}), 0),
@@ -592,8 +701,26 @@ async fn what_would_be_more_than_a_name_or_a_value_is_refused() {
     let mut client = machine.serve_all_but_critical().await;
     let before = machine.snapshot();
     let names = [
-        "", "-lsa", "--now", "-Hother", "../lsa", "/etc/passwd", "lsa/../x", "a b", "a;id", "a$(id)", "a`id`", "a\nb", "a\u{0}b",
-        "*", "lsa-*", "a|b", "a&b", "a>b", "'a'", "a\u{202e}b",
+        "",
+        "-lsa",
+        "--now",
+        "-Hother",
+        "../lsa",
+        "/etc/passwd",
+        "lsa/../x",
+        "a b",
+        "a;id",
+        "a$(id)",
+        "a`id`",
+        "a\nb",
+        "a\u{0}b",
+        "*",
+        "lsa-*",
+        "a|b",
+        "a&b",
+        "a>b",
+        "'a'",
+        "a\u{202e}b",
     ];
     for name in names {
         for tool in ["svc_start", "svc_stop", "svc_restart", "svc_reload", "svc_enable", "svc_disable"] {
@@ -613,7 +740,19 @@ async fn what_would_be_more_than_a_name_or_a_value_is_refused() {
     let line = "x\nExecStartPre=/bin/touch /run/lsa-evil";
     for (field, values) in [
         ("description", &[line, "x\r\ny", "x\\", "x\u{1b}[2J"][..]),
-        ("exec_start", &[line, "/bin/true\nExecStart=/bin/false", "relative", "$(id)", ";id", "-", "../bin/true", "/bin/true \\"]),
+        (
+            "exec_start",
+            &[
+                line,
+                "/bin/true\nExecStart=/bin/false",
+                "relative",
+                "$(id)",
+                ";id",
+                "-",
+                "../bin/true",
+                "/bin/true \\",
+            ],
+        ),
         ("user", &[line, "-root", "root;id", "$(id)", "a b", "../root"]),
         ("working_directory", &[line, "relative", "/srv/../etc", "$(id)"]),
         ("after", &[line, "-x.service", "../x.service", "x", "$(id).service", "a;b.service"]),
@@ -663,7 +802,8 @@ async fn an_account_with_sudo_changes_what_root_changes() {
     assert_eq!(done["status"], "success", "{done}");
     machine.sh("set -e; systemctl is-active lsa-works
         test \"$(systemctl show --property=MainPID lsa-works)\" != \"$(cat /run/lsa-pid)\"");
-    let done = client.envelope("svc_create_unit", json!({"name": "lsa-new", "exec_start": "/bin/true"})).await;
+    let done =
+        client.envelope("svc_create_unit", json!({"name": "lsa-new", "exec_start": "/bin/true"})).await;
     assert_eq!(done["status"], "success", "{done}");
     assert_eq!(machine.sh("stat -c '%a %U:%G' /etc/systemd/system/lsa-new.service"), "644 root:root\n");
     machine.nothing_is_left_behind();
