@@ -57,21 +57,23 @@ impl<'a> Units<'a> {
         if own.is_empty() {
             return Ok((units, Left::Nothing));
         }
-        let state = |unit: String| {
-            let units = &units;
-            async move {
-                let properties = "--property=ActiveState,SubState,ExecMainStartTimestampMonotonic";
-                let shown = units.systemctl(&["show", properties, "--", &unit]).await?;
-                Ok::<_, Problem>(String::from_utf8_lossy(&shown.stdout).into_owned())
-            }
-        };
-        let timer = state(format!("{}.timer", units.name)).await?;
-        let service = state(format!("{}.service", units.name)).await?;
+        let timer = units.state(&[format!("{}.timer", units.name)]).await?;
+        let mut services: Vec<String> = (0..units.items).map(|number| units.item(number)).collect();
+        services.push(format!("{}.service", units.name));
+        let services = units.state(&services).await?;
         let is_armed = ["SubState=waiting", "SubState=running"].iter().any(|state| timer.contains(state))
-            || service.contains("ActiveState=activating");
-        let has_fired = !service.contains("ExecMainStartTimestampMonotonic=0");
+            || services.contains("ActiveState=activating\n");
+        // What has run stays active or failed until it is removed.
+        let has_fired =
+            ["ActiveState=active\n", "ActiveState=failed\n"].iter().any(|state| services.contains(state));
         let left = if has_fired { Left::Fired } else { Left::Idle };
         Ok((units, if is_armed { Left::Armed } else { left }))
+    }
+
+    async fn state(&self, units: &[String]) -> Result<String, Problem> {
+        let show = ["show", "--property=ActiveState,SubState", "--"].into_iter();
+        let shown = self.systemctl(&show.chain(units.iter().map(String::as_str)).collect::<Vec<_>>()).await?;
+        Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
     }
 
     /// Takes everything of it away.
