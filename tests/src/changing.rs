@@ -10,6 +10,100 @@ use crate::{Client, Expected, Machine};
 /// The home whose server is used, and its account.
 const HOME: &str = "root";
 
+/// Makes units `lsa-…`: one that can do everything, and some that can't.
+pub const UNITS: &str = r"
+cd /etc/systemd/system
+cat > lsa-works.service <<'END'
+# Kept as it is.
+[Unit]
+Description=Works
+
+[Service]
+ExecStart=/bin/sleep infinity
+ExecReload=/bin/touch /run/lsa-reloaded
+
+[Install]
+WantedBy=multi-user.target
+END
+cat > lsa-fails.service <<'END'
+[Service]
+Type=oneshot
+ExecStart=/bin/false
+
+[Install]
+WantedBy=multi-user.target
+END
+cat > lsa-absent.service <<'END'
+[Service]
+Type=exec
+ExecStart=/usr/bin/lsa-no-such-program
+END
+cat > lsa-dies.service <<'END'
+[Service]
+ExecStart=/bin/false
+END
+cat > lsa-stuck.service <<'END'
+[Service]
+ExecStart=/bin/sleep infinity
+ExecReload=/bin/false
+END
+cat > lsa-task.service <<'END'
+[Service]
+Type=oneshot
+ExecStart=/bin/true
+END
+cat > lsa-task.timer <<'END'
+[Timer]
+OnCalendar=Mon 04:00
+
+[Install]
+WantedBy=timers.target
+END
+# What a timer of this name would be started as, it refuses.
+mkdir lsa-refuses.timer.d
+printf '[Unit]\nRefuseManualStart=yes\n' > lsa-refuses.timer.d/refuses.conf
+systemctl daemon-reload
+systemctl start lsa-stuck
+";
+
+/// Removes every unit `lsa-…`.
+pub const NO_UNITS: &str = r"
+while mountpoint --quiet /etc/systemd/system; do umount --lazy /etc/systemd/system; done
+while mountpoint --quiet /run/lsa-full; do umount --lazy /run/lsa-full; done
+cd /etc/systemd/system
+for unit in lsa-*.service lsa-*.timer; do
+    test -L $unit || systemctl disable --now $unit
+done
+find /etc/systemd/system /run/systemd/system -name 'lsa-*' ! -type d -delete
+rm -rf lsa-*.d /run/lsa-*
+systemctl daemon-reload
+systemctl reset-failed
+userdel lsa-plain
+";
+
+/// What a tool must be given, to look or to say what it would do: nothing is changed. The others need nothing.
+pub fn harmless(tool: &str) -> Value {
+    match tool {
+        "svc_status" => json!({"service": "ssh"}),
+        "cron_validate" | "cron_next_runs" => json!({"expression": "*/5 * * * *"}),
+        "svc_start" | "svc_stop" | "svc_restart" | "svc_reload" | "svc_enable" | "svc_disable" => {
+            json!({"service": "ssh", "dry_run": true})
+        }
+        "svc_create_unit" => json!({"name": "lsa-new", "exec_start": "/bin/true", "dry_run": true}),
+        "svc_edit_unit" => json!({"name": "ssh", "description": "Other", "dry_run": true}),
+        "timer_create" => json!({"name": "lsa-new", "unit": "ssh", "on_calendar": "daily", "dry_run": true}),
+        "timer_modify" => json!({"name": "logrotate", "on_calendar": "weekly", "dry_run": true}),
+        "cron_add" => json!({"schedule": "@daily", "command": "/bin/true", "dry_run": true}),
+        "cron_remove" => json!({"schedule": "@daily", "command": "lsa-no-such-command", "dry_run": true}),
+        _ => json!({}),
+    }
+}
+
+/// How that ends on a host as it comes: an error's code, or nothing.
+pub fn harmless_error(tool: &str) -> &'static str {
+    if tool == "cron_remove" { "ENTRY_NOT_FOUND" } else { "" }
+}
+
 /// A host that such tools are tried on. What a test leaves there is removed by a script, before it and after it.
 pub struct Changing {
     machine: Machine,
@@ -157,7 +251,7 @@ impl Drop for Changing {
 }
 
 /// The command lines of a preview, in their order.
-pub fn lines(preview: &Value) -> Vec<String> {
+fn lines(preview: &Value) -> Vec<String> {
     let steps = preview["steps"].as_array().cloned().unwrap_or_default();
     let of_steps = steps.iter().filter_map(|step| step["run"].as_str());
     preview["command"].as_str().into_iter().chain(of_steps).map(str::to_owned).collect()

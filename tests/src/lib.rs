@@ -10,7 +10,7 @@ mod processes;
 mod raw;
 mod snapshot;
 
-pub use changing::{Changing, lines};
+pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
 pub use client::Client;
 pub use hosts::{Host, host, skipped};
 pub use machine::{Helper, Machine};

@@ -65,7 +65,9 @@ fn a_configuration_with_a_bad_line_stops_the_start_and_names_the_line() {
         ("output:\n  default_limit: 10\n  colour: red\n", "line 3", "colour"),
         ("output:\n  default_limit: ten\n", "line 2", "default_limit"),
         ("integration_mode: [\n", "line 1", "integration_mode"),
-        ("safety:\n  confirmation_threshold: low\n", "line 1", "safety"),
+        ("safety:\n  confirmation_threshold: never\n", "line 2", "confirmation_threshold"),
+        ("safety:\n  confirmation_threshold: read-only\n", "line 2", "read-only"),
+        ("safety:\n  dry_run_bypass: true\n", "line 2", "dry_run_bypass"),
     ] {
         let home = Home::new();
         fs::create_dir_all(home.config().parent().expect("a parent")).expect("a directory");
