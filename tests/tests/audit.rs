@@ -194,7 +194,7 @@ fn rotated() -> Home {
 fn full_files(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).expect("a log").flatten();
     let names = names.map(|entry| entry.file_name().into_string().expect("UTF-8"));
-    let first = |name: &String| Some(name.strip_prefix("audit-")?.split('-').next()?.parse::<u64>().ok()?);
+    let first = |name: &String| name.strip_prefix("audit-")?.split('-').next()?.parse::<u64>().ok();
     let mut full: Vec<_> = names.filter_map(|name| Some((first(&name)?, name))).collect();
     full.sort();
     full.into_iter().map(|(_, name)| name).collect()
