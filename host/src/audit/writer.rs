@@ -74,7 +74,7 @@ impl Audit {
     /// The log of the account that this process runs as. Where nothing says where its home is, nothing can be put on
     /// record.
     pub fn of_this_account(config: &Config) -> Self {
-        let directory = directory().unwrap_or_else(|| "/nonexistent/linux-sysadmin".into());
+        let directory = directory().unwrap_or_else(|| "/dev/null/linux-sysadmin".into());
         Self::new(directory, Self::settings(config))
     }
 
