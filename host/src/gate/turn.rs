@@ -50,7 +50,7 @@ impl Turns {
     }
 
     /// With the files by which servers know of each other in this directory.
-    fn new(directory: PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         Self { directory: directory.into(), targets: Arc::default() }
     }
 
