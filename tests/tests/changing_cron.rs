@@ -105,11 +105,29 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
         }
         let step = json!({
             "run": format!("crontab -u {user} -"),
-            "stdin": after,
+            "stdin": preview["steps"][0]["stdin"],
             "stdin_sha256": sha256(&machine, after),
             "undo": [undo],
         });
         assert_eq!(preview["steps"], json!([step]), "{tool} {arguments}: {preview}");
+        let diff = preview["steps"][0]["stdin"]["diff"].as_str().expect("a diff");
+        let marked = |mark: char| {
+            diff.lines().skip(2).filter_map(move |line| line.strip_prefix(mark)).collect::<Vec<_>>()
+        };
+        let only = |here: &str, there: &str| {
+            here.lines()
+                .filter(|line| !there.lines().any(|other| other == *line))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (marked('+'), marked('-')),
+            (
+                only(after, before).iter().map(String::as_str).collect(),
+                only(before, after).iter().map(String::as_str).collect(),
+            ),
+            "{diff}"
+        );
         assert_eq!(preview.get("command"), None, "{preview}");
         let warns_of_root = preview["warnings"].to_string().contains("runs as root");
         assert_eq!(warns_of_root, user == "root", "{preview}");

@@ -217,8 +217,6 @@ async fn plans_of_several_homes_of_an_account_run_one_after_the_other() {
     let Some(machine) = Machine::new(test) else { return };
     let plan = token(&machine);
     run_at_once(&machine, &[("root", "root"), ("root", "other")], &plan).await;
-    machine.sh("touch /srv/plan/token");
-    run_at_once(&machine, &[("admin", "admin"), ("admin", "second")], &plan).await;
 }
 
 #[tokio::test]

@@ -3,6 +3,9 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line};
 use serde_json::{Value, json};
 
+/// So that only the gravest of plans are asked about.
+const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
+
 const SEEN: &[Expected] = &[Expected { name: "/srv/plan/after-undo", why: "it shows that the command ran" }];
 
 /// A file of somebody else's, with another mode and an old time: what has to come back.
@@ -124,6 +127,8 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
 #[tokio::test]
 async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
     let Some(machine) = Machine::new("a_disk_that_fills_up_costs_nothing_that_was_there") else { return };
+    // What cannot be shown whole is grave.
+    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     machine.sh(&format!(
         "{FILES}

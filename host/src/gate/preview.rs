@@ -90,7 +90,11 @@ fn shown(action: &Action, prepared: &Prepared) -> Value {
             |undo: &Allowed| matches!(&prepared.doing, Doing::Run(command) if command.line() == undo.line());
         let undo = prepared.undo.iter().map(|undo| {
             flattened(match is_in_diff(undo) {
-                true => Map::from_iter([("run".to_owned(), undo.line().into())]),
+                true => {
+                    let mut shown = run(undo, None);
+                    shown.remove("stdin");
+                    shown
+                }
                 false => run(undo, None),
             })
         });

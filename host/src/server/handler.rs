@@ -59,7 +59,7 @@ impl Handler {
 pub fn describe_tool(tool: &component::Tool) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
     let hints = ToolAnnotations::new().read_only(read_only).open_world(false);
-    let hints = if read_only { hints } else { hints.destructive(tool.risk >= Risk::High) };
+    let hints = if read_only { hints } else { hints.destructive(tool.risk > Risk::Low) };
     Tool::new(tool.name.clone(), tool.summary.clone(), arguments::schema(tool)).with_annotations(hints)
 }
 
