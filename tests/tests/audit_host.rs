@@ -46,6 +46,8 @@ fn verify(machine: &Machine, args: &[&str]) -> (Option<i32>, String) {
 async fn what_became_of_every_plan_is_on_record() {
     let Some(machine) = Machine::new("what_became_of_every_plan_is_on_record") else { return };
     machine.sh("mkfifo /srv/plan/gate");
+    // What cannot be shown whole is grave.
+    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     let secret = format!("user=joe\npassword={PASSWORD}\n");
     let written = touch().step(Step::write("/etc/planner/new", &secret).with("sensitive", true));
