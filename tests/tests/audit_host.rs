@@ -110,7 +110,11 @@ async fn what_became_of_every_plan_is_on_record() {
         assert_eq!(begun["target"]["machine_id"], host_id.trim(), "{number}: {begun}");
         assert_eq!(begun["module"]["sha256"].as_str(), module.split(' ').next(), "{number}: {begun}");
         assert_eq!(begun["plan_sha256"].as_str().map(str::len), Some(64), "{number}: {begun}");
-        assert_eq!((&begun["risk"], &begun["decided_by"]), (&json!("moderate"), &json!("policy")), "{begun}");
+        assert_eq!(
+            (&begun["risk"], &begun["decided_by"]),
+            (&json!(["high", "moderate", "high"][number]), &json!("policy")),
+            "{begun}"
+        );
     }
     let outcomes: Vec<_> = ended.iter().map(|ended| (&ended["outcome"], &ended["exit_codes"])).collect();
     let [done, undone] = [json!("done"), json!("undone")];
@@ -195,6 +199,7 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
     let Some(machine) = Machine::new(test) else { return };
     let state = "/var/lib/planner/root/.local/state";
     machine.sh(&format!("install -d -m 700 {state}; mount -t tmpfs -o size=256k,mode=700 tmpfs {state}"));
+    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     looks(&mut client).await;
     client.done(&touch()).await;
@@ -245,6 +250,8 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
 async fn an_account_that_cannot_write_its_log_changes_nothing() {
     let Some(machine) = Machine::new("an_account_that_cannot_write_its_log_changes_nothing") else { return };
     looks(&mut machine.serve_as("admin", "admin").await).await;
+    // What cannot be shown whole is grave.
+    machine.configure("admin", "safety:\n  confirmation_threshold: critical\n");
     let directory = "/var/lib/planner/admin/.local/state/linux-sysadmin";
     for (spoil, mend) in [
         (format!("chmod 400 {directory}/audit.jsonl"), format!("chmod 600 {directory}/audit.jsonl")),
