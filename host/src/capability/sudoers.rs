@@ -8,6 +8,9 @@
 //! One thing an expression can't see is where an argument ends. `restart -- nginx` as one argument passes as well as
 //! the three; the program then gets something else than it would understand, and not more than is granted.
 //!
+//! Nor can it count: a pattern takes at most [`MAX_ARGS`](super::pattern::MAX_ARGS) arguments, the expression of a
+//! repeated hole any number of the same kind.
+//!
 //! A variable's value can't be said in sudoers. `env_keep` would let the account choose it, and with many that is
 //! root's shell (`DEBIAN_FRONTEND='X; BEGIN{system …}'` is evaluated by debconf). So the values are in a file of
 //! root's beside the fragment, and sudo sets them (`env_file`); what the account has set is dropped.
