@@ -23,7 +23,49 @@ const LISTING: [&str; 2] = ["limit", "filter"];
 /// What every tool takes that changes something.
 const DRY_RUN: &str = "dry_run";
 
-/// The schema that a client sees: the tool's own, with the common arguments that it doesn't declare itself.
+/// What a client says in the second of two steps.
+const CONFIRMED: &str = "confirmed";
+
+/// The schema that a client sees: the tool's own, with the common arguments that it doesn't declare itself. `confirmed` is
+/// among them where a client confirms in a second call.
+pub fn shown_schema(tool: &Tool, two_step: bool) -> Map<String, Value> {
+    let mut schema = schema(tool);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties")
+        && two_step
+        && takes_confirmed(tool)
+    {
+        properties.insert(CONFIRMED.to_owned(), json!({"type": "boolean"}));
+    }
+    schema
+}
+
+/// Takes out whether the client says that the call is confirmed. It counts in two steps only, and is refused elsewhere: who
+/// says it would take it to count.
+pub fn take_confirmed(tool: &Tool, arguments: &mut Map<String, Value>, two_step: bool) -> Result<bool, Problem> {
+    if !takes_confirmed(tool) {
+        return Ok(false);
+    }
+    match arguments.remove(CONFIRMED) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(confirmed)) if two_step => Ok(confirmed),
+        Some(_) if two_step => Err(invalid(tool, vec![format!("{CONFIRMED}: expected true or false")])),
+        Some(_) => {
+            let why = "a person confirms it in another way, and is asked where that is needed";
+            Err(invalid(tool, vec![format!("{CONFIRMED} is not taken here: {why}")]))
+        }
+    }
+}
+
+/// Whether it may be the host's. A tool that declares it keeps it.
+fn takes_confirmed(tool: &Tool) -> bool {
+    tool.risk > Risk::ReadOnly && !declares(tool, CONFIRMED)
+}
+
+fn declares(tool: &Tool, name: &str) -> bool {
+    tool.input_schema.get("properties").is_some_and(|own| own.get(name).is_some())
+}
+
+/// The schema that arguments are held against.
 pub fn schema(tool: &Tool) -> Map<String, Value> {
     let mut schema = tool.input_schema.clone();
     let mut common = Vec::new();
@@ -106,8 +148,7 @@ pub fn check(
         return Err(invalid(tool, violations));
     }
     let Value::Object(mut arguments) = instance else { return Err(invalid(tool, violations)) };
-    let declared =
-        |name: &str| tool.input_schema.get("properties").is_some_and(|own| own.get(name).is_some());
+    let declared = |name: &str| declares(tool, name);
     let mut common = |name: &str| match tool.shape == Shape::Listing && !declared(name) {
         true => arguments.remove(name),
         false => None,

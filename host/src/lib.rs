@@ -4,8 +4,10 @@
 // Not `forbid`: `component/cache.rs` deserializes compiled code, and says why.
 #![deny(unsafe_code)]
 
+mod answer;
 mod arguments;
 pub mod audit;
+mod call;
 mod capability;
 mod characters;
 pub mod cli;
@@ -17,10 +19,12 @@ mod faults;
 mod gate;
 mod listing;
 mod origin;
+mod parking;
 mod pipeline;
 mod problem;
 mod record;
 mod redact;
+mod running;
 mod server;
 mod signals;
 mod small_file;

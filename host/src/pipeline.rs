@@ -1,27 +1,29 @@
 //! One tool call, from request to envelope.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
+use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
-use crate::audit::{Audit, Decision, Durability, Event, ModuleUsed};
+use crate::audit::{Audit, Durability};
+use crate::call::{Call, Routed};
 use crate::capability::Risk;
 use crate::component::{
     Absent, CONTRACT, CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape,
     Tool,
 };
-use crate::config::{self, Loaded};
+use crate::config::{self, Confirmation, Loaded};
 use crate::envelope::Envelope;
-use crate::executed::Executed;
-use crate::gate::{Gate, Outcome};
-use crate::listing;
-use crate::origin::{Origin, target_used};
+use crate::gate::{Gate, Held, Question, asking};
+use crate::origin::Origin;
+use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
-use crate::record;
+use crate::running::{Asked, Desk, Running};
 use crate::target::{Facts, Target};
 use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
@@ -37,6 +39,8 @@ pub struct Pipeline {
     target: Arc<Target>,
     loaded: Loaded,
     turns: Turns,
+    calls: TaskTracker,
+    parking: Parking,
     gate: Arc<Gate>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
@@ -51,21 +55,26 @@ pub struct Live {
     config_error: Option<String>,
 }
 
-/// Of an analysis.
-const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];
-
 /// What a client asks for.
 pub struct Request {
     /// The tool's name.
     pub tool: String,
     /// As the client gave them.
     pub arguments: Map<String, Value>,
-    /// Ends what is looking, with its processes.
-    pub cancelled: CancellationToken,
-    /// Where the client wants to know.
-    pub progress: Progress,
     /// Who asks.
     pub caller: Caller,
+    /// Whether this client confirms in a second call.
+    pub two_step: bool,
+    /// Of a call that is made again with an answer: which one, where that could be told, and what was answered.
+    pub answered: Option<(Result<String, Problem>, asking::Answer)>,
+}
+
+/// A call has begun.
+pub enum Begun {
+    /// It is on its way.
+    Runs(Box<Running>),
+    /// The same call waits for a person at a terminal.
+    Waits(Arc<Question>),
 }
 
 /// Who asks, by their own word.
@@ -100,14 +109,19 @@ impl Pipeline {
             target,
             loaded,
             turns,
+            calls: TaskTracker::new(),
+            parking: Parking::default(),
             gate,
             first_run,
         }
     }
 
-    /// Returns when no plan is on its way, and takes no more.
+    /// Ends what waits, and returns when no plan and no call is on its way.
     pub async fn finished(&self) {
+        self.parking.close();
         self.gate.finished().await;
+        self.calls.close();
+        self.calls.wait().await;
     }
 
     /// The modules and their tools as they are now.
@@ -160,18 +174,60 @@ impl Pipeline {
         Self::new(places, loaded, Cold::Compile).await
     }
 
-    /// Answers a call. Whatever happens, there is an envelope, and a record of it.
-    pub async fn call(&self, request: Request) -> Envelope {
+    /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.
+    pub fn call(self: &Arc<Self>, mut request: Request) -> Begun {
+        let confirmed = match self.live().registry.tool(&request.tool) {
+            Some(tool) => arguments::take_confirmed(tool, &mut request.arguments, request.two_step),
+            None => Ok(false),
+        };
+        let key = CallKey::new(&request.tool, &request.arguments);
+        let resumed = match (confirmed, request.answered.take()) {
+            (Err(problem), _) => Err(problem),
+            (_, Some((id, answer))) => id.and_then(|id| self.parking.resume(&id, &key, answer)).map(Some),
+            (Ok(true), None) => Ok(self.parking.confirmed(&key)),
+            (Ok(false), None) => Ok(None),
+        };
+        match (resumed, self.parking.again(&key)) {
+            (Ok(Some(running)), _) | (Ok(None), Some(Again::Decided(running))) => Begun::Runs(Box::new(running)),
+            (Ok(None), Some(Again::Waits(question))) => Begun::Waits(question),
+            (Ok(None), None) => Begun::Runs(Box::new(self.begin(request, key, None))),
+            (Err(problem), _) => Begun::Runs(Box::new(self.begin(request, key, Some(problem)))),
+        }
+    }
+
+    /// A new call; or one that is refused already, for its answer and its record.
+    fn begin(self: &Arc<Self>, request: Request, key: CallKey, refused: Option<Problem>) -> Running {
+        let pipeline = self.clone();
+        let about = (crate::redact::excerpt(&request.tool, 64), self.target.name().to_owned());
+        Running::begin(about, key, (&self.turns, &self.calls), move |desk, progress, cancelled| async move {
+            pipeline.run(request, refused, desk, progress, cancelled).await
+        })
+    }
+
+    async fn run(
+        &self,
+        request: Request,
+        refused: Option<Problem>,
+        desk: Arc<Desk>,
+        progress: Progress,
+        cancelled: CancellationToken,
+    ) -> Envelope {
         let started = Instant::now();
-        let Request { tool, arguments, cancelled, progress, caller } = request;
+        let Request { tool, arguments, caller, .. } = request;
         let name = crate::redact::excerpt(&tool, 64);
         let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
-        let call = Call { origin, executed: Arc::default(), plan: Arc::default(), routed: OnceLock::new() };
+        let (executed, plan, routed) = Default::default();
+        let call = Call { origin, executed, plan, routed, desk };
         let answering = async {
-            let _turn = self.turns.take(self.target.name()).await.map_err(|busy| server_busy(&busy))?;
-            self.answer(&tool, arguments, &call, progress).await
+            match refused {
+                Some(problem) => Err(problem),
+                None => {
+                    call.desk.take().await.map_err(Busy::into_problem)?;
+                    self.answer(&tool, arguments, &call, progress).await
+                }
+            }
         };
         let answer = tokio::select! {
             answer = answering => answer,
@@ -187,6 +243,28 @@ impl Pipeline {
             tracing::error!(tool = name, %error, "a call is not on record");
         }
         envelope
+    }
+
+    /// How a question reaches whoever answers it, from a client that can be asked in this way.
+    pub fn way(&self, client: Option<Way>, _risk: Risk) -> Way {
+        match self.loaded.config.safety.confirmation {
+            Confirmation::Terminal => Way::Terminal,
+            Confirmation::TwoStep => Way::TwoStep,
+            Confirmation::Auto => client.unwrap_or(Way::TwoStep),
+        }
+    }
+
+    /// Keeps a call until its answer comes: what is to be answered meanwhile. None where the call goes on and says why.
+    pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<Arc<Question>, Box<Running>> {
+        let question = asked.question.clone();
+        self.parking.park(way, asked, running)?;
+        Ok(question)
+    }
+
+    /// The answer to a call that waits.
+    pub fn waits(&self, question: &Question, way: Way) -> Envelope {
+        let problem = asking::confirmation_required(question, way);
+        Envelope::failure(&question.tool, &question.target, Instant::now(), None, problem)
     }
 
     async fn answer(
@@ -206,10 +284,10 @@ impl Pipeline {
             .routed
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, &self.target, &facts, dry_run));
 
-        let turn = match tool.risk > Risk::ReadOnly && !dry_run {
-            true => Some(self.gate.turn(&self.target).await?),
-            false => None,
-        };
+        let turn = Held::default();
+        if tool.risk > Risk::ReadOnly && !dry_run {
+            turn.hold(self.gate.turn(&self.target).await?);
+        }
         let context = CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
@@ -222,6 +300,7 @@ impl Pipeline {
             origin: routed.origin.clone(),
             dry_run,
             turn,
+            ask: call.desk.clone(),
             plan: call.plan.clone(),
             progress,
             facts,
@@ -229,7 +308,7 @@ impl Pipeline {
         let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
         let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), context).await?;
-        let data = parse(&module, &tool, &mut reply)?;
+        let data = answer::parse(&module, &tool, &mut reply)?;
         let answer = match data {
             Value::Array(items) => Answer::listing(items, reply.total, filter, limit),
             data => Answer { data, page: None },
@@ -339,160 +418,6 @@ impl Live {
     }
 }
 
-/// One call, as it is put on record.
-struct Call {
-    origin: Origin,
-    executed: Arc<Executed>,
-    plan: Arc<OnceLock<Result<Outcome, Problem>>>,
-    routed: OnceLock<Routed>,
-}
-
-/// What is known once a module answers the call.
-struct Routed {
-    origin: Arc<Origin>,
-    risk: Risk,
-    dry_run: bool,
-}
-
-impl Routed {
-    fn new(
-        origin: &Origin,
-        module: &Module,
-        tool: &Tool,
-        target: &Target,
-        facts: &Facts,
-        dry_run: bool,
-    ) -> Self {
-        let description = &module.description;
-        let (name, version) = (description.name.clone(), description.version.clone());
-        let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
-        let target = Some(target_used(target, facts));
-        let origin = Arc::new(Origin { module: Some(module), target, ..origin.clone() });
-        Self { origin, risk: tool.risk, dry_run }
-    }
-}
-
-impl Call {
-    /// The answer, with what became of the plan: whatever the module makes of it, a plan that broke is no success.
-    fn envelope(
-        &self,
-        tool: &str,
-        target: &str,
-        started: Instant,
-        answer: Result<(Answer, Reply), Problem>,
-    ) -> Envelope {
-        let plan = self.plan.get().and_then(|plan| plan.as_ref().ok());
-        let answer = match (answer, plan) {
-            (Ok(_), Some(Outcome::Broke { problem, .. })) => Err(problem.clone()),
-            (Err(mut problem), Some(Outcome::Broke { problem: broke, .. })) => {
-                problem
-                    .details
-                    .extend(broke.details.iter().map(|(name, value)| (name.clone(), value.clone())));
-                Err(problem)
-            }
-            (answer, _) => answer,
-        };
-        match answer {
-            Err(problem) => Envelope::failure(tool, target, started, self.executed.shown(), problem),
-            Ok((answer, reply)) => {
-                let mut envelope = Envelope::success(tool, target, started, self.executed.shown());
-                answer.fill(&mut envelope, reply);
-                envelope.dry_run = self.routed.get().is_some_and(|routed| routed.dry_run);
-                match plan {
-                    Some(Outcome::DryRun { preview, .. }) => envelope.preview = Some(preview.clone()),
-                    Some(Outcome::Done { notes, .. }) => envelope.notes.extend(notes.iter().cloned()),
-                    _ => {}
-                }
-                envelope
-            }
-        }
-    }
-
-    fn event(&self, envelope: &Envelope) -> Event {
-        let routed = self.routed.get();
-        let (change, decision) = match (self.plan.get(), self.executed.change(), routed) {
-            (Some(Ok(Outcome::DryRun { .. })), _, _) => (None, Decision::DryRun),
-            (Some(Err(_)), _, _) => (None, Decision::Refused),
-            // One that was cancelled isn't told what becomes of its plan.
-            (_, Some(id), _) => (Some(id.to_owned()), Decision::Allowed),
-            (None, None, Some(routed)) if routed.risk == Risk::ReadOnly => (None, Decision::Looked),
-            _ => (None, Decision::None),
-        };
-        record::call(record::Answered {
-            origin: routed.map_or(&self.origin, |routed| &routed.origin),
-            risk: routed.map(|routed| routed.risk),
-            decision,
-            change,
-            envelope,
-            executed: &self.executed,
-        })
-    }
-}
-
-fn server_busy(busy: &Busy) -> Problem {
-    Problem::new("SERVER_BUSY", Category::Resource, busy.to_string())
-}
-
-/// The tool's data, as far as the host changes it.
-struct Answer {
-    data: Value,
-    page: Option<PageInfo>,
-}
-
-struct PageInfo {
-    total: u64,
-    returned: u64,
-    filter: Option<String>,
-}
-
-impl Answer {
-    /// A module that gives a total has applied limit and filter itself; the limit holds all the same.
-    fn listing(items: Vec<Value>, total: Option<u64>, filter: Option<String>, limit: u32) -> Self {
-        let applied = if total.is_some() { None } else { filter.as_deref() };
-        let page = listing::page(items, applied, limit);
-        let total = total.unwrap_or(0).max(page.total);
-        let returned = page.items.len() as u64;
-        Self { data: Value::Array(page.items), page: Some(PageInfo { total, returned, filter }) }
-    }
-
-    fn fill(self, envelope: &mut Envelope, reply: Reply) {
-        if let Some(page) = self.page {
-            envelope.total = Some(page.total);
-            envelope.returned = Some(page.returned);
-            envelope.truncated = Some(page.returned < page.total);
-            envelope.filter = page.filter;
-        }
-        envelope.data = Some(self.data);
-        envelope.summary = reply.summary;
-        envelope.severity = reply.severity;
-        envelope.notes = reply.notes;
-    }
-}
-
-/// What the module said, where it is what its description promised.
-fn parse(module: &Module, tool: &Tool, reply: &mut Reply) -> Result<Value, Problem> {
-    let wrong = |reason: String| {
-        let message = format!("module {} answered {} with {reason}", module.description.name, tool.name);
-        Problem::new("MODULE_INVALID_REPLY", Category::Internal, message)
-    };
-    let data: Value =
-        serde_json::from_str(&reply.data).map_err(|error| wrong(format!("no JSON: {error}")))?;
-    let is_analysis = tool.shape == Shape::Analysis;
-    if is_analysis != reply.summary.is_some() || is_analysis != reply.severity.is_some() {
-        return Err(wrong(
-            "a summary and a severity where there is no analysis, or none where there is".to_owned(),
-        ));
-    }
-    if reply.severity.as_ref().is_some_and(|severity| !SEVERITIES.contains(&severity.as_str())) {
-        return Err(wrong(format!("a severity that is none of {}", SEVERITIES.join(", "))));
-    }
-    match (tool.shape, &data) {
-        (Shape::Listing, Value::Array(_)) | (Shape::Single | Shape::Analysis, Value::Object(_)) => Ok(data),
-        (Shape::Listing, _) => Err(wrong("something else than an array".to_owned())),
-        _ => Err(wrong("something else than an object".to_owned())),
-    }
-}
-
 /// Levenshtein's, for names of at most 64 characters.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
@@ -519,15 +444,5 @@ mod tests {
         {
             assert_eq!(distance(left, right), edits, "{left} {right}");
         }
-    }
-
-    #[test]
-    fn a_module_that_paged_itself_is_not_paged_again_but_the_limit_holds() {
-        let items = vec![json!({"a": 1}), json!({"a": 2}), json!({"a": 3})];
-        let answer = Answer::listing(items.clone(), Some(40), Some("no such text".into()), 2);
-        let page = answer.page.unwrap();
-        assert_eq!((page.returned, page.total), (2, 40));
-        let answer = Answer::listing(items, None, Some("2".into()), 50);
-        assert_eq!(answer.data, json!([{"a": 2}]));
     }
 }

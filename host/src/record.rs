@@ -14,6 +14,8 @@ pub struct Answered<'a> {
     pub risk: Option<Risk>,
     /// Whether it might.
     pub decision: Decision,
+    /// Who said so.
+    pub decided_by: Option<DecidedBy>,
     /// The change that it made.
     pub change: Option<String>,
     /// What was answered.
@@ -24,13 +26,12 @@ pub struct Answered<'a> {
 
 /// The record of a call.
 pub fn call(answered: Answered<'_>) -> Event {
-    let Answered { origin, risk, decision, change, envelope, executed } = answered;
+    let Answered { origin, risk, decision, decided_by, change, envelope, executed } = answered;
     let commands: Vec<CommandUsed> = executed
         .lines()
         .into_iter()
         .map(|line| CommandUsed { command: line.text, exit_code: line.exit_code })
         .collect();
-    let decided_by = matches!(decision, Decision::Allowed | Decision::Refused).then_some(DecidedBy::Policy);
     Event::Call(Box::new(Call {
         trace_id: origin.trace_id.clone(),
         client: origin.client.clone(),

@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::problem::{Category, Problem};
+
 /// Turns for calls: a bounded number at once, and a bounded number that wait.
 ///
 /// A free turn goes to the target with the fewest calls running; of several to the one served longest ago; within a
 /// target to the call that came first.
+#[derive(Clone)]
 pub struct Turns(Arc<Shared>);
 
 /// The right to be worked on, until it is dropped.
@@ -24,6 +27,13 @@ pub struct Turn {
 pub struct Busy {
     at_once: usize,
     waiting: usize,
+}
+
+impl Busy {
+    /// For whoever called.
+    pub fn into_problem(self) -> Problem {
+        Problem::new("SERVER_BUSY", Category::Resource, self.to_string())
+    }
 }
 
 #[derive(Debug)]

@@ -84,9 +84,24 @@ pub enum Decision {
 pub enum DecidedBy {
     /// The policy: nobody needed to be asked.
     Policy,
+    /// Whoever is at the client, which was asked to ask (MCP's elicitation).
+    Elicitation,
+    /// The client said in a second call that it is confirmed. A model can do that alone.
+    ClientAsserted,
+    /// Whoever is at a terminal, with this account.
+    Terminal(Person),
     /// Whoever or whatever else it was.
     #[serde(untagged)]
     Other(String),
+}
+
+/// An account of the machine that the server runs on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// Its number, as the kernel says.
+    pub uid: u32,
+    /// Its name, where it has one.
+    pub account: String,
 }
 
 /// How a call ended, in the envelope's words.

@@ -44,7 +44,7 @@ pub use bound::{Kept, LONGEST_LINE, Omitted};
 pub use canonical::canonical;
 pub use event::{
     Call, CallStatus, ChangeBegun, ChangeEnded, ChangeRecovered, CommandUsed, DecidedBy, Decision, Dropped,
-    Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Rotated, TargetUsed,
+    Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Person, Rotated, TargetUsed,
 };
 pub use heads::Heads;
 pub use process::{Life, Process};

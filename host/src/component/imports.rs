@@ -242,6 +242,7 @@ impl Call {
             facts: self.facts.clone(),
             dry_run: self.dry_run,
             turn: self.turn.clone(),
+            ask: self.ask.clone(),
             seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             executed: self.executed.clone(),
             telling: self.progress.clone(),

@@ -19,7 +19,8 @@ use super::output::Printer;
 use super::wall::WallTime;
 use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
-use crate::gate::{Gate, Outcome, Turn};
+use crate::gate::asking::Ask;
+use crate::gate::{Gate, Held, Outcome};
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
@@ -57,7 +58,9 @@ pub struct CallContext {
     /// Only what would be.
     pub dry_run: bool,
     /// Of a tool that changes the target: nobody else does meanwhile.
-    pub turn: Option<Arc<Turn>>,
+    pub turn: Held,
+    /// Who can put a question to somebody.
+    pub ask: Arc<dyn Ask>,
     /// What became of the call's plan, once it has one.
     pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
     /// Told how far the tool is, in its own words.
@@ -277,7 +280,8 @@ impl CallContext {
             gate: Arc::new(Gate::of_a_test()),
             origin: Arc::new(origin),
             dry_run: false,
-            turn: None,
+            turn: Held::default(),
+            ask: Arc::new(crate::gate::asking::Nobody),
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),
         }

@@ -87,6 +87,8 @@ impl Errors {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Safety {
+    /// Who is asked, and how.
+    pub confirmation: Confirmation,
     /// From this risk on, a person has to confirm.
     #[serde(deserialize_with = "threshold")]
     pub confirmation_threshold: Risk,
@@ -96,8 +98,21 @@ pub struct Safety {
 
 impl Default for Safety {
     fn default() -> Self {
-        Self { confirmation_threshold: Risk::High, dry_run_bypass_confirmation: true }
+        Self { confirmation: Confirmation::Auto, confirmation_threshold: Risk::High, dry_run_bypass_confirmation: true }
     }
+}
+
+/// How a confirmation is had, from every client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confirmation {
+    /// As the client can: it asks its user, or else in two steps.
+    #[default]
+    Auto,
+    /// A person elsewhere, with `linux-sysadmin approve`.
+    Terminal,
+    /// The client says so in a second call.
+    TwoStep,
 }
 
 /// What only looks is never asked about.

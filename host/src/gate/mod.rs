@@ -4,6 +4,7 @@
 //! Who asks for a plan may go away at any time. What has begun is finished or undone all the same: the gate owns it, not
 //! the request, and the server ends only when no plan is running.
 
+pub mod asking;
 mod diff;
 mod execute;
 mod files;
@@ -12,6 +13,7 @@ pub mod locks;
 mod plan;
 mod prepare;
 mod preview;
+mod question;
 mod record;
 pub mod recover;
 mod turn;
@@ -31,12 +33,13 @@ pub use files::sha256;
 use guard::{Guard, Watched};
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
 use prepare::{Against, Plan};
-pub use turn::Turn;
+pub use question::Question;
+pub use turn::{Held, Turn};
 
-use crate::audit::{self, Audit, Durability, Event};
+use asking::Ask;
+use crate::audit::{self, Audit, DecidedBy, Durability, Event};
 use crate::capability::{Grants, Risk};
 use crate::config::Safety;
-use crate::envelope::CONFIRMATION_REQUIRED;
 use crate::executed::Executed;
 use crate::faults;
 use crate::origin::Origin;
@@ -68,7 +71,9 @@ pub struct Asking {
     /// Only what would be.
     pub dry_run: bool,
     /// Since before the module's first look. A dry run needs none.
-    pub turn: Option<Arc<Turn>>,
+    pub turn: Held,
+    /// Who can put a question to somebody.
+    pub ask: Arc<dyn Ask>,
     /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
     pub seen: HashMap<String, Option<String>>,
     /// Where commands are noted.
@@ -117,8 +122,8 @@ impl Gate {
 
     /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
     /// another one has in the middle is nothing to go by.
-    pub async fn turn(&self, target: &Target) -> Result<Arc<Turn>, Problem> {
-        self.turns.take(target.name()).await.map(Arc::new)
+    pub async fn turn(&self, target: &Target) -> Result<Turn, Problem> {
+        self.turns.take(target.name()).await
     }
 
     /// Where everything is on record.
@@ -144,24 +149,27 @@ impl Gate {
             seen: &asking.seen,
         };
         let plan = against.prepare(&id, change).await?;
-        let preview = shown(&plan);
         let needs_confirmation = plan.risk >= self.safety.confirmation_threshold;
-        if asking.dry_run && (self.safety.dry_run_bypass_confirmation || !needs_confirmation) {
+        let (plan, identity, decided_by) = match asking.dry_run && self.safety.dry_run_bypass_confirmation {
+            false if needs_confirmation => self.confirmed(&asking, &against, &id, plan).await?,
+            _ => {
+                let identity = identity(&asking, &plan, None)?;
+                (plan, identity, DecidedBy::Policy)
+            }
+        };
+        let preview = shown(&plan);
+        if asking.dry_run {
             let outputs = simulate(&asking, &plan).await?;
             return Ok(Outcome::DryRun { preview, outputs });
-        }
-        if needs_confirmation {
-            return Err(confirmation_required(&plan, preview, asking.dry_run));
         }
         // Taken before it is looked whether the end has begun: whoever waits for the end waits for this.
         let token = self.running.token();
         if self.running.is_closed() {
             return Err(interrupted());
         }
-        let identity = identity(&asking, &plan)?;
         let cancelled = CancellationToken::new();
         let _gone = cancelled.clone().drop_guard();
-        let begun = record::begun(&id, &asking, &plan, preview, identity);
+        let begun = record::begun(&id, &asking, &plan, record::Decided { preview, identity, decided_by });
         let execution = Execution {
             selinux: asking.facts.mac_system == "selinux",
             plan,
@@ -190,7 +198,7 @@ struct Task {
     facts: Arc<Facts>,
     audit: Arc<Audit>,
     /// The target is this plan's alone until it is over.
-    _turn: Option<Arc<Turn>>,
+    _turn: Held,
 }
 
 impl Task {
@@ -285,22 +293,6 @@ async fn simulate(asking: &Asking, plan: &Plan) -> Result<Vec<Output>, Problem> 
     Ok(vec![output])
 }
 
-fn confirmation_required(plan: &Plan, preview: Value, dry_run: bool) -> Problem {
-    let risk = json!(plan.risk);
-    let risk_name = risk.as_str().unwrap_or_default();
-    let what = if dry_run { "a dry run of it" } else { "it" };
-    let message = format!(
-        "the risk of this change is {risk_name}, so a person has to confirm {what}, and this version has no way to ask: nothing \
-         was changed"
-    );
-    Problem::new(CONFIRMATION_REQUIRED, Category::Denied, message)
-        .remedy("Set dry_run to see what would happen")
-        .remedy("A person can run what the preview shows on the target")
-        .detail("risk_level", risk)
-        .detail("dry_run_available", json!(true))
-        .detail("preview", preview)
-}
-
 fn not_on_record(error: &audit::AuditError) -> Problem {
     let message = format!("nothing is changed that isn't on record, and it can't be put there: {error}");
     Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
@@ -333,8 +325,9 @@ async fn append(audit: &Arc<Audit>, event: Event, durability: Durability) -> Res
     }
 }
 
-/// SHA-256 of everything that makes this change what it is: the plan, who asked for it, and the very machine.
-fn identity(asking: &Asking, plan: &Plan) -> Result<String, Problem> {
+/// SHA-256 of everything that makes this change what it is: the plan, what the program itself says of it, who asked for
+/// it, and the very machine.
+fn identity(asking: &Asking, plan: &Plan, simulated: Option<&str>) -> Result<String, Problem> {
     let origin = &asking.origin;
     let whole = json!({
         "plan": preview::identity(plan),
@@ -342,6 +335,7 @@ fn identity(asking: &Asking, plan: &Plan) -> Result<String, Problem> {
         "arguments": origin.arguments_sha256,
         "module": origin.module.as_ref().map(|module| &module.sha256),
         "target": origin.target,
+        "simulated": simulated,
     });
     let canonical = audit::canonical(&whole);
     let canonical = canonical.map_err(|error| {

@@ -14,14 +14,24 @@ use crate::audit::{
 use crate::origin::target_used;
 use crate::redact::redact;
 
+/// What was decided about, and by whom.
+pub(super) struct Decided {
+    /// The plan as it is shown.
+    pub preview: Value,
+    /// Its hash.
+    pub identity: String,
+    /// Who said yes.
+    pub decided_by: DecidedBy,
+}
+
 /// The change, about to begin.
 pub(super) fn begun(
     id: &str,
     asking: &Asking,
     plan: &Plan,
-    preview: Value,
-    plan_sha256: String,
+    decided: Decided,
 ) -> ChangeBegun {
+    let Decided { preview, identity, decided_by } = decided;
     let origin = &asking.origin;
     let steps = plan.change.steps.iter().zip(&plan.steps);
     let files = steps.filter_map(|(step, prepared)| match &prepared.doing {
@@ -56,11 +66,11 @@ pub(super) fn begun(
         target,
         arguments: origin.arguments.clone().into(),
         plan: preview.into(),
-        plan_sha256,
+        plan_sha256: identity,
         risk: plan.risk,
         rules: plan.reasons.clone().into(),
         decision: Decision::Allowed,
-        decided_by: Some(DecidedBy::Policy),
+        decided_by: Some(decided_by),
         files: files.collect(),
         undo: plan.steps.iter().map(|step| lines(&step.undo)).collect(),
         after_undo: lines(&plan.after_undo),

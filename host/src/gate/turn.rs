@@ -31,6 +31,22 @@ pub struct Turn {
     _file: File,
 }
 
+/// A call's turn, where it has one: it gives it up while somebody is asked.
+#[derive(Clone, Default)]
+pub struct Held(Arc<Mutex<Option<Turn>>>);
+
+impl Held {
+    /// From now on.
+    pub fn hold(&self, turn: Turn) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
+    }
+
+    /// Others may change the target from now on.
+    pub fn give_up(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
 impl Turns {
     /// Of the servers of this account, whatever their homes: where the system keeps what is gone after a boot, or else in
     /// the directory of the log.

@@ -108,10 +108,12 @@ impl Facts {
     ];
 }
 
+const MACHINE_ID: &str = "/etc/machine-id";
+
 const FILES: &[&str] = &[
     "/etc/os-release",
     "/usr/lib/os-release",
-    "/etc/machine-id",
+    MACHINE_ID,
     "/proc/1/comm",
     "/proc/sys/kernel/hostname",
     "/proc/sys/kernel/osrelease",
@@ -156,13 +158,21 @@ struct Answers {
     uid: u32,
 }
 
+/// As [`Facts::machine_id`], at this moment.
+pub(super) async fn machine_id(local: &Local) -> Option<String> {
+    let reading = local.read_all(requests(&[MACHINE_ID]), Trusted::Anyone, Arc::new(|_, _| Ok(())));
+    let id = String::from_utf8(reading.await.pop()?.ok()?).ok()?.trim().to_owned();
+    (!id.is_empty()).then_some(id)
+}
+
+fn requests(paths: &[&str]) -> Vec<ReadRequest> {
+    let request = |path: &&str| ReadRequest { path: (*path).to_owned(), offset: 0, max_bytes: 256 * 1024 };
+    paths.iter().map(request).collect()
+}
+
 pub(super) async fn gather(local: &Local) -> Facts {
-    let requests = FILES
-        .iter()
-        .map(|path| ReadRequest { path: (*path).to_owned(), offset: 0, max_bytes: 256 * 1024 })
-        .collect();
     // The host's own questions: the paths are above, no module has a say in them.
-    let reading = local.read_all(requests, Trusted::Anyone, Arc::new(|_, _| Ok(())));
+    let reading = local.read_all(requests(FILES), Trusted::Anyone, Arc::new(|_, _| Ok(())));
     let sudo = |argument: &str| Command {
         program: "sudo".into(),
         args: vec!["-n".into(), argument.into()],
@@ -255,7 +265,7 @@ fn derive(answers: &Answers) -> Facts {
         extra,
         user: user.unwrap_or_else(|| answers.uid.to_string()),
         uid: answers.uid,
-        machine_id: Some(line("/etc/machine-id")).filter(|id| !id.is_empty()),
+        machine_id: Some(line(MACHINE_ID)).filter(|id| !id.is_empty()),
     }
 }
 

@@ -257,6 +257,11 @@ impl Target {
         self.facts.get_or_init(gather).await.clone()
     }
 
+    /// machine-id(5) as it is now, where there is one: which machine answers to this name.
+    pub async fn machine_id(&self) -> Option<String> {
+        facts::machine_id(&self.local).await
+    }
+
     /// What stands in front of the command where it runs with other rights than the caller's, as `sudo -n `. A problem
     /// where it can't be started.
     pub fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {

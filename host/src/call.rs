@@ -1,0 +1,125 @@
+//! One call as it is answered and put on record, whoever waits for it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use crate::answer::Answer;
+use crate::audit::{DecidedBy, Decision, Event, ModuleUsed};
+use crate::capability::Risk;
+use crate::component::{Module, Reply, Tool};
+use crate::envelope::Envelope;
+use crate::executed::Executed;
+use crate::gate::{Outcome, asking};
+use crate::origin::{Origin, target_used};
+use crate::problem::Problem;
+use crate::record;
+use crate::running::Desk;
+use crate::target::{Facts, Target};
+
+/// One call, as it is put on record.
+pub struct Call {
+    /// Who asks for what.
+    pub origin: Origin,
+    /// What ran.
+    pub executed: Arc<Executed>,
+    /// What became of its plan, once it has one.
+    pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
+    /// Where a module answers it.
+    pub routed: OnceLock<Routed>,
+    /// Where it may have somebody asked.
+    pub desk: Arc<Desk>,
+}
+
+/// What is known once a module answers the call.
+pub struct Routed {
+    /// With the module and the target.
+    pub origin: Arc<Origin>,
+    risk: Risk,
+    dry_run: bool,
+}
+
+impl Routed {
+    /// To this module's tool.
+    pub fn new(
+        origin: &Origin,
+        module: &Module,
+        tool: &Tool,
+        target: &Target,
+        facts: &Facts,
+        dry_run: bool,
+    ) -> Self {
+        let description = &module.description;
+        let (name, version) = (description.name.clone(), description.version.clone());
+        let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
+        let target = Some(target_used(target, facts));
+        let origin = Arc::new(Origin { module: Some(module), target, ..origin.clone() });
+        Self { origin, risk: tool.risk, dry_run }
+    }
+}
+
+impl Call {
+    /// The answer, with what became of the plan: whatever the module makes of it, a plan that broke is no success.
+    pub fn envelope(
+        &self,
+        tool: &str,
+        target: &str,
+        started: Instant,
+        answer: Result<(Answer, Reply), Problem>,
+    ) -> Envelope {
+        let plan = self.plan.get().and_then(|plan| plan.as_ref().ok());
+        let answer = match (answer, plan) {
+            (Ok(_), Some(Outcome::Broke { problem, .. })) => Err(problem.clone()),
+            (Err(mut problem), Some(Outcome::Broke { problem: broke, .. })) => {
+                problem
+                    .details
+                    .extend(broke.details.iter().map(|(name, value)| (name.clone(), value.clone())));
+                Err(problem)
+            }
+            (answer, _) => answer,
+        };
+        match answer {
+            Err(problem) => Envelope::failure(tool, target, started, self.executed.shown(), problem),
+            Ok((answer, reply)) => {
+                let mut envelope = Envelope::success(tool, target, started, self.executed.shown());
+                answer.fill(&mut envelope, reply);
+                envelope.dry_run = self.routed.get().is_some_and(|routed| routed.dry_run);
+                match plan {
+                    Some(Outcome::DryRun { preview, .. }) => envelope.preview = Some(preview.clone()),
+                    Some(Outcome::Done { notes, .. }) => envelope.notes.extend(notes.iter().cloned()),
+                    _ => {}
+                }
+                envelope
+            }
+        }
+    }
+
+    /// Its record.
+    pub fn event(&self, envelope: &Envelope) -> Event {
+        let routed = self.routed.get();
+        let (change, mut decision) = match (self.plan.get(), self.executed.change(), routed) {
+            (Some(Ok(Outcome::DryRun { .. })), _, _) => (None, Decision::DryRun),
+            (Some(Err(_)), _, _) => (None, Decision::Refused),
+            // One that was cancelled isn't told what becomes of its plan.
+            (_, Some(id), _) => (Some(id.to_owned()), Decision::Allowed),
+            (None, None, Some(routed)) if routed.risk == Risk::ReadOnly => (None, Decision::Looked),
+            _ => (None, Decision::None),
+        };
+        let decided_by = match self.desk.answer() {
+            Some(asking::Answer::Yes(by) | asking::Answer::No(by)) => Some(by.clone()),
+            None if self.desk.has_asked() => {
+                decision = Decision::Asked;
+                None
+            }
+            None => matches!(decision, Decision::Allowed | Decision::Refused).then_some(DecidedBy::Policy),
+        };
+        record::call(record::Answered {
+            origin: routed.map_or(&self.origin, |routed| &routed.origin),
+            risk: routed.map(|routed| routed.risk),
+            decision,
+            decided_by,
+            change,
+            envelope,
+            executed: &self.executed,
+        })
+    }
+}

@@ -1,0 +1,324 @@
+//! The question whether a plan may run, as a person reads it: written by the host from the plan as it is shown.
+//!
+//! Only the host begins a line. Whatever a module, a client or a file says stands behind a heading or is indented, with
+//! its control characters visible: nothing in it can look like a line of the host's.
+
+use serde_json::{Map, Value};
+
+use super::Asking;
+use super::prepare::Plan;
+use crate::capability::Risk;
+use crate::redact::excerpt;
+
+/// Characters of a name, as a client gives it.
+const NAME: usize = 200;
+/// Characters that a client is sent; a terminal shows all.
+const SENT: usize = 24_000;
+
+/// A plan that waits for a yes or a no.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The change's.
+    pub id: String,
+    /// Of everything that makes the plan what it is.
+    pub sha256: String,
+    /// Whose plan it is.
+    pub tool: String,
+    /// Whose tool it is.
+    pub module: String,
+    /// The machine.
+    pub target: String,
+    /// As it names itself.
+    pub client: String,
+    /// The module's own sentence.
+    pub summary: String,
+    /// After everything that raises it.
+    pub risk: Risk,
+    /// Only what would be: the program's own simulation is what has to be allowed.
+    pub dry_run: bool,
+    /// The plan as it is shown.
+    pub preview: Value,
+    /// All of it, for a person.
+    pub text: String,
+}
+
+impl Question {
+    /// Of a plan, and what it is shown as.
+    pub(super) fn new(id: &str, sha256: String, asking: &Asking, plan: &Plan, preview: Value) -> Self {
+        let origin = &asking.origin;
+        let module = origin.module.as_ref();
+        let module = module.map_or_else(String::new, |module| format!("{} {}", module.name, module.version));
+        let mut question = Self {
+            id: id.to_owned(),
+            sha256,
+            tool: origin.tool.clone(),
+            module,
+            target: asking.target.name().to_owned(),
+            client: one_line(&excerpt(&origin.client, NAME)),
+            summary: text_of(&preview, "description"),
+            risk: plan.risk,
+            dry_run: asking.dry_run,
+            preview,
+            text: String::new(),
+        };
+        question.text = question.written(&asking.facts.user, &asking.facts.hostname);
+        question
+    }
+
+    /// As much of the text as a client is sent.
+    pub fn sent(&self) -> String {
+        match self.text.char_indices().nth(SENT) {
+            None => self.text.clone(),
+            Some((end, _)) => {
+                let more = self.text.len() - end;
+                let cut = &self.text[..end];
+                format!("THIS IS NOT ALL OF IT: {more} more bytes don't fit here.\n\n{cut}\n\n{more} more bytes don't fit here.")
+            }
+        }
+    }
+
+    fn written(&self, account: &str, hostname: &str) -> String {
+        let mut text = Text::default();
+        let what = if self.dry_run { "May this be simulated" } else { "May this be done" };
+        let hostname = one_line(&excerpt(hostname, NAME));
+        text.line(&format!("{what} on {} ({hostname}), as {}?", self.target, one_line(account)));
+        text.line("");
+        text.line(&format!("Tool:    {}, of module {}", self.tool, self.module));
+        if !self.client.is_empty() {
+            text.line(&format!("Client:  {}", self.client));
+        }
+        let risk = serde_json::to_value(self.risk).unwrap_or_default();
+        text.line(&format!("Risk:    {}", risk.as_str().unwrap_or_default()));
+        let reason = text_of(&self.preview, "escalation_reason");
+        if !reason.is_empty() {
+            text.line(&format!("Because: {reason}"));
+        }
+        text.line(&format!("Says:    {}", self.summary));
+        for warning in texts(&self.preview, "warnings") {
+            text.line(&format!("Warning: {warning}"));
+        }
+        let services = texts(&self.preview, "affected_services");
+        if !services.is_empty() {
+            text.line(&format!("Stops or restarts: {}", services.join(", ")));
+        }
+        text.line("");
+        match self.preview.get("command") {
+            Some(command) => text.line(&format!("1. run {}", one_line(command.as_str().unwrap_or_default()))),
+            None => self.steps(&mut text),
+        }
+        if let Some(after) = self.preview.get("after_undo").and_then(Value::as_array) {
+            text.line("After an undo:");
+            after.iter().for_each(|command| text.command("   run ", command));
+        }
+        text.line("");
+        text.line(&self.undo());
+        let guard = text_of(&self.preview, "guard");
+        if !guard.is_empty() {
+            text.line(&format!("Guard:   {guard}"));
+        }
+        if let Some(output) = self.preview.get("dry_run_output").and_then(Value::as_str) {
+            text.line("The program's own simulation of it says:");
+            text.indented(output);
+        }
+        text.line(&format!("Plan:    {} (SHA-256 {})", self.id, self.sha256));
+        text.0
+    }
+
+    fn steps(&self, text: &mut Text) {
+        for (number, step) in shown_steps(&self.preview).enumerate() {
+            let title = ["run", "write", "remove", "make_directory"].into_iter().find_map(|kind| {
+                let of = step.get(kind)?.as_str()?;
+                Some(format!("{}. {} {}", number + 1, kind.replace('_', " "), one_line(of)))
+            });
+            text.line(&title.unwrap_or_default());
+            for (name, said) in
+                [("as", "as"), ("asked_for", "asked for as"), ("mode", "mode"), ("owner", "owner")]
+                    .into_iter()
+                    .chain([("group", "group"), ("validate", "checked by"), ("sha256", "SHA-256")])
+            {
+                if let Some(value) = step.get(name).and_then(Value::as_str) {
+                    text.line(&format!("   {said} {}", one_line(value)));
+                }
+            }
+            text.contents(step);
+            text.stdin(step);
+            for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
+                text.command("   undo: ", undo);
+            }
+        }
+    }
+
+    /// What undo there is.
+    fn undo(&self) -> String {
+        let without: Vec<String> = match self.preview.get("command") {
+            Some(_) => vec!["1".to_owned()],
+            None => shown_steps(&self.preview)
+                .enumerate()
+                .filter(|(_, step)| step.contains_key("run") && !step.contains_key("undo"))
+                .map(|(number, _)| (number + 1).to_string())
+                .collect(),
+        };
+        match without.as_slice() {
+            [] => "Undo:    where a step fails, all before it are undone".to_owned(),
+            [step] => format!("Undo:    none of step {step}; where a step fails, the others before it are undone"),
+            steps => format!(
+                "Undo:    none of steps {}; where a step fails, the others before it are undone",
+                steps.join(", ")
+            ),
+        }
+    }
+}
+
+fn shown_steps(preview: &Value) -> impl Iterator<Item = &Map<String, Value>> {
+    preview.get("steps").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+}
+
+fn text_of(preview: &Value, name: &str) -> String {
+    one_line(preview.get(name).and_then(Value::as_str).unwrap_or_default())
+}
+
+fn texts(preview: &Value, name: &str) -> Vec<String> {
+    let all = preview.get(name).and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(Value::as_str).map(one_line).collect()
+}
+
+/// Line breaks and tabs as they are written: one of the two is not for a line that somebody else wrote.
+fn one_line(text: &str) -> String {
+    crate::visible::visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// Lines of the host's.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, line: &str) {
+        self.0.push_str(line);
+        self.0.push('\n');
+    }
+
+    /// Somebody else's text, each line of it behind a mark.
+    fn indented(&mut self, text: &str) {
+        for line in crate::visible::visible(text).lines() {
+            self.line(&format!("   | {line}"));
+        }
+    }
+
+    /// A command line, with what it reads.
+    fn command(&mut self, before: &str, command: &Value) {
+        let line = command.as_str().or_else(|| command.get("run")?.as_str()).unwrap_or_default();
+        self.line(&format!("{before}{}", one_line(line)));
+        if let Some(command) = command.as_object() {
+            self.stdin(command);
+        }
+    }
+
+    /// What a command would read.
+    fn stdin(&mut self, command: &Map<String, Value>) {
+        if let Some(sha256) = command.get("stdin_sha256").and_then(Value::as_str) {
+            self.line(&format!("   reading (SHA-256 {sha256})"));
+        }
+        match command.get("stdin") {
+            Some(Value::String(stdin)) => self.indented(stdin),
+            Some(Value::Object(stdin)) => self.contents(stdin),
+            _ => {}
+        }
+    }
+
+    /// A diff, and what it doesn't show.
+    fn contents(&mut self, shown: &Map<String, Value>) {
+        if let Some(diff) = shown.get("diff").and_then(Value::as_str) {
+            self.indented(diff);
+        }
+        if let Some(note) = shown.get("note").and_then(Value::as_str) {
+            self.line(&format!("   NOT SHOWN: {}", one_line(note)));
+        }
+        if let Some(bytes) = shown.get("bytes").and_then(Value::as_u64) {
+            self.line(&format!("   NOT SHOWN: {bytes} bytes that aren't text"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(preview: Value) -> Question {
+        let mut question = Question {
+            id: "0123456789abcdef".into(),
+            sha256: "00".repeat(32),
+            tool: "svc_stop".into(),
+            module: "services 0.1.0".into(),
+            target: "localhost".into(),
+            client: "client 1".into(),
+            summary: text_of(&preview, "description"),
+            risk: Risk::High,
+            dry_run: false,
+            preview,
+            text: String::new(),
+        };
+        question.text = question.written("root", "host");
+        question
+    }
+
+    #[test]
+    fn a_plan_is_written_out_whole() {
+        let asked = question(json!({
+            "steps": [
+                {"write": "/etc/x.conf", "diff": "--- a/x\n+++ b/x\n-old\n+new\n", "sha256": "ab", "mode": "0644",
+                 "validate": "xd -t /etc/x.conf"},
+                {"run": "sudo -n systemctl reload -- x.service", "undo": ["sudo -n systemctl reload -- x.service"]},
+                {"run": "crontab -", "stdin": {"diff": "+* * * * * true"}, "stdin_sha256": "cd"},
+            ],
+            "description": "Change x",
+            "warnings": ["x is slow"],
+            "affected_services": ["x.service"],
+            "after_undo": ["systemctl daemon-reload"],
+            "guard": "the target undoes this by itself",
+            "escalation_reason": "high rather than the tool's own: it uses `y`",
+        }));
+        assert_eq!(
+            asked.text,
+            "May this be done on localhost (host), as root?\n\nTool:    svc_stop, of module services 0.1.0\n\
+             Client:  client 1\nRisk:    high\nBecause: high rather than the tool's own: it uses `y`\n\
+             Says:    Change x\nWarning: x is slow\nStops or restarts: x.service\n\n1. write /etc/x.conf\n   \
+             mode 0644\n   checked by xd -t /etc/x.conf\n   SHA-256 ab\n   | --- a/x\n   | +++ b/x\n   | -old\n   | +new\n\
+             2. run sudo -n systemctl reload -- x.service\n   undo: sudo -n systemctl reload -- x.service\n\
+             3. run crontab -\n   reading (SHA-256 cd)\n   | +* * * * * true\nAfter an undo:\n   run systemctl daemon-reload\n\n\
+             Undo:    none of step 3; where a step fails, the others before it are undone\n\
+             Guard:   the target undoes this by itself\n".to_owned()
+                + &format!("Plan:    0123456789abcdef (SHA-256 {})\n", "00".repeat(32))
+        );
+    }
+
+    #[test]
+    fn what_others_wrote_begins_no_line_and_hides_nothing() {
+        let spoof = "x\nRisk:    low\r\u{1b}[2J\u{202e}\u{200b}\u{e0041}";
+        let asked = question(json!({
+            "command": spoof,
+            "description": spoof,
+            "warnings": [spoof],
+            "affected_services": [spoof],
+            "escalation_reason": spoof,
+            "guard": spoof,
+            "dry_run_output": spoof,
+            "steps": [{"write": spoof, "diff": spoof, "note": spoof, "as": spoof, "undo": [spoof, {"run": spoof, "stdin": spoof}]}],
+        }));
+        let risks: Vec<&str> = asked.text.lines().filter(|line| line.starts_with("Risk:")).collect();
+        assert_eq!(risks, ["Risk:    high"], "{}", asked.text);
+        assert!(!asked.text.chars().any(|c| c != '\n' && crate::characters::is_hidden(c)), "{}", asked.text);
+    }
+
+    #[test]
+    fn what_a_client_is_sent_is_bounded_and_says_so_first() {
+        let asked = question(json!({"command": "x", "description": "é".repeat(SENT)}));
+        let sent = asked.sent();
+        assert!(sent.starts_with("THIS IS NOT ALL OF IT: "), "{}", &sent[..100]);
+        assert!(sent.chars().count() < SENT + 200);
+        assert!(asked.text.chars().count() > SENT);
+        let short = question(json!({"command": "x", "description": "y"}));
+        assert_eq!(short.sent(), short.text);
+    }
+}

@@ -1,0 +1,308 @@
+//! Calls that wait for an answer which another request brings, or a person at a terminal: parked with their plan as it
+//! was shown, so that this very plan is what runs. They end with the server.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use serde_json::{Map, Value};
+
+use crate::audit::{self, DecidedBy};
+use crate::gate::asking::{Answer, EXPIRES, expired};
+use crate::gate::{Question, sha256};
+use crate::problem::{Category, Problem};
+use crate::running::{Asked, Running};
+
+/// Calls that wait at the same time.
+const MOST: usize = 32;
+
+/// How a question reaches whoever answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The call is answered "input required", and made again with the answer (MCP 2026-07-28).
+    InputRequired,
+    /// The client is asked while the call goes on (MCP's elicitation before that).
+    Elicitation,
+    /// The call is made again and says that it is confirmed.
+    TwoStep,
+    /// `linux-sysadmin approve`; the call is made again for its outcome.
+    Terminal,
+}
+
+impl Way {
+    /// As in the configuration and in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InputRequired => "input-required",
+            Self::Elicitation => "elicitation",
+            Self::TwoStep => "two-step",
+            Self::Terminal => "terminal",
+        }
+    }
+}
+
+/// What makes two calls the same: the tool, and its arguments but for `confirmed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallKey {
+    tool: String,
+    arguments: String,
+}
+
+impl CallKey {
+    /// Of a call whose `confirmed` has been taken out. A member that is null is as good as left out.
+    pub fn new(tool: &str, arguments: &Map<String, Value>) -> Self {
+        let mut said = arguments.clone();
+        said.retain(|_, value| !value.is_null());
+        let said = Value::Object(said);
+        let bytes = audit::canonical(&said).unwrap_or_else(|_| said.to_string().into_bytes());
+        Self { tool: tool.to_owned(), arguments: sha256(&bytes) }
+    }
+}
+
+/// The calls that wait.
+#[derive(Default)]
+pub struct Parking(Mutex<Vec<Parked>>);
+
+struct Parked {
+    key: CallKey,
+    way: Way,
+    question: Arc<Question>,
+    since: (Instant, SystemTime),
+    /// None once it is decided.
+    asked: Option<Asked>,
+    running: Running,
+}
+
+/// One call that waits for a person at a terminal.
+pub struct Waiting {
+    /// What is asked.
+    pub question: Arc<Question>,
+    /// Since when.
+    pub since: SystemTime,
+}
+
+/// Of a call that was made again.
+pub enum Again {
+    /// It has been decided, and is to be waited for.
+    Decided(Running),
+    /// It hasn't.
+    Waits(Arc<Question>),
+}
+
+impl Parking {
+    /// Keeps a call until its answer comes. Where that isn't possible, the call itself is told why, and given back.
+    pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<(), Box<Running>> {
+        let key = running.key().clone();
+        let mut parked = self.parked();
+        if way != Way::InputRequired {
+            // Shown anew, it is made anew: the one before is of no use.
+            parked.retain(|one| one.asked.is_none() || one.way != way || one.key != key);
+        }
+        if parked.iter().filter(|one| one.asked.is_some()).count() >= MOST {
+            let _ = asked.answer(Err(too_many()));
+            return Err(Box::new(running));
+        }
+        let since = (Instant::now(), SystemTime::now());
+        parked.push(Parked { key, way, question: asked.question.clone(), since, asked: Some(asked), running });
+        Ok(())
+    }
+
+    /// The call of this id, which goes on with this answer: once, for the very same call, in the way that it was asked.
+    pub fn resume(&self, id: &str, key: &CallKey, answer: Answer) -> Result<Running, Problem> {
+        let mut parked = self.parked();
+        let at = parked.iter().position(|one| one.way == Way::InputRequired && one.question.id == id);
+        let at = at.ok_or_else(unknown)?;
+        if parked[at].key != *key {
+            let tool = &parked[at].key.tool;
+            let message = format!("what was answered was a question about {tool} with other arguments: nothing was changed");
+            return Err(Problem::new("CONFIRMATION_MISMATCH", Category::Denied, message)
+                .remedy("Send the very same call again with the answer, or a new call without one"));
+        }
+        goes_on(parked.remove(at), answer)
+    }
+
+    /// The same call, said to be confirmed by the client: where it has been shown before.
+    pub fn confirmed(&self, key: &CallKey) -> Option<Running> {
+        let mut parked = self.parked();
+        let at = parked.iter().position(|one| one.way == Way::TwoStep && one.key == *key)?;
+        goes_on(parked.remove(at), Answer::Yes(DecidedBy::ClientAsserted)).ok()
+    }
+
+    /// The same call, where a person at a terminal decides.
+    pub fn again(&self, key: &CallKey) -> Option<Again> {
+        let mut parked = self.parked();
+        let at = parked.iter().position(|one| one.way == Way::Terminal && one.key == *key)?;
+        match parked[at].asked {
+            Some(_) => Some(Again::Waits(parked[at].question.clone())),
+            None => Some(Again::Decided(parked.remove(at).running)),
+        }
+    }
+
+    /// What waits for a person at a terminal.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let parked = self.parked();
+        let waits = parked.iter().filter(|one| one.way == Way::Terminal && one.asked.is_some());
+        waits.map(|one| Waiting { question: one.question.clone(), since: one.since.1 }).collect()
+    }
+
+    /// A person's decision about the plan with this hash, at a terminal. The call goes on by itself, and its outcome is
+    /// for whoever makes it again.
+    pub fn decide(&self, id: &str, sha256: &str, answer: Answer) -> Result<(), Problem> {
+        let mut parked = self.parked();
+        let one = parked.iter_mut().find(|one| one.way == Way::Terminal && one.question.id == id);
+        let one = one.ok_or_else(unknown)?;
+        if one.question.sha256 != sha256 {
+            let message = "what was shown is not what waits: nothing was decided";
+            return Err(Problem::new("CONFIRMATION_MISMATCH", Category::Denied, message));
+        }
+        one.asked.take().ok_or_else(unknown)?.answer(Ok(answer))
+    }
+
+    /// Ends all of them: nothing that waits runs.
+    pub fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Without those that are over.
+    fn parked(&self) -> MutexGuard<'_, Vec<Parked>> {
+        let mut parked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parked.retain(|one| match &one.asked {
+            Some(asked) => !asked.is_over(),
+            None => !one.running.has_ended() || one.since.0.elapsed() < 2 * EXPIRES,
+        });
+        parked
+    }
+}
+
+fn goes_on(parked: Parked, answer: Answer) -> Result<Running, Problem> {
+    parked.asked.ok_or_else(expired)?.answer(Ok(answer))?;
+    Ok(parked.running)
+}
+
+fn unknown() -> Problem {
+    let message = "no call waits for this answer: it has been answered before, it has expired, or the server that asked \
+                   has ended; nothing was changed";
+    Problem::new("CONFIRMATION_UNKNOWN", Category::State, message)
+        .remedy("Call again without an answer: the question is asked anew")
+}
+
+fn too_many() -> Problem {
+    let message = format!("{MOST} calls wait to be confirmed, and no more may: nothing was changed");
+    Problem::new("TOO_MANY_WAITING", Category::Resource, message).remedy("Have those decided first, or let them expire")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::running::tests::{asked, asking_call, ended};
+    use crate::turns::Turns;
+
+    fn key(arguments: Value) -> CallKey {
+        CallKey::new("tool", arguments.as_object().unwrap())
+    }
+
+    async fn parked(parking: &Parking, id: &'static str, key: CallKey, way: Way) {
+        let mut running = asking_call(id, key, &Turns::new(8, 8));
+        let asked = asked(&mut running).await;
+        assert!(parking.park(way, asked, running).is_ok());
+    }
+
+    fn yes() -> Answer {
+        Answer::Yes(DecidedBy::Elicitation)
+    }
+
+    #[test]
+    fn calls_are_the_same_whatever_the_order_and_what_is_null() {
+        assert_eq!(key(json!({"a": 1, "b": [2]})), key(json!({"b": [2], "a": 1, "c": null})));
+        for other in [json!({"a": 2, "b": [2]}), json!({"a": 1}), json!({"a": 1, "b": [2], "host": "other"})] {
+            assert_ne!(key(json!({"a": 1, "b": [2]})), key(other));
+        }
+        assert_ne!(CallKey::new("a", &Map::new()), CallKey::new("b", &Map::new()));
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_for_its_own_call_and_counts_once() {
+        let parking = Parking::default();
+        parked(&parking, "a", key(json!({"x": 1})), Way::InputRequired).await;
+        let wrong = parking.resume("a", &key(json!({"x": 2})), yes()).err().unwrap();
+        assert_eq!(wrong.code, "CONFIRMATION_MISMATCH");
+        assert_eq!(parking.resume("b", &key(json!({"x": 1})), yes()).err().unwrap().code, "CONFIRMATION_UNKNOWN");
+        let mut running = parking.resume("a", &key(json!({"x": 1})), yes()).ok().unwrap();
+        assert_eq!(ended(&mut running).await.notes, ["Yes(Elicitation)"]);
+        let again = parking.resume("a", &key(json!({"x": 1})), yes()).err().unwrap();
+        assert_eq!(again.code, "CONFIRMATION_UNKNOWN");
+    }
+
+    #[tokio::test]
+    async fn a_way_is_not_answered_by_another() {
+        let parking = Parking::default();
+        let (one, two, three) = (key(json!({"x": 1})), key(json!({"x": 2})), key(json!({"x": 3})));
+        parked(&parking, "a", one.clone(), Way::InputRequired).await;
+        parked(&parking, "b", two.clone(), Way::Terminal).await;
+        parked(&parking, "c", three.clone(), Way::TwoStep).await;
+        assert!(parking.confirmed(&one).is_none() && parking.confirmed(&two).is_none());
+        assert!(parking.again(&one).is_none() && parking.again(&three).is_none());
+        assert!(parking.resume("b", &two, yes()).is_err() && parking.resume("c", &three, yes()).is_err());
+        for id in ["a", "c"] {
+            assert_eq!(parking.decide(id, &"00".repeat(32), yes()).unwrap_err().code, "CONFIRMATION_UNKNOWN");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_step_counts_once_and_only_for_what_was_shown() {
+        let parking = Parking::default();
+        let call = key(json!({}));
+        assert!(parking.confirmed(&call).is_none());
+        parked(&parking, "a", call.clone(), Way::TwoStep).await;
+        parked(&parking, "b", call.clone(), Way::TwoStep).await;
+        let mut running = parking.confirmed(&call).unwrap();
+        assert_eq!(ended(&mut running).await.notes, ["Yes(ClientAsserted)"]);
+        // The one shown before was replaced.
+        assert!(parking.confirmed(&call).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_decision_at_a_terminal_is_about_what_was_shown_and_the_call_has_its_outcome() {
+        let parking = Parking::default();
+        let call = key(json!({}));
+        parked(&parking, "a", call.clone(), Way::Terminal).await;
+        assert_eq!(parking.waiting().len(), 1);
+        assert!(matches!(parking.again(&call), Some(Again::Waits(_))));
+        let other = parking.decide("a", &"11".repeat(32), yes()).unwrap_err();
+        assert_eq!(other.code, "CONFIRMATION_MISMATCH");
+        parking.decide("a", &"00".repeat(32), yes()).unwrap();
+        assert_eq!(parking.decide("a", &"00".repeat(32), yes()).unwrap_err().code, "CONFIRMATION_UNKNOWN");
+        assert!(parking.waiting().is_empty());
+        let Some(Again::Decided(mut running)) = parking.again(&call) else { panic!("it is decided") };
+        assert_eq!(ended(&mut running).await.notes, ["Yes(Elicitation)"]);
+        assert!(parking.again(&call).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_expired_does_not_wait() {
+        let parking = Parking::default();
+        let call = key(json!({}));
+        parked(&parking, "a", call.clone(), Way::Terminal).await;
+        parked(&parking, "b", call.clone(), Way::TwoStep).await;
+        parked(&parking, "c", call.clone(), Way::InputRequired).await;
+        tokio::time::sleep(EXPIRES + std::time::Duration::from_secs(1)).await;
+        assert!(parking.waiting().is_empty() && parking.again(&call).is_none());
+        assert!(parking.confirmed(&call).is_none());
+        assert_eq!(parking.resume("c", &call, yes()).err().unwrap().code, "CONFIRMATION_UNKNOWN");
+    }
+
+    #[tokio::test]
+    async fn few_wait_and_one_more_is_told_so() {
+        let parking = Parking::default();
+        for number in 0..MOST {
+            parked(&parking, "a", key(json!({"n": number})), Way::InputRequired).await;
+        }
+        let mut running = asking_call("b", key(json!({})), &Turns::new(8, 8));
+        let asked = asked(&mut running).await;
+        let mut running = parking.park(Way::InputRequired, asked, running).err().unwrap();
+        assert_eq!(ended(&mut running).await.error.unwrap().error_code, "TOO_MANY_WAITING");
+        parking.close();
+        assert!(parking.parked().is_empty());
+    }
+}

@@ -1,0 +1,311 @@
+//! A call under way. It may stop to have somebody asked, and goes on when there is an answer, whoever brings it.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::component::Progress;
+use crate::envelope::Envelope;
+use crate::gate::Question;
+use crate::gate::asking::{Answer, Ask, EXPIRES, expired, unavailable};
+use crate::parking::CallKey;
+use crate::problem::{Category, Problem};
+use crate::turns::{Busy, Turn, Turns};
+use crate::visible::excerpt;
+
+/// A call under way. Dropped, it is cancelled.
+pub struct Running {
+    key: CallKey,
+    tool: String,
+    target: String,
+    started: Instant,
+    task: JoinHandle<Envelope>,
+    questions: mpsc::Receiver<Asked>,
+    said: Said,
+    cancelled: CancellationToken,
+    _cancelled_when_dropped: DropGuard,
+}
+
+/// What comes next of a call.
+pub enum Next {
+    /// The end of it.
+    Answered(Box<Envelope>),
+    /// Somebody is to be asked. It waits.
+    Asks(Asked),
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+pub struct Asked {
+    /// What is asked.
+    pub question: Arc<Question>,
+    answer: oneshot::Sender<Result<Answer, Problem>>,
+}
+
+impl Asked {
+    /// Goes on, where the question hasn't expired meanwhile: so many answers as there may be, one counts.
+    pub fn answer(self, answer: Result<Answer, Problem>) -> Result<(), Problem> {
+        self.answer.send(answer).map_err(|_| expired())
+    }
+
+    /// Whether anybody still waits.
+    pub fn is_over(&self) -> bool {
+        self.answer.is_closed()
+    }
+}
+
+/// What a call says of how far it is, the latest.
+#[derive(Clone, Default)]
+pub struct Said(Arc<Mutex<String>>);
+
+impl Said {
+    /// Nothing, where it hasn't said anything yet.
+    pub fn latest(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn sink(&self) -> Progress {
+        let said = self.0.clone();
+        Arc::new(move |fraction, message| {
+            let mut text = excerpt(message, 200);
+            if let Some(fraction) = fraction.filter(|fraction| fraction.is_finite()) {
+                text = format!("{text} ({:.0}%)", fraction.clamp(0.0, 1.0) * 100.0);
+            }
+            *said.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        })
+    }
+}
+
+impl Running {
+    /// Begins the call: with its desk, what it says goes through, and what ends it.
+    pub fn begin<F>(
+        (tool, target): (String, String),
+        key: CallKey,
+        (slots, calls): (&Turns, &TaskTracker),
+        call: impl FnOnce(Arc<Desk>, Progress, CancellationToken) -> F,
+    ) -> Self
+    where
+        F: Future<Output = Envelope> + Send + 'static,
+    {
+        let (sender, questions) = mpsc::channel(1);
+        let desk = Desk {
+            slots: slots.clone(),
+            target: target.clone(),
+            slot: Mutex::default(),
+            questions: sender,
+            asked: OnceLock::new(),
+            answer: OnceLock::new(),
+        };
+        let (said, cancelled) = (Said::default(), CancellationToken::new());
+        let task = calls.spawn(call(Arc::new(desk), said.sink(), cancelled.clone()));
+        let _cancelled_when_dropped = cancelled.clone().drop_guard();
+        Self {
+            key,
+            tool,
+            target,
+            started: Instant::now(),
+            task,
+            questions,
+            said,
+            cancelled,
+            _cancelled_when_dropped,
+        }
+    }
+
+    /// Waits for it. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Next {
+        tokio::select! {
+            biased;
+            Some(asked) = self.questions.recv() => Next::Asks(asked),
+            ended = &mut self.task => Next::Answered(Box::new(ended.unwrap_or_else(|error| {
+                tracing::error!(tool = self.tool, %error, "a call failed");
+                let problem = Problem::new("INTERNAL_ERROR", Category::Internal, "the host failed; its log says how");
+                Envelope::failure(&self.tool, &self.target, self.started, None, problem)
+            }))),
+        }
+    }
+
+    /// Whether its envelope is there.
+    pub fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Ends it: it says so in its envelope.
+    pub fn cancel(&self) {
+        self.cancelled.cancel();
+    }
+
+    /// How far it is.
+    pub fn said(&self) -> Said {
+        self.said.clone()
+    }
+
+    /// Which call it is.
+    pub fn key(&self) -> &CallKey {
+        &self.key
+    }
+}
+
+/// A call's own place among all calls, which it leaves while somebody is asked.
+pub struct Desk {
+    slots: Turns,
+    target: String,
+    slot: Mutex<Option<Turn>>,
+    questions: mpsc::Sender<Asked>,
+    asked: OnceLock<()>,
+    answer: OnceLock<Answer>,
+}
+
+impl Desk {
+    /// Waits until this call may be worked on.
+    pub async fn take(&self) -> Result<(), Busy> {
+        let turn = self.slots.take(&self.target).await?;
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Whether anybody was asked.
+    pub fn has_asked(&self) -> bool {
+        self.asked.get().is_some()
+    }
+
+    /// What was answered, if anything was.
+    pub fn answer(&self) -> Option<&Answer> {
+        self.answer.get()
+    }
+}
+
+impl Ask for Desk {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answer, Problem>> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let asked = Asked { question: Arc::new(question), answer };
+            let _ = self.asked.set(());
+            self.leave();
+            self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
+            let answer = match tokio::time::timeout(EXPIRES, answered).await {
+                Err(_) => return Err(expired()),
+                Ok(Err(_)) => return Err(unavailable("the question was dropped")),
+                Ok(Ok(answer)) => answer?,
+            };
+            let _ = self.answer.set(answer.clone());
+            self.take().await.map_err(|busy| busy.into_problem())?;
+            Ok(answer)
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::capability::Risk;
+
+    /// A question about nothing.
+    pub fn question(id: &str) -> Question {
+        Question {
+            id: id.to_owned(),
+            sha256: "00".repeat(32),
+            tool: "tool".into(),
+            module: "module 1".into(),
+            target: "localhost".into(),
+            client: String::new(),
+            summary: "Do it".into(),
+            risk: Risk::High,
+            dry_run: false,
+            preview: serde_json::json!({"command": "do it"}),
+            text: "May this be done?".into(),
+        }
+    }
+
+    /// A call that asks, and says in its envelope's note what it was answered.
+    pub fn asking_call(id: &'static str, key: CallKey, slots: &Turns) -> Running {
+        let about = ("tool".into(), "localhost".into());
+        Running::begin(about, key, (slots, &TaskTracker::new()), move |desk, _, cancelled| async move {
+            desk.take().await.unwrap();
+            let answer = tokio::select! {
+                answer = desk.ask(question(id)) => answer,
+                () = cancelled.cancelled() => Err(Problem::new("CANCELLED", Category::Other, "")),
+            };
+            match answer {
+                Ok(answer) => {
+                    let mut envelope = Envelope::success("tool", "localhost", Instant::now(), None);
+                    envelope.notes.push(format!("{answer:?}"));
+                    envelope
+                }
+                Err(problem) => Envelope::failure("tool", "localhost", Instant::now(), None, problem),
+            }
+        })
+    }
+
+    pub async fn asked(running: &mut Running) -> Asked {
+        match running.next().await {
+            Next::Asks(asked) => asked,
+            Next::Answered(envelope) => panic!("{envelope:?}"),
+        }
+    }
+
+    pub async fn ended(running: &mut Running) -> Envelope {
+        match running.next().await {
+            Next::Answered(envelope) => *envelope,
+            Next::Asks(asked) => panic!("{asked:?}"),
+        }
+    }
+
+    fn key() -> CallKey {
+        CallKey::new("tool", &serde_json::Map::new())
+    }
+
+    fn code(envelope: &Envelope) -> &str {
+        envelope.error.as_ref().map_or("", |error| &error.error_code)
+    }
+
+    #[tokio::test]
+    async fn a_call_that_asks_holds_no_place_among_the_calls() {
+        let slots = Turns::new(1, 0);
+        let mut first = asking_call("a", key(), &slots);
+        let first_asked = asked(&mut first).await;
+        let mut second = asking_call("b", key(), &slots);
+        let second_asked = asked(&mut second).await;
+        first_asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation))).unwrap();
+        assert_eq!(ended(&mut first).await.notes, ["Yes(Elicitation)"]);
+        second_asked.answer(Ok(Answer::No(crate::audit::DecidedBy::Elicitation))).unwrap();
+        assert_eq!(ended(&mut second).await.notes, ["No(Elicitation)"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_nobody_answers_expires_and_no_late_answer_counts() {
+        let slots = Turns::new(1, 0);
+        let mut running = asking_call("a", key(), &slots);
+        let asked = asked(&mut running).await;
+        let envelope = ended(&mut running).await;
+        assert_eq!(code(&envelope), "CONFIRMATION_EXPIRED");
+        let late = asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation)));
+        assert_eq!(late.unwrap_err().code, "CONFIRMATION_EXPIRED");
+    }
+
+    #[tokio::test]
+    async fn a_question_that_is_dropped_is_no_yes() {
+        let slots = Turns::new(1, 0);
+        let mut running = asking_call("a", key(), &slots);
+        drop(asked(&mut running).await);
+        assert_eq!(code(&ended(&mut running).await), "CONFIRMATION_UNAVAILABLE");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_asks_can_be_cancelled() {
+        let slots = Turns::new(1, 0);
+        let mut running = asking_call("a", key(), &slots);
+        let _asked = asked(&mut running).await;
+        running.cancel();
+        assert_eq!(code(&ended(&mut running).await), "CANCELLED");
+    }
+}
