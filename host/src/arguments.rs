@@ -41,7 +41,11 @@ pub fn shown_schema(tool: &Tool, two_step: bool) -> Map<String, Value> {
 
 /// Takes out whether the client says that the call is confirmed. It counts in two steps only, and is refused elsewhere: who
 /// says it would take it to count.
-pub fn take_confirmed(tool: &Tool, arguments: &mut Map<String, Value>, two_step: bool) -> Result<bool, Problem> {
+pub fn take_confirmed(
+    tool: &Tool,
+    arguments: &mut Map<String, Value>,
+    two_step: bool,
+) -> Result<bool, Problem> {
     if !takes_confirmed(tool) {
         return Ok(false);
     }

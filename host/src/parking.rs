@@ -102,7 +102,14 @@ impl Parking {
             return Err(Box::new(running));
         }
         let since = (Instant::now(), SystemTime::now());
-        parked.push(Parked { key, way, question: asked.question.clone(), since, asked: Some(asked), running });
+        parked.push(Parked {
+            key,
+            way,
+            question: asked.question.clone(),
+            since,
+            asked: Some(asked),
+            running,
+        });
         Ok(())
     }
 
@@ -113,7 +120,9 @@ impl Parking {
         let at = at.ok_or_else(unknown)?;
         if parked[at].key != *key {
             let tool = &parked[at].key.tool;
-            let message = format!("what was answered was a question about {tool} with other arguments: nothing was changed");
+            let message = format!(
+                "what was answered was a question about {tool} with other arguments: nothing was changed"
+            );
             return Err(Problem::new("CONFIRMATION_MISMATCH", Category::Denied, message)
                 .remedy("Send the very same call again with the answer, or a new call without one"));
         }
@@ -187,7 +196,8 @@ fn unknown() -> Problem {
 
 fn too_many() -> Problem {
     let message = format!("{MOST} calls wait to be confirmed, and no more may: nothing was changed");
-    Problem::new("TOO_MANY_WAITING", Category::Resource, message).remedy("Have those decided first, or let them expire")
+    Problem::new("TOO_MANY_WAITING", Category::Resource, message)
+        .remedy("Have those decided first, or let them expire")
 }
 
 #[cfg(test)]
@@ -215,7 +225,8 @@ mod tests {
     #[test]
     fn calls_are_the_same_whatever_the_order_and_what_is_null() {
         assert_eq!(key(json!({"a": 1, "b": [2]})), key(json!({"b": [2], "a": 1, "c": null})));
-        for other in [json!({"a": 2, "b": [2]}), json!({"a": 1}), json!({"a": 1, "b": [2], "host": "other"})] {
+        for other in [json!({"a": 2, "b": [2]}), json!({"a": 1}), json!({"a": 1, "b": [2], "host": "other"})]
+        {
             assert_ne!(key(json!({"a": 1, "b": [2]})), key(other));
         }
         assert_ne!(CallKey::new("a", &Map::new()), CallKey::new("b", &Map::new()));
@@ -227,7 +238,10 @@ mod tests {
         parked(&parking, "a", key(json!({"x": 1})), Way::InputRequired).await;
         let wrong = parking.resume("a", &key(json!({"x": 2})), yes()).err().unwrap();
         assert_eq!(wrong.code, "CONFIRMATION_MISMATCH");
-        assert_eq!(parking.resume("b", &key(json!({"x": 1})), yes()).err().unwrap().code, "CONFIRMATION_UNKNOWN");
+        assert_eq!(
+            parking.resume("b", &key(json!({"x": 1})), yes()).err().unwrap().code,
+            "CONFIRMATION_UNKNOWN"
+        );
         let mut running = parking.resume("a", &key(json!({"x": 1})), yes()).ok().unwrap();
         assert_eq!(ended(&mut running).await.notes, ["Yes(Elicitation)"]);
         let again = parking.resume("a", &key(json!({"x": 1})), yes()).err().unwrap();

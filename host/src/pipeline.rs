@@ -1,5 +1,6 @@
 //! One tool call, from request to envelope.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use crate::component::{
     Tool,
 };
 use crate::config::{self, Confirmation, Loaded};
-use crate::envelope::Envelope;
+use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::origin::Origin;
 use crate::parking::{Again, CallKey, Parking, Way};
@@ -188,7 +189,9 @@ impl Pipeline {
             (Ok(false), None) => Ok(None),
         };
         match (resumed, self.parking.again(&key)) {
-            (Ok(Some(running)), _) | (Ok(None), Some(Again::Decided(running))) => Begun::Runs(Box::new(running)),
+            (Ok(Some(running)), _) | (Ok(None), Some(Again::Decided(running))) => {
+                Begun::Runs(Box::new(running))
+            }
             (Ok(None), Some(Again::Waits(question))) => Begun::Waits(question),
             (Ok(None), None) => Begun::Runs(Box::new(self.begin(request, key, None))),
             (Err(problem), _) => Begun::Runs(Box::new(self.begin(request, key, Some(problem)))),
@@ -229,20 +232,33 @@ impl Pipeline {
                 }
             }
         };
-        let answer = tokio::select! {
-            answer = answering => answer,
-            // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
-            () = cancelled.cancelled() => Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled")),
+        let mut answering = pin!(answering);
+        let answer = loop {
+            tokio::select! {
+                answer = &mut answering => break answer,
+                // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
+                () = cancelled.cancelled() => {
+                    break Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled"));
+                }
+                // A question is on record whatever becomes of it.
+                () = call.desk.asks() => {
+                    let asked = Problem::new(CONFIRMATION_REQUIRED, Category::Denied, "");
+                    self.record(&call, &call.envelope(&name, self.target.name(), started, Err(asked)));
+                }
+            }
         };
         let envelope = call.envelope(&name, self.target.name(), started, answer);
         // Never the arguments: what a caller says may be secret.
         let error = envelope.error.as_ref().map(|error| error.error_code.as_str());
         tracing::info!(tool = name, duration_ms = envelope.duration_ms, error, "called");
-        let event = call.event(&envelope);
-        if let Err(error) = self.gate.audit().append(&event, Durability::Lazy) {
-            tracing::error!(tool = name, %error, "a call is not on record");
-        }
+        self.record(&call, &envelope);
         envelope
+    }
+
+    fn record(&self, call: &Call, envelope: &Envelope) {
+        if let Err(error) = self.gate.audit().append(&call.event(envelope), Durability::Lazy) {
+            tracing::error!(tool = call.origin.tool, %error, "a call is not on record");
+        }
     }
 
     /// How a question reaches whoever answers it, from a client that can be asked in this way.

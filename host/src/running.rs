@@ -1,10 +1,11 @@
 //! A call under way. It may stop to have somebody asked, and goes on when there is an answer, whoever brings it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -98,7 +99,8 @@ impl Running {
             target: target.clone(),
             slot: Mutex::default(),
             questions: sender,
-            asked: OnceLock::new(),
+            asked: Notify::new(),
+            has_asked: AtomicBool::new(false),
             answer: OnceLock::new(),
         };
         let (said, cancelled) = (Said::default(), CancellationToken::new());
@@ -140,6 +142,11 @@ impl Running {
         self.cancelled.cancel();
     }
 
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.is_cancelled()
+    }
+
     /// How far it is.
     pub fn said(&self) -> Said {
         self.said.clone()
@@ -157,7 +164,8 @@ pub struct Desk {
     target: String,
     slot: Mutex<Option<Turn>>,
     questions: mpsc::Sender<Asked>,
-    asked: OnceLock<()>,
+    asked: Notify,
+    has_asked: AtomicBool,
     answer: OnceLock<Answer>,
 }
 
@@ -175,7 +183,12 @@ impl Desk {
 
     /// Whether anybody was asked.
     pub fn has_asked(&self) -> bool {
-        self.asked.get().is_some()
+        self.has_asked.load(Ordering::Relaxed)
+    }
+
+    /// Returns when somebody is asked.
+    pub async fn asks(&self) {
+        self.asked.notified().await;
     }
 
     /// What was answered, if anything was.
@@ -189,7 +202,8 @@ impl Ask for Desk {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let asked = Asked { question: Arc::new(question), answer };
-            let _ = self.asked.set(());
+            self.has_asked.store(true, Ordering::Relaxed);
+            self.asked.notify_one();
             self.leave();
             self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
             let answer = match tokio::time::timeout(EXPIRES, answered).await {

@@ -1,17 +1,22 @@
 //! `linux-sysadmin call`: one tool, through the very same pipeline as a client's call.
 
 use std::io::{self, Write};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use crate::arguments;
-use crate::component::Progress;
-use crate::pipeline::{Caller, Pipeline, Request};
+use crate::envelope::Envelope;
+use crate::gate::Question;
+use crate::gate::asking::{Answer, unavailable};
+use crate::parking::Way;
+use crate::pipeline::{Begun, Caller, Pipeline, Request};
+use crate::problem::Problem;
+use crate::running::{Next, Running};
 
 #[derive(Args)]
 pub(super) struct Call {
@@ -26,7 +31,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) async fn run(self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self, pipeline: &Arc<Pipeline>) -> anyhow::Result<ExitCode> {
         let schema = pipeline.live().registry.tool(&self.tool).map(arguments::schema).unwrap_or_default();
         let arguments = match &self.json {
             Some(text) => object(text)?,
@@ -34,22 +39,44 @@ impl Call {
                 self.arguments.iter().map(|pair| argument(pair, &schema)).collect::<anyhow::Result<_>>()?
             }
         };
-        let cancelled = CancellationToken::new();
-        let interrupted = cancelled.clone();
-        tokio::spawn(async move {
-            crate::signals::asked_to_end().await;
-            interrupted.cancel();
-        });
-        let progress: Progress = Arc::new(|_, _| {});
         let caller = Caller { client: "linux-sysadmin call".to_owned(), ..Caller::default() };
-        let request = Request { tool: self.tool, arguments, cancelled, progress, caller };
-        let envelope = pipeline.call(request).await;
+        let request = Request { tool: self.tool, arguments, caller, two_step: false, answered: None };
+        let envelope = match pipeline.call(request) {
+            Begun::Runs(running) => follow(*running).await,
+            // This process has only this call.
+            Begun::Waits(question) => pipeline.waits(&question, Way::Terminal),
+        };
         pipeline.finished().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
         let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
         writeln!(io::stdout().lock(), "{text}")?;
         Ok(code)
     }
+}
+
+/// A question is asked right here: whoever typed the call is at the terminal.
+async fn follow(mut running: Running) -> Envelope {
+    let mut signal = pin!(crate::signals::asked_to_end());
+    loop {
+        let next = tokio::select! {
+            next = running.next() => next,
+            () = &mut signal, if !running.is_cancelled() => {
+                running.cancel();
+                continue;
+            }
+        };
+        match next {
+            Next::Answered(envelope) => return *envelope,
+            Next::Asks(asked) => {
+                let answer = ask(&asked.question).await;
+                let _ = asked.answer(answer);
+            }
+        }
+    }
+}
+
+async fn ask(_question: &Question) -> Result<Answer, Problem> {
+    Err(unavailable("this is no terminal"))
 }
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {

@@ -9,6 +9,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
@@ -95,7 +96,9 @@ impl Cli {
         match self.command {
             Command::Serve => serve::run(places, loaded).await,
             Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
-            Command::Call(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await).await,
+            Command::Call(command) => {
+                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await)).await
+            }
             Command::Modules(command) => command.run(places, loaded).await,
             Command::Audit(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }

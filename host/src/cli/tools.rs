@@ -20,7 +20,8 @@ impl Tools {
         let mut output = io::stdout().lock();
         let live = pipeline.live();
         if self.json {
-            let tools: Vec<_> = live.registry.tools().map(server::describe_tool).collect();
+            let tools: Vec<_> =
+                live.registry.tools().map(|tool| server::describe_tool(tool, false)).collect();
             let shown =
                 if tools.is_empty() { "[]".to_owned() } else { serde_json::to_string_pretty(&tools)? };
             writeln!(output, "{shown}")?;

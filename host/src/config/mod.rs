@@ -98,7 +98,11 @@ pub struct Safety {
 
 impl Default for Safety {
     fn default() -> Self {
-        Self { confirmation: Confirmation::Auto, confirmation_threshold: Risk::High, dry_run_bypass_confirmation: true }
+        Self {
+            confirmation: Confirmation::Auto,
+            confirmation_threshold: Risk::High,
+            dry_run_bypass_confirmation: true,
+        }
     }
 }
 

@@ -59,7 +59,10 @@ impl Gate {
             asking.turn.hold(self.turn(&asking.target).await?);
         }
         if asking.target.machine_id().await != asking.facts.machine_id {
-            return Err(stale(format!("{} is another machine than the one that was asked about", asking.target.name())));
+            return Err(stale(format!(
+                "{} is another machine than the one that was asked about",
+                asking.target.name()
+            )));
         }
         let again = against.prepare(id, plan.change).await.map_err(|problem| {
             let Problem { message, .. } = problem;
@@ -80,7 +83,8 @@ async fn simulated(asking: &Asking, plan: &Plan) -> Result<Option<String>, Probl
     }
     let outputs = simulate(asking, plan).await?;
     let said = outputs.iter().map(|output| {
-        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         format!("{stdout}{stderr}(exit code {})\n", output.exit_code)
     });
     Ok(Some(said.collect()))
@@ -95,7 +99,8 @@ fn declined() -> Problem {
 pub fn expired() -> Problem {
     let minutes = EXPIRES.as_secs() / 60;
     let message = format!("nobody answered within {minutes} minutes: nothing was changed");
-    Problem::new("CONFIRMATION_EXPIRED", Category::Other, message).remedy("Call again, and the question is asked anew")
+    Problem::new("CONFIRMATION_EXPIRED", Category::Other, message)
+        .remedy("Call again, and the question is asked anew")
 }
 
 fn stale(why: String) -> Problem {
@@ -107,7 +112,10 @@ fn stale(why: String) -> Problem {
 pub fn confirmation_required(question: &Question, way: Way) -> Problem {
     let risk = json!(question.risk);
     let what = if question.dry_run { "A dry run of this change" } else { "This change" };
-    let message = format!("{what} is of {} risk and waits for a person's yes: nothing was changed", risk.as_str().unwrap_or_default());
+    let message = format!(
+        "{what} is of {} risk and waits for a person's yes: nothing was changed",
+        risk.as_str().unwrap_or_default()
+    );
     let problem = Problem::new(crate::envelope::CONFIRMATION_REQUIRED, Category::Denied, message);
     let problem = match way {
         Way::Terminal => {
@@ -124,7 +132,10 @@ pub fn confirmation_required(question: &Question, way: Way) -> Problem {
         .detail("risk_level", risk)
         .detail("dry_run_available", json!(true))
         .detail("preview", question.preview.clone())
-        .detail("confirmation", json!({"id": question.id, "way": way.name(), "expires_in_seconds": EXPIRES.as_secs()}))
+        .detail(
+            "confirmation",
+            json!({"id": question.id, "way": way.name(), "expires_in_seconds": EXPIRES.as_secs()}),
+        )
 }
 
 /// There is nobody who could be asked.
@@ -145,4 +156,3 @@ impl Ask for Nobody {
         Box::pin(async { Err(unavailable("there is nobody")) })
     }
 }
-

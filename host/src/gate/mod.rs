@@ -36,7 +36,6 @@ use prepare::{Against, Plan};
 pub use question::Question;
 pub use turn::{Held, Turn};
 
-use asking::Ask;
 use crate::audit::{self, Audit, DecidedBy, Durability, Event};
 use crate::capability::{Grants, Risk};
 use crate::config::Safety;
@@ -47,6 +46,7 @@ use crate::problem::{Category, Problem};
 use crate::redact::redact_value;
 use crate::target::{Facts, Output, Target};
 use crate::visible::make_visible;
+use asking::Ask;
 
 /// What stands between a plan and a target.
 pub struct Gate {

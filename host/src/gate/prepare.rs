@@ -61,6 +61,8 @@ pub struct Allowed {
     /// How sudo is called for it, if it is.
     pub prefix: String,
     paths: Vec<(HoleType, String)>,
+    /// Where those led when the plan was held against the target.
+    pub leads: Vec<String>,
 }
 
 impl Allowed {
@@ -82,17 +84,22 @@ impl Allowed {
         command_line(&self.prefix, &self.shown)
     }
 
-    /// A problem where a path in it leads to where no grant does.
-    pub async fn leads_where_granted(&self, target: &Target, grants: &Grants) -> Result<(), Problem> {
+    /// Where its paths lead; a problem where that is where no grant does.
+    pub async fn leads_where_granted(
+        &self,
+        target: &Target,
+        grants: &Grants,
+    ) -> Result<Vec<String>, Problem> {
         if self.paths.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let asked = self.paths.iter().map(|(_, path)| path.clone()).collect();
         let resolved = target.resolve(asked, &grants.access(&self.command.privilege)).await;
-        for ((hole, path), resolved) in self.paths.iter().zip(resolved) {
-            grants.may_lead(hole, path, &resolved?.path)?;
-        }
-        Ok(())
+        let lead = self.paths.iter().zip(resolved).map(|((hole, path), resolved)| {
+            let leads = resolved?.path;
+            grants.may_lead(hole, path, &leads).map(|()| leads)
+        });
+        lead.collect()
     }
 }
 
@@ -144,8 +151,8 @@ impl Against<'_> {
             commands.push((main, undo));
         }
         let after_undo = change.after_undo.iter().map(|after| weighed(self.grants.may_change(after)?, after));
-        let after_undo = after_undo.collect::<Result<Vec<_>, Problem>>()?;
-        let dry_run = match &change.dry_run {
+        let mut after_undo = after_undo.collect::<Result<Vec<_>, Problem>>()?;
+        let mut dry_run = match &change.dry_run {
             Some(command) => Some(weighed(self.grants.may_simulate(command)?, command)?),
             None => None,
         };
@@ -161,9 +168,9 @@ impl Against<'_> {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
         let mut steps = Vec::new();
-        for (number, (step, (main, undo))) in change.steps.iter().zip(commands).enumerate() {
-            for command in main.iter().chain(&undo) {
-                command.leads_where_granted(self.target, self.grants).await?;
+        for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(commands).enumerate() {
+            for command in main.iter_mut().chain(&mut undo) {
+                command.leads = command.leads_where_granted(self.target, self.grants).await?;
             }
             let doing = match (step.action.path(), main) {
                 (None, Some(command)) => Doing::Run(command),
@@ -194,8 +201,8 @@ impl Against<'_> {
             }
             steps.push(Prepared { doing, diff, undo });
         }
-        for command in after_undo.iter().chain(&dry_run) {
-            command.leads_where_granted(self.target, self.grants).await?;
+        for command in after_undo.iter_mut().chain(&mut dry_run) {
+            command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
         distinct(&steps)?;
 
@@ -228,7 +235,13 @@ impl Against<'_> {
 
     fn allowed(&self, command: &Command, granted: Granted) -> Result<Allowed, Problem> {
         let prefix = self.target.prefix(command, self.facts)?;
-        Ok(Allowed { command: command.clone(), shown: granted.shown, prefix, paths: granted.paths })
+        Ok(Allowed {
+            command: command.clone(),
+            shown: granted.shown,
+            prefix,
+            paths: granted.paths,
+            leads: Vec::new(),
+        })
     }
 
     /// What the module has seen at this place: a plan is made of that, and where it is gone, about something else.

@@ -176,8 +176,10 @@ fn flattened(mut shown: Map<String, Value>) -> Value {
 
 /// Everything that makes a plan this one and no other, for its hash. Contents are in it by their hashes.
 pub fn identity(plan: &Plan) -> Value {
-    let command = |command: &Command| {
+    let command = |allowed: &Allowed| {
+        let command: &Command = &allowed.command;
         json!({
+            "leads": allowed.leads,
             "program": command.program,
             "args": command.args,
             "env": command.env,
@@ -186,11 +188,11 @@ pub fn identity(plan: &Plan) -> Value {
             "milliseconds": u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX >> 11),
         })
     };
-    let commands = |all: &[Allowed]| all.iter().map(|one| command(&one.command)).collect::<Value>();
+    let commands = |all: &[Allowed]| all.iter().map(command).collect::<Value>();
     let steps = plan.change.steps.iter().zip(&plan.steps).map(|(step, prepared)| {
         let action = match (&step.action, &prepared.doing) {
-            (Action::Run(run), _) => json!({
-                "run": command(&run.command), "success": run.success, "interruptible": run.interruptible,
+            (Action::Run(run), Doing::Run(allowed)) => json!({
+                "run": command(allowed), "success": run.success, "interruptible": run.interruptible,
             }),
             (action, Doing::File(site, validate)) => {
                 let at = json!({
@@ -201,7 +203,7 @@ pub fn identity(plan: &Plan) -> Value {
                 match action {
                     Action::Write(write) => json!({
                         "write": at, "contents": sha256(&write.contents), "mode": write.mode, "owner": write.owner,
-                        "group": write.group, "sensitive": write.sensitive, "validate": validate.as_ref().map(|validate| command(&validate.command)),
+                        "group": write.group, "sensitive": write.sensitive, "validate": validate.as_ref().map(command),
                     }),
                     Action::MakeDirectory(directory) => json!({
                         "make_directory": at, "mode": directory.mode, "owner": directory.owner,
@@ -221,7 +223,7 @@ pub fn identity(plan: &Plan) -> Value {
         "guard": plan.change.guard.map(|guard| guard.as_secs()),
         "risk": plan.risk,
         "locks": plan.change.locks.iter().map(|lock| format!("{lock:?}")).collect::<Vec<_>>(),
-        "dry_run": plan.dry_run.as_ref().map(|dry_run| command(&dry_run.command)),
+        "dry_run": plan.dry_run.as_ref().map(command),
         "warnings": plan.change.warnings,
         "affected_services": plan.change.affected_services,
     })

@@ -72,7 +72,9 @@ impl Question {
             Some((end, _)) => {
                 let more = self.text.len() - end;
                 let cut = &self.text[..end];
-                format!("THIS IS NOT ALL OF IT: {more} more bytes don't fit here.\n\n{cut}\n\n{more} more bytes don't fit here.")
+                format!(
+                    "THIS IS NOT ALL OF IT: {more} more bytes don't fit here.\n\n{cut}\n\n{more} more bytes don't fit here."
+                )
             }
         }
     }
@@ -160,7 +162,9 @@ impl Question {
         };
         match without.as_slice() {
             [] => "Undo:    where a step fails, all before it are undone".to_owned(),
-            [step] => format!("Undo:    none of step {step}; where a step fails, the others before it are undone"),
+            [step] => {
+                format!("Undo:    none of step {step}; where a step fails, the others before it are undone")
+            }
             steps => format!(
                 "Undo:    none of steps {}; where a step fails, the others before it are undone",
                 steps.join(", ")

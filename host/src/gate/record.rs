@@ -25,12 +25,7 @@ pub(super) struct Decided {
 }
 
 /// The change, about to begin.
-pub(super) fn begun(
-    id: &str,
-    asking: &Asking,
-    plan: &Plan,
-    decided: Decided,
-) -> ChangeBegun {
+pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) -> ChangeBegun {
     let Decided { preview, identity, decided_by } = decided;
     let origin = &asking.origin;
     let steps = plan.change.steps.iter().zip(&plan.steps);

@@ -50,6 +50,7 @@ impl Lab {
             ("false".into(), Effect::Change, Risk::Low),
             (format!("cat -- <path:{files}*>"), Effect::Read, Risk::ReadOnly),
             ("echo <text>".into(), Effect::DryRun, Risk::ReadOnly),
+            (format!("head -- <path:{files}*>"), Effect::DryRun, Risk::ReadOnly),
         ] {
             let (privilege, place, reason) = (Privilege::Caller, Place::Target, String::new());
             let request = CommandRequest { pattern, effect, privilege, place, risk, reason };
@@ -73,7 +74,8 @@ impl Lab {
             facts: target.facts().await,
             target,
             dry_run,
-            turn: None,
+            turn: Held::default(),
+            ask: Arc::new(asking::Nobody),
             seen: HashMap::new(),
             executed: Arc::default(),
             telling: Arc::new(|_, _| {}),
@@ -85,6 +87,45 @@ impl Lab {
         let log = std::fs::read_to_string(self.kept.path().join("log/audit.jsonl")).unwrap_or_default();
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+}
+
+/// What a plan that needs a person is answered where there is none.
+const UNAVAILABLE: &str = "CONFIRMATION_UNAVAILABLE";
+
+/// Somebody who does something first, and then answers.
+struct Person {
+    answer: asking::Answer,
+    first: Box<dyn Fn() + Send + Sync>,
+    asked: std::sync::Mutex<Option<Question>>,
+}
+
+impl Person {
+    fn who_says(answer: asking::Answer) -> Self {
+        Self { answer, first: Box::new(|| {}), asked: Default::default() }
+    }
+
+    fn who_first(first: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { first: Box::new(first), ..Self::who_says(yes()) }
+    }
+}
+
+impl Ask for Person {
+    fn ask(
+        &self,
+        question: Question,
+    ) -> futures_util::future::BoxFuture<'_, Result<asking::Answer, Problem>> {
+        *self.asked.lock().unwrap() = Some(question);
+        (self.first)();
+        Box::pin(async { Ok(self.answer.clone()) })
+    }
+}
+
+fn yes() -> asking::Answer {
+    asking::Answer::Yes(DecidedBy::Elicitation)
+}
+
+fn no() -> asking::Answer {
+    asking::Answer::No(DecidedBy::Elicitation)
 }
 
 fn with_undo(mut step: Step, undo: &[&str]) -> Step {
@@ -116,20 +157,20 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     // A plan that is made to break runs its undo.
     let hidden = change(vec![with_undo(run(&["true"]), &["rm", "--", &lab.path("file")]), run(&["false"])]);
     for (plan, risk) in [(remove(), "high"), (grave, "critical"), (hidden, "high")] {
-        let refused = lab.gate.apply(lab.asking(false).await, plan).await.err().unwrap();
-        assert_eq!(
-            (refused.code.as_str(), &refused.details["risk_level"]),
-            (CONFIRMATION_REQUIRED, &json!(risk))
-        );
-        let preview = &refused.details["preview"];
+        let person = Arc::new(Person::who_says(no()));
+        let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
+        let refused = lab.gate.apply(asking, plan).await.err().unwrap();
+        assert_eq!(refused.code, "CONFIRMATION_DECLINED");
+        let question = person.asked.lock().unwrap().take().unwrap();
+        assert_eq!(json!(question.risk), json!(risk));
+        let preview = &question.preview;
         assert!(preview["command"].is_string() || preview["steps"].is_array(), "{preview}");
         assert!(preview["escalation_reason"].is_string(), "{preview}");
     }
     assert_eq!(lab.names(), ["file"]);
     let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
     let wary = Gate::new(wary, lab.gate.audit().clone());
-    for (step, code) in [(write(&lab.path("file"), "x"), Some(CONFIRMATION_REQUIRED)), (run(&["true"]), None)]
-    {
+    for (step, code) in [(write(&lab.path("file"), "x"), Some(UNAVAILABLE)), (run(&["true"]), None)] {
         let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
         let refused = wary.apply(asking, change(vec![step])).await.err();
         assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
@@ -137,11 +178,99 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
     let strict = Gate::new(strict, lab.gate.audit().clone());
     let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
-    assert_eq!(refused.code, CONFIRMATION_REQUIRED);
+    assert_eq!(refused.code, UNAVAILABLE);
     let lenient = Safety { confirmation_threshold: Risk::Critical, ..Safety::default() };
     let lenient = Gate::new(lenient, lab.gate.audit().clone());
     assert!(matches!(lenient.apply(lab.asking(false).await, remove()).await, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
+}
+
+#[tokio::test]
+async fn what_was_confirmed_is_what_runs_and_who_said_so_is_on_record() {
+    let lab = Lab::new(Safety::default());
+    std::fs::write(lab.path("file"), "").unwrap();
+    let person = Arc::new(Person::who_says(yes()));
+    let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
+    let outcome = lab.gate.apply(asking, change(vec![run(&["rm", "--", &lab.path("file")])])).await;
+    assert!(matches!(outcome, Ok(Outcome::Done { .. })));
+    assert!(lab.names().is_empty());
+    let question = person.asked.lock().unwrap().take().unwrap();
+    let begun = &lab.events()[0];
+    assert_eq!(begun["plan"], question.preview);
+    assert_eq!((&begun["id"], &begun["plan_sha256"]), (&json!(question.id), &json!(question.sha256)));
+    assert_eq!((&begun["decision"], &begun["decided_by"]), (&json!("allowed"), &json!("elicitation")));
+    assert!(question.text.contains(&format!("1. run rm -- {}\n", lab.path("file"))), "{}", question.text);
+}
+
+#[tokio::test]
+async fn what_changed_while_somebody_was_asked_is_another_plan_and_does_not_run() {
+    for (after, code) in [("theirs", "PLAN_STALE"), ("as shown", "")] {
+        let lab = Lab::new(Safety::default());
+        let (file, link) = (lab.path("file"), lab.path("link"));
+        std::fs::write(&file, "as shown").unwrap();
+        std::fs::write(&link, "").unwrap();
+        let there = file.clone();
+        let person = Person::who_first(move || std::fs::write(&there, after).unwrap());
+        let asking = Asking { ask: Arc::new(person), ..lab.asking(false).await };
+        let plan = change(vec![write(&file, "ours"), run(&["rm", "--", &link])]);
+        let refused = lab.gate.apply(asking, plan).await.err();
+        assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), if code.is_empty() { "ours" } else { after });
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_was_set_while_somebody_was_asked_is_noticed() {
+    let lab = Lab::new(Safety::default());
+    let (file, other) = (lab.path("file"), lab.path("other"));
+    std::fs::write(&other, "").unwrap();
+    std::fs::write(&file, "").unwrap();
+    let (from, to) = (file.clone(), other.clone());
+    let person = Person::who_first(move || {
+        std::fs::remove_file(&from).unwrap();
+        std::os::unix::fs::symlink(&to, &from).unwrap();
+    });
+    let asking = Asking { ask: Arc::new(person), ..lab.asking(false).await };
+    let refused = lab.gate.apply(asking, change(vec![run(&["rm", "--", &file])])).await.err().unwrap();
+    assert_eq!(refused.code, "PLAN_STALE", "{refused}");
+    assert_eq!(lab.names(), ["file", "other"]);
+}
+
+#[tokio::test]
+async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
+    let lab = Lab::new(Safety::default());
+    std::fs::write(lab.path("simulation"), "would do this\n").unwrap();
+    for (then, code) in [("would do this\n", ""), ("would do that\n", "PLAN_STALE")] {
+        std::fs::write(lab.path("file"), "").unwrap();
+        std::fs::write(lab.path("simulation"), "would do this\n").unwrap();
+        let there = lab.path("simulation");
+        let person = Arc::new(Person::who_first(move || std::fs::write(&there, then).unwrap()));
+        let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
+        let mut plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
+        plan.dry_run = Some(super::plan::tests::command(&["head", "--", &lab.path("simulation")]));
+        let refused = lab.gate.apply(asking, plan).await.err();
+        assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
+        let question = person.asked.lock().unwrap().take().unwrap();
+        assert!(question.text.contains("\n   | would do this\n"), "{}", question.text);
+    }
+}
+
+#[tokio::test]
+async fn while_somebody_is_asked_others_may_change_the_target() {
+    let lab = Lab::new(Safety::default());
+    std::fs::write(lab.path("file"), "").unwrap();
+    let asking = lab.asking(false).await;
+    asking.turn.hold(lab.gate.turn(&asking.target).await.unwrap());
+    let (gate, target) = (lab.gate.clone(), asking.target.clone());
+    let person = Person::who_first(move || {
+        assert!(gate.turn(&target).now_or_never().is_some_and(|turn| turn.is_ok()));
+    });
+    let asking = Asking { ask: Arc::new(person), ..asking };
+    let (turn, target) = (asking.turn.clone(), asking.target.clone());
+    let outcome = lab.gate.apply(asking, change(vec![run(&["rm", "--", &lab.path("file")])])).await;
+    assert!(outcome.is_ok());
+    assert!(lab.gate.turn(&target).now_or_never().is_none(), "it is held again");
+    drop(turn);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The MCP face of the pipeline: tools, their calls, progress and cancellation, over stdio.
 
+mod asking;
 mod changes;
 mod handler;
 mod transport;
@@ -43,7 +44,7 @@ async fn serve_over(
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
     let transport = transport::Lines::new(input, output, ended.clone());
-    let handler = handler::Handler::new(pipeline.clone(), ended.clone(), stopping.clone());
+    let handler = handler::Handler::new(pipeline.clone(), ended.clone(), stopping.clone())?;
     let service_end = CancellationToken::new();
     tokio::spawn({
         let service_end = service_end.clone();
