@@ -25,7 +25,7 @@ impl Lab {
         let settings = audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
         let audit = Audit::new(kept.path().join("log"), settings).with_journal("/nonexistent".into());
         std::fs::create_dir(kept.path().join("files")).unwrap();
-        Self { gate: Arc::new(Gate::new(safety, Arc::new(audit))), kept }
+        Self { gate: Arc::new(Gate::new(safety, Policy::builtin(), Arc::new(audit))), kept }
     }
 
     fn path(&self, name: &str) -> String {
@@ -169,18 +169,18 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     }
     assert_eq!(lab.names(), ["file"]);
     let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
-    let wary = Gate::new(wary, lab.gate.audit().clone());
+    let wary = Gate::new(wary, Policy::builtin(), lab.gate.audit().clone());
     for (step, code) in [(write(&lab.path("file"), "x"), Some(UNAVAILABLE)), (run(&["true"]), None)] {
         let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
         let refused = wary.apply(asking, change(vec![step])).await.err();
         assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
     }
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
-    let strict = Gate::new(strict, lab.gate.audit().clone());
+    let strict = Gate::new(strict, Policy::builtin(), lab.gate.audit().clone());
     let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
     assert_eq!(refused.code, UNAVAILABLE);
     let lenient = Safety { confirmation_threshold: Risk::Critical, ..Safety::default() };
-    let lenient = Gate::new(lenient, lab.gate.audit().clone());
+    let lenient = Gate::new(lenient, Policy::builtin(), lab.gate.audit().clone());
     assert!(matches!(lenient.apply(lab.asking(false).await, remove()).await, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
 }
