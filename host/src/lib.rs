@@ -4,6 +4,7 @@
 // Not `forbid`: `component/cache.rs` deserializes compiled code, and says why.
 #![deny(unsafe_code)]
 
+mod account;
 mod answer;
 mod arguments;
 pub mod audit;
@@ -30,6 +31,7 @@ mod signals;
 mod small_file;
 mod sudoers;
 mod target;
+mod terminal;
 mod turns;
 mod visible;
 mod watch;

@@ -26,6 +26,7 @@ use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Desk, Running};
 use crate::target::{Facts, Target};
+use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
 
@@ -41,7 +42,10 @@ pub struct Pipeline {
     loaded: Loaded,
     turns: Turns,
     calls: TaskTracker,
-    parking: Parking,
+    parking: Arc<Parking>,
+    /// Where a person at a terminal reaches what is parked.
+    listener: Mutex<Option<Listener>>,
+    deciders: Deciders,
     gate: Arc<Gate>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
@@ -111,7 +115,9 @@ impl Pipeline {
             loaded,
             turns,
             calls: TaskTracker::new(),
-            parking: Parking::default(),
+            parking: Arc::default(),
+            listener: Mutex::default(),
+            deciders: Deciders::Account,
             gate,
             first_run,
         }
@@ -120,6 +126,7 @@ impl Pipeline {
     /// Ends what waits, and returns when no plan and no call is on its way.
     pub async fn finished(&self) {
         self.parking.close();
+        drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
         self.calls.close();
         self.calls.wait().await;
@@ -272,9 +279,25 @@ impl Pipeline {
 
     /// Keeps a call until its answer comes: what is to be answered meanwhile. None where the call goes on and says why.
     pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<Arc<Question>, Box<Running>> {
+        if way == Way::Terminal
+            && let Err(error) = self.listen()
+        {
+            let _ = asked.answer(Err(asking::unavailable(error)));
+            return Err(Box::new(running));
+        }
         let question = asked.question.clone();
         self.parking.park(way, asked, running)?;
         Ok(question)
+    }
+
+    /// From the first call on that waits for a person at a terminal.
+    fn listen(&self) -> Result<(), ListenError> {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if listener.is_none() {
+            let parked: Arc<dyn terminal::Parked> = self.parking.clone();
+            *listener = Some(Listener::start(&parked, self.gate.audit().directory(), self.deciders)?);
+        }
+        Ok(())
     }
 
     /// The answer to a call that waits.

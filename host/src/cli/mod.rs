@@ -1,11 +1,15 @@
 //! The command line. Exit codes: 0 success, 1 the tool answered an error, 2 usage or configuration.
 
+mod approve;
 mod audit;
 mod call;
+mod deny;
 mod modules;
+mod pending;
 mod serve;
 mod sudoers;
 mod tools;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,6 +63,12 @@ enum Command {
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
+    /// See what waits for a person's decision; with an ID the whole plan
+    Pending(pending::Pending),
+    /// See the whole plan of a call that waits, and approve it at this terminal
+    Approve(approve::Approve),
+    /// Refuse a call that waits
+    Deny(deny::Deny),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -87,9 +97,13 @@ impl Cli {
         if let Command::CompileComponent { memory_mib, seconds } = self.command {
             return component::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
         }
-        // Needs no configuration, and is there where that is broken.
-        if let Command::Audit(command) = self.command {
-            return command.run().await;
+        // These need no configuration, and are there where that is broken.
+        match self.command {
+            Command::Audit(command) => return command.run().await,
+            Command::Pending(command) => return command.run().await,
+            Command::Approve(command) => return command.run().await,
+            Command::Deny(command) => return command.run().await,
+            _ => {}
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         let places = Places::new(modules_directory(self.modules)?);
@@ -100,7 +114,12 @@ impl Cli {
                 command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,
-            Command::Audit(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
+            // Done above.
+            Command::Audit(_)
+            | Command::Pending(_)
+            | Command::Approve(_)
+            | Command::Deny(_)
+            | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }
     }
 }
