@@ -25,6 +25,7 @@ mod server;
 mod signals;
 mod small_file;
 mod sudoers;
+mod system;
 mod target;
 mod turns;
 mod visible;

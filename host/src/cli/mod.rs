@@ -5,6 +5,7 @@ mod call;
 mod modules;
 mod serve;
 mod sudoers;
+mod system;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ enum Command {
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
+    /// Run the server as an account of its own, out of reach of whoever uses it
+    System(system::System),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -65,6 +68,11 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
+    // Before clap, which reads variables.
+    if let Err(error) = crate::system::settle() {
+        eprintln!("error: the environment of the account can't be made: {error}");
+        return ExitCode::from(2);
+    }
     // Usage errors are clap's: it exits with 2 by itself.
     let cli = Cli::parse();
     let _logging = start_logging();
@@ -90,6 +98,10 @@ impl Cli {
         if let Command::Audit(command) = self.command {
             return command.run().await;
         }
+        if let Command::System(command) = self.command {
+            let named = self.modules.map(named_modules).transpose()?;
+            return command.run(named, modules_beside).await;
+        }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
@@ -97,21 +109,31 @@ impl Cli {
             Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
             Command::Call(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await).await,
             Command::Modules(command) => command.run(places, loaded).await,
-            Command::Audit(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
+            Command::Audit(_) | Command::System(_) | Command::CompileComponent { .. } => {
+                Ok(ExitCode::SUCCESS)
+            }
         }
     }
 }
 
 /// Where the components are. One that was named must be there; without any there are no tools.
 fn modules_directory(named: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
-    if let Some(named) = named {
-        anyhow::ensure!(named.is_dir(), "the modules' directory {} is not there", named.display());
-        return Ok(Some(named));
+    match named {
+        Some(named) => named_modules(named).map(Some),
+        None => Ok(modules_beside(&std::env::current_exe()?)),
     }
-    let program = std::env::current_exe()?;
+}
+
+fn named_modules(named: PathBuf) -> anyhow::Result<PathBuf> {
+    anyhow::ensure!(named.is_dir(), "the modules' directory {} is not there", named.display());
+    Ok(named)
+}
+
+/// Those that a program finds by itself.
+fn modules_beside(program: &Path) -> Option<PathBuf> {
     let beside = program.parent().unwrap_or(Path::new("/"));
     let candidates = [beside.join("modules"), beside.join("../lib/linux-sysadmin/modules")];
-    Ok(candidates.into_iter().find(|candidate| candidate.is_dir()))
+    candidates.into_iter().find(|candidate| candidate.is_dir())
 }
 
 /// On stderr, always: stdout belongs to the protocol, or to the answer. Written by a thread of its own, which drops
