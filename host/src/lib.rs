@@ -30,6 +30,7 @@ mod server;
 mod signals;
 mod small_file;
 mod sudoers;
+mod system;
 mod target;
 mod terminal;
 mod turns;

@@ -25,6 +25,7 @@ use crate::origin::Origin;
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Desk, Running};
+use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
@@ -45,7 +46,7 @@ pub struct Pipeline {
     parking: Arc<Parking>,
     /// Where a person at a terminal reaches what is parked.
     listener: Mutex<Option<Listener>>,
-    deciders: Deciders,
+    mode: Mode,
     gate: Arc<Gate>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
@@ -117,7 +118,7 @@ impl Pipeline {
             calls: TaskTracker::new(),
             parking: Arc::default(),
             listener: Mutex::default(),
-            deciders: Deciders::Account,
+            mode: system::mode(),
             gate,
             first_run,
         }
@@ -269,8 +270,10 @@ impl Pipeline {
     }
 
     /// How a question reaches whoever answers it, from a client that can be asked in this way.
-    pub fn way(&self, client: Option<Way>, _risk: Risk) -> Way {
+    pub fn way(&self, client: Option<Way>, risk: Risk) -> Way {
         match self.loaded.config.safety.confirmation {
+            // What can cost the machine isn't left to what a client says that somebody said.
+            _ if risk == Risk::Critical && self.mode != Mode::SingleUser => Way::Terminal,
             Confirmation::Terminal => Way::Terminal,
             Confirmation::TwoStep => Way::TwoStep,
             Confirmation::Auto => client.unwrap_or(Way::TwoStep),
@@ -295,7 +298,11 @@ impl Pipeline {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if listener.is_none() {
             let parked: Arc<dyn terminal::Parked> = self.parking.clone();
-            *listener = Some(Listener::start(&parked, self.gate.audit().directory(), self.deciders)?);
+            let deciders = match self.mode {
+                Mode::SingleUser => Deciders::Account,
+                Mode::System { client } => Deciders::Root { client },
+            };
+            *listener = Some(Listener::start(&parked, self.gate.audit().directory(), deciders)?);
         }
         Ok(())
     }

@@ -10,12 +10,14 @@ use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::server;
+use crate::system;
 use crate::watch::Watch;
 
 /// Descriptors: what calls may hold at once exceeds the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
 
 pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+    tracing::info!(mode = ?system::mode(), "whose rights this server has");
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
     if limit.current.is_some_and(|current| current < most)
