@@ -4,6 +4,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::system::passwd::{self, Entry};
+
 /// As `/etc/passwd` has it, see passwd(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
@@ -27,18 +29,14 @@ impl Account {
     }
 }
 
-fn table() -> String {
-    std::fs::read_to_string("/etc/passwd").unwrap_or_default()
+fn table() -> Vec<Entry> {
+    passwd::read().unwrap_or_default()
 }
 
 /// The first one, as it is for the system's own look-ups.
-fn find(table: &str, is_it: impl Fn(&Account) -> bool) -> Option<Account> {
-    let account = |line: &str| {
-        let mut fields = line.split(':');
-        let (name, uid, home) = (fields.next()?, fields.nth(1)?.parse().ok()?, PathBuf::from(fields.nth(2)?));
-        (!name.is_empty() && home.is_absolute()).then(|| Account { name: name.to_owned(), uid, home })
-    };
-    table.lines().filter_map(account).find(is_it)
+fn find(table: &[Entry], is_it: impl Fn(&Entry) -> bool) -> Option<Account> {
+    let Entry { name, uid, home, .. } = table.iter().find(|entry| is_it(entry) && entry.home.is_absolute())?.clone();
+    Some(Account { name, uid, home })
 }
 
 /// Where the account's servers keep what they share and what is gone after a boot, whatever their homes: there, if its
@@ -73,7 +71,8 @@ mod tests {
 
     #[test]
     fn an_account_is_what_the_first_whole_line_of_its_name_says() {
-        let named = |name: &str| find(TABLE, |account| account.name == name);
+        let table = passwd::parse(TABLE);
+        let named = |name: &str| find(&table, |account| account.name == name);
         let found = |name| named(name).map(|account| (account.uid, account.home));
         assert_eq!(found("root"), Some((0, "/root".into())));
         assert_eq!(found("ada"), Some((1000, "/home/ada".into())));
@@ -81,7 +80,7 @@ mod tests {
         for name in ["broken", "short", "relative", "# a comment", "nobody", ""] {
             assert_eq!(found(name), None, "{name}");
         }
-        assert_eq!(find(TABLE, |account| account.uid == 1001).unwrap().home, Path::new("/home/second"));
+        assert_eq!(find(&table, |account| account.uid == 1001).unwrap().home, Path::new("/home/second"));
     }
 
     #[test]

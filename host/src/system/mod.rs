@@ -12,7 +12,7 @@ mod account;
 mod environment;
 mod fragments;
 mod install;
-mod passwd;
+pub mod passwd;
 mod record;
 mod remove;
 mod rights;

@@ -16,9 +16,7 @@ use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, 
 use super::{Refused, Waiting};
 use crate::account::{Account, runtime_directory};
 use crate::audit;
-
-/// The account of system mode.
-pub const SYSTEM: &str = "linux-sysadmin";
+use crate::system;
 
 /// Why a server could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +81,7 @@ impl Servers {
         let name = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
         let mut servers = Self::default();
         servers.add(name, uid, audit::directory());
-        if let Some(system) = Account::named(SYSTEM).filter(|system| uid == 0 && system.uid != 0) {
+        if let Some(system) = Account::named(system::ACCOUNT).filter(|system| uid == 0 && system.uid != 0) {
             let log = system.home.join(".local/state/linux-sysadmin");
             servers.add(system.name, system.uid, Some(log));
         }

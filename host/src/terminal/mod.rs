@@ -12,7 +12,7 @@ mod directory;
 mod listen;
 mod message;
 
-pub use ask::{AskError, Pending, SYSTEM, Servers};
+pub use ask::{AskError, Pending, Servers};
 pub use listen::{Deciders, ListenError, Listener};
 
 use serde::{Deserialize, Serialize};
