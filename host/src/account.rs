@@ -35,7 +35,8 @@ fn table() -> Vec<Entry> {
 
 /// The first one, as it is for the system's own look-ups.
 fn find(table: &[Entry], is_it: impl Fn(&Entry) -> bool) -> Option<Account> {
-    let Entry { name, uid, home, .. } = table.iter().find(|entry| is_it(entry) && entry.home.is_absolute())?.clone();
+    let Entry { name, uid, home, .. } =
+        table.iter().find(|entry| is_it(entry) && entry.home.is_absolute())?.clone();
     Some(Account { name, uid, home })
 }
 

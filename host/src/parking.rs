@@ -199,8 +199,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::terminal::Parked as _;
     use crate::running::tests::{asked, asking_call, ended};
+    use crate::terminal::Parked as _;
     use crate::turns::Turns;
 
     fn key(arguments: Value) -> CallKey {

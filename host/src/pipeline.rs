@@ -20,6 +20,7 @@ use crate::component::{
 };
 use crate::config::{self, Confirmation, Loaded};
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
+use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::origin::Origin;
 use crate::parking::{Again, CallKey, Parking, Way};
@@ -95,8 +96,9 @@ pub struct Caller {
 }
 
 impl Pipeline {
-    /// With the modules of these places, for the target of the configuration.
-    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Self {
+    /// With the modules of these places, for the target of the configuration. An error where its rules can't be followed.
+    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, PolicyError> {
+        let policy = Policy::load(&loaded.config.policy)?;
         let cache = config::directory("XDG_CACHE_HOME", ".cache");
         let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
         registry.tell_absent();
@@ -106,8 +108,8 @@ impl Pipeline {
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
-        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), audit));
-        Self {
+        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, audit));
+        Ok(Self {
             live: RwLock::new(Arc::new(live)),
             changes: watch::Sender::new(0),
             reloading: tokio::sync::Mutex::default(),
@@ -121,7 +123,7 @@ impl Pipeline {
             mode: system::mode(),
             gate,
             first_run,
-        }
+        })
     }
 
     /// Ends what waits, and returns when no plan and no call is on its way.
@@ -180,7 +182,10 @@ impl Pipeline {
     pub async fn without_modules() -> Self {
         let places = Places { host: None, system: "/nonexistent".into(), user: None };
         let loaded = Loaded { config: Default::default(), path: Default::default(), generated: false };
-        Self::new(places, loaded, Cold::Compile).await
+        match Self::new(places, loaded, Cold::Compile).await {
+            Ok(pipeline) => pipeline,
+            Err(error) => panic!("the built-in rules hold: {error}"),
+        }
     }
 
     /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 use std::pin::pin;
-use std::time::SystemTime;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;

@@ -121,9 +121,9 @@ impl Cli {
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve => serve::run(places, loaded).await,
-            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
+            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await?),
             Command::Call(command) => {
-                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await)).await
+                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await?)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,
             // Done above.

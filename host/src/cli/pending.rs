@@ -11,7 +11,7 @@ use textwrap::core::display_width;
 
 use super::waiting::{self, Id, Whole, find, now, span};
 use crate::account::Account;
-use crate::terminal::{self, Servers, Waiting};
+use crate::terminal::{Servers, Waiting};
 use crate::visible::{make_visible, one_line};
 
 const AFTER_HELP: &str = "\
@@ -78,7 +78,8 @@ fn json(what: &impl Serialize) -> anyhow::Result<String> {
 fn nothing(servers: &Servers) -> String {
     let mut text =
         format!("nothing waits in the servers of {}\n", one_line(&servers.accounts().join(" and ")));
-    let is_elsewhere = !rustix::process::geteuid().is_root() && Account::named(crate::system::ACCOUNT).is_some();
+    let is_elsewhere =
+        !rustix::process::geteuid().is_root() && Account::named(crate::system::ACCOUNT).is_some();
     if is_elsewhere {
         text.push_str("what waits in system mode only root sees: sudo linux-sysadmin pending\n");
     }

