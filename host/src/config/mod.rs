@@ -30,6 +30,8 @@ pub struct Config {
     pub errors: Errors,
     /// What is asked before it is done.
     pub safety: Safety,
+    /// Which commands a person has to see first.
+    pub policy: PolicyFile,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
     /// How much is on record.
@@ -80,6 +82,22 @@ impl Errors {
     /// What nothing may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
+    }
+}
+
+/// Where the policy's rules are. Read when it is first needed, and checked at the start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyFile {
+    /// A file of rules, absolute or with `~/` before it.
+    pub path: Option<String>,
+    /// Whether the rules that come with this program hold, where the file has none with the same id.
+    pub include_builtin: bool,
+}
+
+impl Default for PolicyFile {
+    fn default() -> Self {
+        Self { path: None, include_builtin: true }
     }
 }
 
@@ -436,6 +454,8 @@ mod tests {
             ("safety:\n  confirmed: true\n", 2, "confirmed"),
             ("output:\n  default_limit: many\n", 2, "default_limit"),
             ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
+            ("policy:\n  paths: /x\n", 2, "paths"),
+            ("policy:\n  include_builtin: some\n", 2, "include_builtin"),
             ("modules:\n  policy: all\n", 2, "all"),
             ("modules:\n  disabled: ['../x']\n", 2, "64 hexadecimal digits"),
             ("modules:\n  disabled: ['sha256:abc']\n", 2, "64 hexadecimal digits"),
