@@ -10,6 +10,7 @@ mod files;
 mod guard;
 pub mod locks;
 mod plan;
+pub mod policy;
 mod prepare;
 mod preview;
 mod record;

@@ -1,0 +1,3 @@
+//! What a change would do, beside what the grants allow.
+
+pub mod text;
