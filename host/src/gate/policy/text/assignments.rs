@@ -32,12 +32,7 @@ fn plain(text: &str) -> Option<(&str, String)> {
     if name.is_empty() || !name.chars().all(is_name) {
         return None;
     }
-    let single = value.starts_with('\'');
-    if !single && value.contains(['`', '$']) {
-        return None;
-    }
-    let bare = !value.starts_with(['"', '\'']);
-    if bare && value.contains([';', '&', '|', '<', '>', '(', ')']) {
+    if has_work(value) {
         return None;
     }
     // A comment may follow, and nothing else.
@@ -50,6 +45,28 @@ fn plain(text: &str) -> Option<(&str, String)> {
     }
 }
 
+/// Whether a shell would do more than to take quotes away.
+fn has_work(value: &str) -> bool {
+    let mut quote = None;
+    let mut is_after_blank = false;
+    let mut characters = value.chars();
+    while let Some(character) = characters.next() {
+        let begins_word = std::mem::replace(&mut is_after_blank, matches!(character, ' ' | '\t'));
+        match character {
+            _ if quote == Some(character) => quote = None,
+            _ if quote == Some('\'') => {}
+            '$' | '`' => return true,
+            '\\' => drop(characters.next()),
+            _ if quote.is_some() => {}
+            '"' | '\'' => quote = Some(character),
+            '#' if begins_word => return false,
+            ';' | '&' | '|' | '<' | '>' | '(' | ')' => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,7 +75,7 @@ mod tests {
     fn only_what_a_shell_has_nothing_to_do_with_is_read() {
         let harmless = "# a\nA=b\nexport B=\"c d\"  # e\n\nSSHD_OPTS=\nC='$x;`y`'\r\n";
         assert_eq!(read(harmless), Code::default());
-        for script in ["A=$(id)", "A=`id`", "A=b; id", "A=b id", "id", "A=\"b", "A=\"b\"; id", "if x; then", ". /etc/x", "A=b&id", "A='b';id", "A='b'$(id)", "A='b'\"$(id)\""] {
+        for script in ["A=$(id)", "A=`id`", "A=b; id", "A=b id", "id", "A=\"b", "A=\"b\"; id", "if x; then", ". /etc/x", "A=b&id", "A='b';id", "A='b'$(id)", "A='b'\"$(id)\"", "A=b#$(id)"] {
             assert!(read(script).unreadable.is_some(), "{script}");
         }
         assert_eq!(read("LD_PRELOAD=/x.so\n").power.len(), 1);

@@ -75,9 +75,8 @@ fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
     };
     for field in 0..fields {
         let word = word(&mut rest)?;
-        let is_when = |c: char| c.is_ascii_alphanumeric() || "*/,-@?~#".contains(c);
         let is_name = matches!(form, Form::Anacron) && field == 2;
-        if !is_name && !word.chars().all(is_when) {
+        if !is_name && !is_when(word) {
             return None;
         }
     }
@@ -91,6 +90,21 @@ fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
         Form::Anacron => None,
     };
     (!rest.is_empty()).then_some((user, rest))
+}
+
+/// A field of a schedule, or a nickname for all of them.
+fn is_when(word: &str) -> bool {
+    const NAMES: [&str; 19] = [
+        "sun", "mon", "tue", "wed", "thu", "fri", "sat", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
+        "oct", "nov", "dec",
+    ];
+    if let Some(nickname) = word.strip_prefix('@') {
+        return nickname.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    }
+    word.split([',', '-', '/', '~', '#']).all(|part| {
+        let is_number = part.chars().all(|c| c.is_ascii_digit());
+        is_number || matches!(part, "*" | "?") || NAMES.iter().any(|name| name.eq_ignore_ascii_case(part))
+    })
 }
 
 /// An assignment: name and value without their quotes.

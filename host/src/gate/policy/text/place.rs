@@ -228,7 +228,7 @@ fn of_systemd(path: &str, name: &str, extension: &str) -> Option<Kind> {
     let of_home = path.split_once("/.config/systemd/").or_else(|| path.split_once("/.local/share/systemd/"));
     let below = ABOVE.iter().find_map(|above| path.strip_prefix(above)).or(of_home.map(|(_, rest)| rest))?;
     let Some((directory, rest)) = below.split_once('/') else {
-        return (extension == "conf").then_some(Kind::SystemdConf);
+        return matches!(name, "system.conf" | "user.conf").then_some(Kind::SystemdConf);
     };
     let drop_in = |rest: &str| rest.rsplit('/').nth(1).is_some_and(|parent| parent.ends_with(".d"));
     match directory {
@@ -300,6 +300,7 @@ mod tests {
             ("/root/.config/systemd/user/a.service", Some(Kind::Unit)),
             ("/etc/systemd/system/a.txt", None),
             ("/etc/systemd/system.conf", Some(Kind::SystemdConf)),
+            ("/etc/systemd/journald.conf", None),
             ("/etc/systemd/system.conf.d/a.conf", Some(Kind::SystemdConf)),
             ("/etc/systemd/journald.conf.d/a.conf", None),
             ("/etc/systemd/network/a.network", None),

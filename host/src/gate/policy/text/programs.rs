@@ -144,7 +144,8 @@ fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<String> {
         return operands.next().and_then(loose_word);
     }
     if is_wrapper(program) && !matches!(name(program), "find" | "xargs" | "flock") {
-        return words.find_map(loose_word);
+        // Any of them may be what it runs, so only what can't be the value of an option.
+        return words.filter(|word| word.starts_with(['/', '.', '~'])).find_map(loose_word);
     }
     None
 }
@@ -178,6 +179,8 @@ mod tests {
             ("nice -n 10 /dev/shm/x", Some("/dev/shm/x")),
             ("env A=b bash /tmp/x", Some("/tmp/x")),
             ("find /tmp -delete", None),
+            ("start-stop-daemon --stop --retry QUIT/5", None),
+            ("nice ./x", Some("./x")),
             ("%i /tmp", None),
         ];
         for (line, expected) in table {

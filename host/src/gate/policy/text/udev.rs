@@ -104,11 +104,13 @@ fn judge(pair: &Pair<'_>, number: usize, code: &mut Code) {
                 return code.cannot_read(format!("a command with a quote that stays open, {at}"));
             };
             let Some(program) = argv.first_mut() else { return };
-            if program.starts_with(['$', '%']) {
+            if program.contains(['$', '%']) {
                 code.gives(format_args!("runs `{}`, which a device or another rule names, {at}", shown(program)));
             } else if !program.contains('/') {
                 program.insert_str(0, PROGRAMS);
             }
+            // The signs that begin a substitution stand for themselves when doubled.
+            let argv = argv.iter().map(|word| word.replace("$$", "$").replace("%%", "%")).collect();
             code.run(argv, at, None);
         }
         ("ENV", name) if name.starts_with("SYSTEMD_WANTS") || name == "SYSTEMD_USER_WANTS" => {

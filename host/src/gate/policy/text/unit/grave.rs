@@ -109,7 +109,9 @@ fn could_be(name: &str, unit: &str) -> bool {
         Some((start, rest)) => {
             // Behind the specifier's letter; behind the last one, where there are more.
             let rest = rest.rsplit('%').next().unwrap_or(rest);
-            let end = rest.get(1..).unwrap_or_default();
+            let mut end = rest.chars();
+            end.next();
+            let end = end.as_str();
             unit.len() >= start.len() + end.len() && unit.starts_with(start) && unit.ends_with(end)
         }
     }
@@ -124,7 +126,7 @@ mod tests {
         for name in ["debug-shell.service", "debug-%i.service", "%i", "%i.service", "%j-%i.target", "debug-shell.%i"] {
             assert!(to_start(name), "{name}");
         }
-        for name in ["debug-shell@.service", "nginx.service", "app@%i.service", "app-%i.target", "debug-shells.service", "%ä"] {
+        for name in ["debug-shell@.service", "nginx.service", "app@%i.service", "app-%i.target", "debug-shells.service", "%äx"] {
             assert!(!to_start(name), "{name}");
         }
         assert!(to_stop("ssh.service") && !to_stop("nginx.service"));

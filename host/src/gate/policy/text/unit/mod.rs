@@ -37,11 +37,9 @@ pub fn read(path: &str, text: &str) -> Code {
     let unit = Unit::parse(path, text, &mut code);
     let mut environment = exec::Environment::of(&unit);
     for entry in &unit.entries {
-        if entry.value.is_empty() {
-            continue;
-        }
         let at = format!("{}, line {}", entry.key, entry.line);
-        if is_command(&entry.key) {
+        // An empty one takes back what came before it, which is read all the same.
+        if is_command(&entry.key) && !entry.value.is_empty() {
             exec::read(&unit, entry, &mut environment, &at, &mut code);
         }
         power::judge(&unit, entry, &at, &mut code);
