@@ -4,7 +4,7 @@
 use serde_yaml::Value;
 
 use super::words::unquoted;
-use super::{Code, shown};
+use super::{Code, shown, yaml};
 
 /// Services that share one description by a YAML alias: as many as this are read.
 const SERVICES: usize = 1000;
@@ -40,13 +40,10 @@ const MUST_BE_PLAIN: [&str; 9] =
 /// What docker runs.
 pub fn read(text: &str) -> Code {
     let mut code = Code::default();
-    let mut file: Value = match serde_yaml::from_str(text) {
+    let file = match yaml::parse(text) {
         Ok(file) => file,
         Err(error) => return Code::unreadable(format!("YAML that can't be read: {}", shown(&error.to_string()))),
     };
-    if let Err(error) = file.apply_merge() {
-        return Code::unreadable(format!("YAML that can't be read: {}", shown(&error.to_string())));
-    }
     let Some(top) = file.as_mapping() else {
         return Code::unreadable("a compose file without services");
     };

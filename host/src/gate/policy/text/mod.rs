@@ -20,6 +20,7 @@ mod sudoers;
 mod udev;
 mod unit;
 mod words;
+mod yaml;
 
 pub use stdin::of_stdin;
 

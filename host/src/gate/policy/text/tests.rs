@@ -306,7 +306,7 @@ fn a_text_that_repeats_itself_is_read_in_one_go() {
     let parts = [
         "ExecStart=/bin/a $A ${A} %n\n", "Environment=A=bbbbbbbb\n", "\\\n", "[Service]\n", "\"", "'", "(", "$A ", "* ", "\\", "a,", "a:b=",
         "a ALL=A\n", "Cmnd_Alias A=A,A,A\n", "RUN+=\"a\" ", "{", "[", "postrotate\n", "command=\"a\",", "- [", "a: &a [*a]\n", "include /tmp/a\n",
-        "User=a\nExecStart=/bin/a\n", "* * * * * root a\n", "=", ";", "#", "Match exec ", "\r", "\u{e9}",
+        "User=a\nExecStart=/bin/a\n", "* * * * * root a\n", "=", ";", "#", "Match exec ", "\r", "\u{e9}", "- ", "? ", "&a ", "*a ", "|\n ", "KEY{a",
     ];
     for part in parts {
         let text = part.repeat((1 << 18) / part.len());

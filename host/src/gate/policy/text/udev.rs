@@ -48,14 +48,17 @@ fn next<'a>(rest: &mut &'a str) -> Result<Option<Pair<'a>>, NoRule> {
     }
     let end = text.find(['=', '!', '+', '-', ':', '"']).ok_or(NoRule)?;
     // An attribute's name may have any of these within its braces.
-    let end = match text.find('{') {
-        Some(open) if open < end => {
+    let end = match text[..end].find('{') {
+        Some(open) => {
             let close = open + text[open..].find('}').ok_or(NoRule)? + 1;
             close + text[close..].find(['=', '!', '+', '-', ':', '"']).ok_or(NoRule)?
         }
-        _ => end,
+        None => end,
     };
     let key = text[..end].trim_end_matches(SPACE);
+    if key.is_empty() {
+        return Err(NoRule);
+    }
     let (name, attribute) = match key.split_once('{') {
         Some((name, attribute)) => (name, attribute.strip_suffix('}').ok_or(NoRule)?),
         None => (key, ""),
