@@ -75,7 +75,22 @@ mod tests {
     fn only_what_a_shell_has_nothing_to_do_with_is_read() {
         let harmless = "# a\nA=b\nexport B=\"c d\"  # e\n\nSSHD_OPTS=\nC='$x;`y`'\r\n";
         assert_eq!(read(harmless), Code::default());
-        for script in ["A=$(id)", "A=`id`", "A=b; id", "A=b id", "id", "A=\"b", "A=\"b\"; id", "if x; then", ". /etc/x", "A=b&id", "A='b';id", "A='b'$(id)", "A='b'\"$(id)\"", "A=b#$(id)"] {
+        for script in [
+            "A=$(id)",
+            "A=`id`",
+            "A=b; id",
+            "A=b id",
+            "id",
+            "A=\"b",
+            "A=\"b\"; id",
+            "if x; then",
+            ". /etc/x",
+            "A=b&id",
+            "A='b';id",
+            "A='b'$(id)",
+            "A='b'\"$(id)\"",
+            "A=b#$(id)",
+        ] {
             assert!(read(script).unreadable.is_some(), "{script}");
         }
         assert_eq!(read("LD_PRELOAD=/x.so\n").power.len(), 1);

@@ -34,15 +34,26 @@ const SEVERAL: [(&str, &str); 7] = [
     ("ports", "-p"),
 ];
 /// Of these, what isn't known before (`${A}`) could be the host itself.
-const MUST_BE_PLAIN: [&str; 9] =
-    ["--pid", "--network", "--ipc", "--userns", "--cap-add", "--device", "--security-opt", "--runtime", "--privileged"];
+const MUST_BE_PLAIN: [&str; 9] = [
+    "--pid",
+    "--network",
+    "--ipc",
+    "--userns",
+    "--cap-add",
+    "--device",
+    "--security-opt",
+    "--runtime",
+    "--privileged",
+];
 
 /// What docker runs.
 pub fn read(text: &str) -> Code {
     let mut code = Code::default();
     let file = match yaml::parse(text) {
         Ok(file) => file,
-        Err(error) => return Code::unreadable(format!("YAML that can't be read: {}", shown(&error.to_string()))),
+        Err(error) => {
+            return Code::unreadable(format!("YAML that can't be read: {}", shown(&error.to_string())));
+        }
     };
     let Some(top) = file.as_mapping() else {
         return Code::unreadable("a compose file without services");
@@ -56,8 +67,12 @@ pub fn read(text: &str) -> Code {
         code.cannot_read("a compose file whose services are no mapping");
     }
     // In the first version of the format the services were the file.
-    let services = if top.contains_key("services") || top.contains_key("version") { part("services") } else { top };
-    let is_service = |name: &str| top.contains_key("services") || !["volumes", "networks", "name", "configs", "secrets", "include"].contains(&name);
+    let services =
+        if top.contains_key("services") || top.contains_key("version") { part("services") } else { top };
+    let is_service = |name: &str| {
+        top.contains_key("services")
+            || !["volumes", "networks", "name", "configs", "secrets", "include"].contains(&name)
+    };
     for (name, volume) in part("volumes") {
         of_driver(name, volume, &mut code);
     }
@@ -67,7 +82,9 @@ pub fn read(text: &str) -> Code {
             continue;
         }
         match service.as_mapping() {
-            Some(service) => Service { name, service, files: [part("configs"), part("secrets")] }.read(&mut code),
+            Some(service) => {
+                Service { name, service, files: [part("configs"), part("secrets")] }.read(&mut code)
+            }
             None => code.cannot_read(format!("a compose file whose service {} is no mapping", shown(name))),
         }
     }
@@ -109,7 +126,10 @@ impl Service<'_> {
         }
         for (key, option) in SEVERAL {
             for value in items(self.service.get(key)) {
-                let long = ["source", "path"].iter().find_map(|key| value.get(*key)).or_else(|| value.get("published"));
+                let long = ["source", "path"]
+                    .iter()
+                    .find_map(|key| value.get(*key))
+                    .or_else(|| value.get("published"));
                 self.option(option, long.and_then(text).or_else(|| text(value)), &at, &mut argv, code);
             }
         }
@@ -141,17 +161,19 @@ impl Service<'_> {
 
     /// Healthcheck, entrypoint, image and command, in the order in which docker wants them.
     fn command(&self, at: &str, mut argv: Vec<String>, code: &mut Code) {
-        let mut words = |key: &str, value: Option<&Value>| match value {
-            None | Some(Value::Null) => Some(Vec::new()),
-            Some(Value::String(line)) => unquoted(line),
-            Some(Value::Sequence(items)) => items.iter().map(text).collect(),
-            Some(_) => None,
-        }
-        .or_else(|| {
-            code.cannot_read(format!("a compose file with a {key} that is no command, {at}"));
-            None
-        })
-        .unwrap_or_default();
+        let mut words = |key: &str, value: Option<&Value>| {
+            match value {
+                None | Some(Value::Null) => Some(Vec::new()),
+                Some(Value::String(line)) => unquoted(line),
+                Some(Value::Sequence(items)) => items.iter().map(text).collect(),
+                Some(_) => None,
+            }
+            .or_else(|| {
+                code.cannot_read(format!("a compose file with a {key} that is no command, {at}"));
+                None
+            })
+            .unwrap_or_default()
+        };
         let test = self.service.get("healthcheck").and_then(|check| check.get("test"));
         // A string is a shell's; a list says in its first word what it is.
         let check = match test {
@@ -177,7 +199,8 @@ impl Service<'_> {
 
     fn option(&self, option: &str, value: Option<String>, at: &str, argv: &mut Vec<String>, code: &mut Code) {
         let Some(value) = value else {
-            return code.cannot_read(format!("a compose file with a setting that isn't read here ({option}), {at}"));
+            return code
+                .cannot_read(format!("a compose file with a setting that isn't read here ({option}), {at}"));
         };
         if MUST_BE_PLAIN.contains(&option) && value.contains('$') {
             code.gives(format_args!("has {option} be what isn't known before: {}, {at}", shown(&value)));
@@ -199,7 +222,9 @@ impl Service<'_> {
     fn volumes(&self, at: &str, argv: &mut Vec<String>, code: &mut Code) {
         for volume in items(self.service.get("volumes")) {
             let (source, whole) = match volume {
-                Value::String(short) => (short.split(':').next().unwrap_or_default().to_owned(), short.clone()),
+                Value::String(short) => {
+                    (short.split(':').next().unwrap_or_default().to_owned(), short.clone())
+                }
                 long => {
                     let of = |key: &str| long.get(key).and_then(text).unwrap_or_default();
                     let ending = if long.get("read_only") == Some(&Value::Bool(true)) { ":ro" } else { "" };
@@ -215,7 +240,9 @@ impl Service<'_> {
             for used in items(self.service.get(key)) {
                 let name = used.get("source").unwrap_or(used);
                 let file = files.get(name).and_then(|file| file.get("file")).and_then(text);
-                argv.extend(file.into_iter().flat_map(|file| ["-v".to_owned(), format!("{file}:/run/{key}:ro")]));
+                argv.extend(
+                    file.into_iter().flat_map(|file| ["-v".to_owned(), format!("{file}:/run/{key}:ro")]),
+                );
             }
         }
     }

@@ -42,7 +42,10 @@ pub fn read(text: &str, form: &Form) -> Code {
             continue;
         }
         let Some((user, command)) = job(line, form) else {
-            code.cannot_read(format!("a crontab with a line that is no job: `{}`, line {number}", shown(line)));
+            code.cannot_read(format!(
+                "a crontab with a line that is no job: `{}`, line {number}",
+                shown(line)
+            ));
             continue;
         };
         let (command, input) = match form {
@@ -55,7 +58,8 @@ pub fn read(text: &str, form: &Form) -> Code {
             code.gives(format_args!("gives `{}` what follows its first % to read, {at}", shown(&command)));
         }
         let argv = [shell.as_str(), "-c", &command].map(str::to_owned);
-        let argv = if shell.ends_with("/sh") { ["sh".to_owned(), argv[1].clone(), argv[2].clone()] } else { argv };
+        let argv =
+            if shell.ends_with("/sh") { ["sh".to_owned(), argv[1].clone(), argv[2].clone()] } else { argv };
         code.run(argv.into(), at, user.as_deref());
     }
     code
@@ -95,8 +99,8 @@ fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
 /// A field of a schedule, or a nickname for all of them.
 fn is_when(word: &str) -> bool {
     const NAMES: [&str; 19] = [
-        "sun", "mon", "tue", "wed", "thu", "fri", "sat", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
-        "oct", "nov", "dec",
+        "sun", "mon", "tue", "wed", "thu", "fri", "sat", "jan", "feb", "mar", "apr", "may", "jun", "jul",
+        "aug", "sep", "oct", "nov", "dec",
     ];
     if let Some(nickname) = word.strip_prefix('@') {
         return nickname.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

@@ -90,7 +90,9 @@ pub fn read(text: &str, user: Option<&str>) -> Code {
             ("protocol", "allow") if value == "always" => {
                 code.gives(format_args!("lets an address run any command (ext::), {at}"));
             }
-            ("remote" | "url", _) if value.starts_with("ext::") => code.shell(&value["ext::".len()..], at, user),
+            ("remote" | "url", _) if value.starts_with("ext::") => {
+                code.shell(&value["ext::".len()..], at, user)
+            }
             pair if COMMANDS.contains(&pair) => code.shell(&value, at, user),
             _ => {}
         }

@@ -44,10 +44,16 @@ pub fn read(text: &str) -> Code {
                 None => code.cannot_read(format!("a command with a quote that stays open, {at}")),
             }
         } else if key == "include" && is_loose(value.trim_matches('"')) {
-            code.gives(format_args!("takes settings from {}, which others than root may write, {at}", shown(value)));
+            code.gives(format_args!(
+                "takes settings from {}, which others than root may write, {at}",
+                shown(value)
+            ));
         } else if key.starts_with(['/', '"', '\'']) {
             let words = unquoted(whole.trim_end_matches('{')).unwrap_or_else(|| vec![whole.to_owned()]);
-            for log in words.iter().filter(|log| NOT_LOGS.iter().any(|place| log.starts_with(place)) || log.contains("/..")) {
+            for log in words
+                .iter()
+                .filter(|log| NOT_LOGS.iter().any(|place| log.starts_with(place)) || log.contains("/.."))
+            {
                 code.gives(format_args!("rotates {}, which is no log, line {number}", shown(log)));
             }
         }

@@ -127,7 +127,9 @@ impl Code {
         if user.is_none()
             && let Some(program) = programs::loose(&argv)
         {
-            self.gives(format_args!("runs {program} as root, where others than root may put another one, {at}"));
+            self.gives(format_args!(
+                "runs {program} as root, where others than root may put another one, {at}"
+            ));
         }
         let shell = programs::shell_text(&argv).map(str::to_owned);
         self.lines.push(CommandLine { argv, at: at.to_string(), shell, user: user.map(str::to_owned) });

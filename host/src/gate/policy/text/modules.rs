@@ -6,8 +6,13 @@ use super::words::{joined, lines, word};
 use super::{Code, shown};
 
 /// Settings whose value is a program's path.
-const HELPERS: [&str; 5] =
-    ["kernel.modprobe", "kernel.hotplug", "kernel.poweroff_cmd", "kernel.request-key", "kernel.usermodehelper"];
+const HELPERS: [&str; 5] = [
+    "kernel.modprobe",
+    "kernel.hotplug",
+    "kernel.poweroff_cmd",
+    "kernel.request-key",
+    "kernel.usermodehelper",
+];
 const CORE_PATTERN: &str = "kernel.core_pattern";
 
 /// What the kernel is told to run.
@@ -23,7 +28,9 @@ pub fn sysctl(text: &str) -> Code {
         let value = value.trim();
         let at = format!("{key}, line {number}");
         let command = value.strip_prefix('|');
-        let argv = |command: &str| command.split([' ', '\t']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        let argv = |command: &str| {
+            command.split([' ', '\t']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        };
         if key.contains(['*', '?', '[']) {
             // Which settings it means, only the kernel's own list tells.
             if value.starts_with(['|', '/']) {

@@ -44,14 +44,41 @@ pub enum Kind {
 
 /// Suffixes of units that name what runs or what is started.
 const UNITS: [&str; 11] = [
-    "service", "socket", "mount", "automount", "swap", "timer", "path", "target", "slice", "scope", "device",
+    "service",
+    "socket",
+    "mount",
+    "automount",
+    "swap",
+    "timer",
+    "path",
+    "target",
+    "slice",
+    "scope",
+    "device",
 ];
 
 /// Files that a login or a shell reads, in a home.
 const LOGIN: [&str; 20] = [
-    ".profile", ".bash_profile", ".bash_login", ".bash_logout", ".bashrc", ".bash_aliases", ".zshrc", ".zshenv",
-    ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".xsession",
-    ".xprofile", ".xinitrc",
+    ".profile",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bashrc",
+    ".bash_aliases",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".mkshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".logout",
+    ".xsession",
+    ".xprofile",
+    ".xinitrc",
 ];
 
 /// Directories of which every file is run, or read by what runs it.
@@ -121,7 +148,14 @@ const WHOLE: [&str; 19] = [
 ];
 
 const PROGRAMS: [&str; 9] = [
-    "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/libexec", "/root/bin",
+    "/bin",
+    "/sbin",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/usr/libexec",
+    "/root/bin",
     "/root/.local/bin",
 ];
 
@@ -191,7 +225,10 @@ pub fn kind(path: &str) -> Option<Kind> {
     if is_program {
         return Some(Kind::Opaque("a program"));
     }
-    if path.contains("/.git/hooks/") || path.contains(".git/hooks/") || path.contains("/git-core/templates/hooks/") {
+    if path.contains("/.git/hooks/")
+        || path.contains(".git/hooks/")
+        || path.contains("/git-core/templates/hooks/")
+    {
         return Some(Kind::Opaque("a hook of git"));
     }
     if path.ends_with("/.git/config") || path.ends_with(".git/config.worktree") || path == "/etc/gitconfig" {
@@ -207,7 +244,9 @@ pub fn kind(path: &str) -> Option<Kind> {
 
 /// `/etc/rc3.d` and its like.
 fn is_rc(path: &str) -> bool {
-    path.strip_prefix("/etc/rc").and_then(|rest| rest.split_once(".d/")).is_some_and(|(level, _)| level.len() == 1)
+    path.strip_prefix("/etc/rc")
+        .and_then(|rest| rest.split_once(".d/"))
+        .is_some_and(|(level, _)| level.len() == 1)
 }
 
 /// Any directory may hold one: it is run from there.
@@ -220,8 +259,14 @@ fn is_compose(name: &str, extension: &str) -> bool {
 }
 
 fn of_systemd(path: &str, name: &str, extension: &str) -> Option<Kind> {
-    const ABOVE: [&str; 6] =
-        ["/etc/systemd/", "/run/systemd/", "/usr/lib/systemd/", "/lib/systemd/", "/usr/local/lib/systemd/", "/usr/share/systemd/"];
+    const ABOVE: [&str; 6] = [
+        "/etc/systemd/",
+        "/run/systemd/",
+        "/usr/lib/systemd/",
+        "/lib/systemd/",
+        "/usr/local/lib/systemd/",
+        "/usr/share/systemd/",
+    ];
     if path.contains("/dbus-1/") && extension == "service" {
         return Some(Kind::Unit);
     }
@@ -232,8 +277,12 @@ fn of_systemd(path: &str, name: &str, extension: &str) -> Option<Kind> {
     };
     let drop_in = |rest: &str| rest.rsplit('/').nth(1).is_some_and(|parent| parent.ends_with(".d"));
     match directory {
-        "system-generators" | "user-generators" | "system-environment-generators" | "user-environment-generators"
-        | "system-sleep" | "system-shutdown" => Some(Kind::Opaque("a program")),
+        "system-generators"
+        | "user-generators"
+        | "system-environment-generators"
+        | "user-environment-generators"
+        | "system-sleep"
+        | "system-shutdown" => Some(Kind::Opaque("a program")),
         "system.conf.d" | "user.conf.d" => Some(Kind::SystemdConf),
         "network" | "journald.conf.d" | "logind.conf.d" | "resolved.conf.d" | "timesyncd.conf.d" => None,
         _ if UNITS.contains(&extension) => Some(Kind::Unit),
@@ -246,7 +295,8 @@ fn of_systemd(path: &str, name: &str, extension: &str) -> Option<Kind> {
 
 /// What an account itself has.
 fn in_a_home(path: &str) -> Option<Kind> {
-    for spool in ["/var/spool/cron/crontabs/", "/var/spool/cron/tabs/", "/var/cron/tabs/", "/var/spool/cron/"] {
+    for spool in ["/var/spool/cron/crontabs/", "/var/spool/cron/tabs/", "/var/cron/tabs/", "/var/spool/cron/"]
+    {
         if let Some(user) = path.strip_prefix(spool)
             && !user.contains('/')
         {
@@ -270,7 +320,9 @@ fn in_a_home(path: &str) -> Option<Kind> {
         ".gitconfig" | ".config/git/config" => Some(Kind::Git(user)),
         rest if LOGIN.contains(&rest) => Some(Kind::Opaque("a script")),
         rest if rest.starts_with(".config/environment.d/") => Some(Kind::Assignments),
-        rest if rest.starts_with(".config/containers/systemd/") => Some(Kind::Opaque("a container as a unit")),
+        rest if rest.starts_with(".config/containers/systemd/") => {
+            Some(Kind::Opaque("a container as a unit"))
+        }
         rest if rest.starts_with(".config/autostart/") => Some(Kind::Opaque("what a login starts")),
         _ => None,
     }

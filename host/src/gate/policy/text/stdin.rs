@@ -8,8 +8,8 @@ use super::{Code, of_file, read};
 const TRIED: usize = 16;
 /// Programs that are looked for there.
 const READERS: [&str; 22] = [
-    "crontab", "at", "batch", "tee", "sponge", "dd", "ssh", "psql", "mysql", "mariadb", "sqlite3", "cp", "install",
-    "mv", "patch", "make", "parallel", "xargs", "docker", "podman", "kubectl", "visudo",
+    "crontab", "at", "batch", "tee", "sponge", "dd", "ssh", "psql", "mysql", "mariadb", "sqlite3", "cp",
+    "install", "mv", "patch", "make", "parallel", "xargs", "docker", "podman", "kubectl", "visudo",
 ];
 
 /// What would run because a program reads this. None: it takes it for nothing but data.
@@ -47,7 +47,9 @@ pub fn of_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
             Some(read(&Kind::Unit, &format!("/etc/systemd/system/{unit}.d/override.conf"), stdin))
         }
         "sysctl" => Some(read(&Kind::Sysctl, "/etc/sysctl.conf", stdin)),
-        "docker" | "podman" if has("compose") || has("stack") => Some(read(&Kind::Compose, "/compose.yaml", stdin)),
+        "docker" | "podman" if has("compose") || has("stack") => {
+            Some(read(&Kind::Compose, "/compose.yaml", stdin))
+        }
         "docker-compose" | "podman-compose" => Some(read(&Kind::Compose, "/compose.yaml", stdin)),
         "docker" | "podman" | "kubectl" if has("exec") || has("run") => within(arguments, stdin),
         "docker" | "podman" | "buildah" if has("build") => Some(Code::unreadable("what builds an image")),
@@ -97,7 +99,11 @@ fn reads_code(program: &str, arguments: &[String]) -> bool {
             return !option.starts_with("--") && option.starts_with('-') && option.contains('c');
         }
         let is_python = program.starts_with("python") || program.starts_with("pypy");
-        if is_python { one_of(&["-c", "-m"]) } else { one_of(&["-e", "-E", "-ne", "-pe", "-r", "-c", "--eval"]) }
+        if is_python {
+            one_of(&["-c", "-m"])
+        } else {
+            one_of(&["-e", "-E", "-ne", "-pe", "-r", "-c", "--eval"])
+        }
     };
     let mut arguments = arguments.iter().map(String::as_str);
     while let Some(argument) = arguments.next() {
@@ -110,7 +116,11 @@ fn reads_code(program: &str, arguments: &[String]) -> bool {
             return arguments.next().is_none_or(|operand| INPUT.contains(&operand));
         } else if gives_code(argument) {
             return false;
-        } else if is_shell(program) && argument.starts_with('-') && !argument.starts_with("--") && argument.contains('s') {
+        } else if is_shell(program)
+            && argument.starts_with('-')
+            && !argument.starts_with("--")
+            && argument.contains('s')
+        {
             return true;
         } else if !argument.starts_with(['-', '+']) {
             return false;

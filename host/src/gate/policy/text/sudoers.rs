@@ -14,7 +14,15 @@ use super::{Code, shown};
 const ADMINISTRATORS: [&str; 4] = ["root", "%sudo", "%wheel", "%admin"];
 /// Of which a value says more about a command.
 const OPTIONS: [&str; 10] = [
-    "ROLE=", "TYPE=", "CWD=", "CHROOT=", "TIMEOUT=", "NOTBEFORE=", "NOTAFTER=", "APPARMOR_PROFILE=", "PRIVS=",
+    "ROLE=",
+    "TYPE=",
+    "CWD=",
+    "CHROOT=",
+    "TIMEOUT=",
+    "NOTBEFORE=",
+    "NOTAFTER=",
+    "APPARMOR_PROFILE=",
+    "PRIVS=",
     "LIMITPRIVS=",
 ];
 const DIGESTS: [&str; 4] = ["sha224:", "sha256:", "sha384:", "sha512:"];
@@ -49,7 +57,9 @@ pub fn read(text: &str) -> Code {
                     code.gives(format_args!("takes rules from {}, {what}, line {number}", shown(path)));
                 }
             }
-            keyword if keyword.starts_with("Defaults") => defaults(&line[keyword.len()..], *number, &mut code),
+            keyword if keyword.starts_with("Defaults") => {
+                defaults(whom_left_out(&line["Defaults".len()..]), *number, &mut code);
+            }
             _ => rules.rule(line, *number, &mut code),
         }
     }
@@ -76,10 +86,14 @@ struct Standing {
 impl Rules<'_> {
     fn rule(&mut self, line: &str, number: usize, code: &mut Code) {
         let Some((left, right)) = split_once(line, '=') else {
-            return code.cannot_read(format!("sudoers with a line that is no rule: `{}`, line {number}", shown(line)));
+            return code.cannot_read(format!(
+                "sudoers with a line that is no rule: `{}`, line {number}",
+                shown(line)
+            ));
         };
         let Some(who) = users(left) else {
-            return code.cannot_read(format!("a rule without its users or hosts: `{}`, line {number}", shown(line)));
+            return code
+                .cannot_read(format!("a rule without its users or hosts: `{}`, line {number}", shown(line)));
         };
         let mut standing = Standing::default();
         for part in split(right, ',') {
@@ -145,8 +159,8 @@ impl Standing {
                 "PASSWD" => self.no_password = false,
                 "SETENV" => self.sets_variables = true,
                 "NOSETENV" => self.sets_variables = false,
-                "EXEC" | "NOEXEC" | "FOLLOW" | "NOFOLLOW" | "MAIL" | "NOMAIL" | "INTERCEPT" | "NOINTERCEPT"
-                | "LOG_INPUT" | "NOLOG_INPUT" | "LOG_OUTPUT" | "NOLOG_OUTPUT" => {}
+                "EXEC" | "NOEXEC" | "FOLLOW" | "NOFOLLOW" | "MAIL" | "NOMAIL" | "INTERCEPT"
+                | "NOINTERCEPT" | "LOG_INPUT" | "NOLOG_INPUT" | "LOG_OUTPUT" | "NOLOG_OUTPUT" => {}
                 _ => return None,
             }
             rest = behind.trim_start();
@@ -155,7 +169,7 @@ impl Standing {
             rest = digest.trim_start().split_once([' ', '\t'])?.1.trim_start();
         }
         // Hosts of another rule would stand behind a colon.
-        let is_more = split_once(rest, '=').is_some() || split_once(rest, ':').is_some();
+        let is_more = split_once(rest, ':').is_some();
         (!rest.is_empty() && !is_more).then_some(rest)
     }
 
@@ -172,7 +186,7 @@ impl Standing {
         let what = if command == "ALL" { "everything".to_owned() } else { format!("`{}`", shown(command)) };
         let mut how = Vec::new();
         let is_open = ["*", "?", "["].iter().any(|wild| command.contains(wild))
-            || command.starts_with('^')
+            || command.split([' ', '\t']).any(|word| word.starts_with('^') || word.ends_with('\\'))
             || program.ends_with('/')
             || !(program.starts_with('/') || matches!(program, "ALL" | "sudoedit" | "list"));
         if command != "ALL" && is_open {
@@ -203,16 +217,37 @@ impl Standing {
             Some(_) => {}
             None => return code.cannot_read(format!("a command that isn't read here: {what}, {at}")),
         }
-        let user = if run_as.split(',').any(|name| name.trim() == "ALL") { None } else { not_root(run_as) };
-        code.run(argv, at, user.filter(|user| !user.contains(',')).as_deref());
+        // Of several, or of an alias for them, root may be one.
+        let is_one =
+            !run_as.contains([',', '!', '#', '%']) && run_as.contains(|c: char| c.is_ascii_lowercase());
+        code.run(argv, at, not_root(run_as).filter(|_| is_one).as_deref());
+    }
+}
+
+/// Without the list of those whom settings are for, which stands behind a sign that follows the keyword at once.
+fn whom_left_out(text: &str) -> &str {
+    let Some(list) = text.strip_prefix(['@', ':', '!', '>']) else { return text };
+    let mut rest = list.trim_start();
+    loop {
+        // Blanks around commas separate nothing.
+        let quoted = rest.strip_prefix('"').and_then(|inner| inner.split_once('"')).map(|(_, behind)| behind);
+        let behind = quoted.unwrap_or_else(|| {
+            let end = rest.find([' ', '\t', ',']).unwrap_or(rest.len());
+            &rest[end..]
+        });
+        let behind = behind.trim_start();
+        match behind.strip_prefix(',') {
+            Some(more) => rest = more.trim_start(),
+            None => return behind,
+        }
     }
 }
 
 fn defaults(settings: &str, number: usize, code: &mut Code) {
-    // Whom they are for stands at the start, without a blank: it has been cut off, or is a list with blanks.
     for setting in split(settings, ',') {
         let setting = setting.trim();
-        let end = setting.find(|c: char| !c.is_ascii_alphanumeric() && !"_!".contains(c)).unwrap_or(setting.len());
+        let end =
+            setting.find(|c: char| !c.is_ascii_alphanumeric() && !"_!".contains(c)).unwrap_or(setting.len());
         let (key, value) = setting.split_at(end);
         let value = value.trim_start_matches([' ', '\t', '+', '-', '=']).trim_matches('"');
         let at = format!("{}, line {number}", shown(key));
@@ -227,14 +262,23 @@ fn defaults(settings: &str, number: usize, code: &mut Code) {
             }
             "env_keep" | "env_check" => {
                 let keeps = |name: &&str| {
-                    name.starts_with('*') || of_variable(name.trim_end_matches('*'), "").is_some() || name.starts_with("LD_")
+                    name.starts_with('*')
+                        || of_variable(name.trim_end_matches('*'), "").is_some()
+                        || name.starts_with("LD_")
                 };
                 if let Some(name) = value.split([' ', '\t']).find(keeps) {
                     code.gives(format_args!("lets {} through to what runs as root, {at}", shown(name)));
                 }
             }
-            "secure_path" | "editor" | "askpass" | "env_file" | "restricted_env_file" | "mailerpath" | "sendmail"
-            | "group_plugin" | "iolog_dir"
+            "secure_path"
+            | "editor"
+            | "askpass"
+            | "env_file"
+            | "restricted_env_file"
+            | "mailerpath"
+            | "sendmail"
+            | "group_plugin"
+            | "iolog_dir"
                 if value_is_loose =>
             {
                 code.gives(format_args!("has root use {}, where others may write, {at}", shown(value)));
@@ -267,14 +311,20 @@ fn unescaped(text: &str) -> String {
     found
 }
 
-/// A number sign begins a comment, but before digits, where it is an account's number, and in words.
+/// A number sign begins a comment, but before digits, where it is an account's number, escaped and in quotes.
 fn without_comment(line: &str) -> &str {
     if line.starts_with("#include") {
         return line;
     }
     let mut before = ' ';
+    let mut quoted = false;
     for (at, character) in line.char_indices() {
-        if character == '#' && before != '\\' && !line[at + 1..].starts_with(|c: char| c.is_ascii_digit()) {
+        quoted ^= character == '"';
+        if character == '#'
+            && before != '\\'
+            && !quoted
+            && !line[at + 1..].starts_with(|c: char| c.is_ascii_digit())
+        {
             return line[..at].trim_end();
         }
         before = character;

@@ -108,7 +108,10 @@ fn judge(pair: &Pair<'_>, number: usize, code: &mut Code) {
             };
             let Some(program) = argv.first_mut() else { return };
             if program.contains(['$', '%']) {
-                code.gives(format_args!("runs `{}`, which a device or another rule names, {at}", shown(program)));
+                code.gives(format_args!(
+                    "runs `{}`, which a device or another rule names, {at}",
+                    shown(program)
+                ));
             } else if !program.contains('/') {
                 program.insert_str(0, PROGRAMS);
             }

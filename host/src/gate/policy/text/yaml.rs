@@ -135,10 +135,9 @@ mod tests {
     #[test]
     fn what_is_in_bounds_is_what_is_written() {
         let value = parse("a: &a {b: 1, c: yes}\nd:\n  <<: *a\n  e: [true, null, 1.5, -2, '3']\n").unwrap();
-        let expected: Value = serde_yaml::from_str(
-            "a: {b: 1, c: yes}\nd: {e: [true, null, 1.5, -2, '3'], b: 1, c: yes}\n",
-        )
-        .unwrap();
+        let expected: Value =
+            serde_yaml::from_str("a: {b: 1, c: yes}\nd: {e: [true, null, 1.5, -2, '3'], b: 1, c: yes}\n")
+                .unwrap();
         assert_eq!(value, expected);
         for text in ["a: 1\na: 2\n", "a: !tag b\n", "a: [\n", "a: 1\n---\nb: 2\n"] {
             assert!(parse(text).is_err(), "{text}");

@@ -60,7 +60,9 @@ pub fn read(unit: &Unit, entry: &Entry, environment: &mut Environment, at: &str,
         let first = match first_word(&mut rest) {
             Ok(Some(first)) => first,
             Ok(None) => return,
-            Err(OpenQuote) => return code.cannot_read(format!("a command with a quote that stays open, {at}")),
+            Err(OpenQuote) => {
+                return code.cannot_read(format!("a command with a quote that stays open, {at}"));
+            }
         };
         let (prefixes, program) = prefixes(&first);
         let mut argv = vec![expand(program, &unit.name)];
@@ -112,7 +114,10 @@ fn run(
         return code.cannot_read(format!("a command without a program, {at}"));
     };
     if program.contains('%') {
-        code.gives(format_args!("runs `{}`: which program that is, isn't known before, {at}", shown(program)));
+        code.gives(format_args!(
+            "runs `{}`: which program that is, isn't known before, {at}",
+            shown(program)
+        ));
     }
     let input = unit.value(&entry.section, "StandardInput").unwrap_or("null");
     if is_interpreter(program) && !matches!(input, "" | "null") && !input.starts_with("tty") {
@@ -256,7 +261,8 @@ pub fn first_word(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
 /// What stands behind a backslash: its character, if it is an escape, and its length.
 fn unescaped(text: &str) -> (Option<char>, usize) {
     let number = |start: usize, digits: usize, radix: u32| {
-        let digits = text.get(start..start + digits).filter(|text| text.chars().all(|digit| digit.is_digit(radix)));
+        let digits =
+            text.get(start..start + digits).filter(|text| text.chars().all(|digit| digit.is_digit(radix)));
         let value = digits.and_then(|digits| u32::from_str_radix(digits, radix).ok());
         value.and_then(char::from_u32).filter(|character| *character != '\0')
     };

@@ -123,10 +123,19 @@ mod tests {
 
     #[test]
     fn a_specifier_stands_for_anything() {
-        for name in ["debug-shell.service", "debug-%i.service", "%i", "%i.service", "%j-%i.target", "debug-shell.%i"] {
+        for name in
+            ["debug-shell.service", "debug-%i.service", "%i", "%i.service", "%j-%i.target", "debug-shell.%i"]
+        {
             assert!(to_start(name), "{name}");
         }
-        for name in ["debug-shell@.service", "nginx.service", "app@%i.service", "app-%i.target", "debug-shells.service", "%äx"] {
+        for name in [
+            "debug-shell@.service",
+            "nginx.service",
+            "app@%i.service",
+            "app-%i.target",
+            "debug-shells.service",
+            "%äx",
+        ] {
             assert!(!to_start(name), "{name}");
         }
         assert!(to_stop("ssh.service") && !to_stop("nginx.service"));

@@ -69,9 +69,11 @@ impl Unit {
     fn parse(path: &str, text: &str, code: &mut Code) -> Self {
         let mut parts = path.rsplit('/');
         let file = parts.next().unwrap_or_default();
-        let drop_in = parts.next().and_then(|parent| parent.strip_suffix(".d")).filter(|_| file.ends_with(".conf"));
+        let drop_in =
+            parts.next().and_then(|parent| parent.strip_suffix(".d")).filter(|_| file.ends_with(".conf"));
         let name = drop_in.unwrap_or(file).to_owned();
-        let mut unit = Self { name, is_drop_in: drop_in.is_some(), entries: Vec::new(), last: HashMap::new() };
+        let mut unit =
+            Self { name, is_drop_in: drop_in.is_some(), entries: Vec::new(), last: HashMap::new() };
         let mut section = String::new();
         for (number, line) in logical_lines(text) {
             let content = line.trim_matches(BLANK);
@@ -117,7 +119,9 @@ impl Unit {
     fn user(&self, section: &str) -> Option<String> {
         let user = self.value(section, "User").filter(|user| !user.contains('%'));
         match self.value(section, "DynamicUser") {
-            Some(value) if is_true(value) => Some(user.and_then(not_root).unwrap_or("a dynamic user".to_owned())),
+            Some(value) if is_true(value) => {
+                Some(user.and_then(not_root).unwrap_or("a dynamic user".to_owned()))
+            }
             _ => user.and_then(not_root),
         }
     }

@@ -11,7 +11,17 @@ use crate::gate::policy::text::{Code, shown};
 
 /// Settings that start the units they name.
 const STARTS: [&str; 12] = [
-    "Wants", "Requires", "BindsTo", "Upholds", "OnFailure", "OnSuccess", "Also", "Unit", "Service", "Sockets", "Alias",
+    "Wants",
+    "Requires",
+    "BindsTo",
+    "Upholds",
+    "OnFailure",
+    "OnSuccess",
+    "Also",
+    "Unit",
+    "Service",
+    "Sockets",
+    "Alias",
     "SystemdService",
 ];
 /// Settings that stop the units they name.
@@ -105,9 +115,9 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         }
         "AmbientCapabilities" if !is_roots => {
             let is_all_but = value.starts_with('~');
-            let found = words(value).into_iter().find(|word| {
-                NEARLY_ROOT.contains(&word.to_ascii_uppercase().as_str())
-            });
+            let found = words(value)
+                .into_iter()
+                .find(|word| NEARLY_ROOT.contains(&word.to_ascii_uppercase().as_str()));
             if is_all_but || found.is_some() {
                 let what = found.unwrap_or_else(|| value.to_owned());
                 code.gives(format_args!("gives {} to an account that isn't root, {at}", shown(&what)));

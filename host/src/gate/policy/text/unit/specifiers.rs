@@ -7,7 +7,8 @@ pub fn expand(value: &str, unit: &str) -> String {
         return value.to_owned();
     }
     let (whole, _) = unit.rsplit_once('.').unwrap_or((unit, ""));
-    let (prefix, instance) = whole.split_once('@').map_or((whole, None), |(prefix, rest)| (prefix, Some(rest)));
+    let (prefix, instance) =
+        whole.split_once('@').map_or((whole, None), |(prefix, rest)| (prefix, Some(rest)));
     let instance = instance.filter(|instance| !instance.is_empty());
     let mut expanded = String::with_capacity(value.len());
     let mut characters = value.chars();

@@ -31,7 +31,11 @@ fn words_are_those_that_systemd_itself_shows() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/gate/policy/text/fixtures/systemd252/words.service");
     let text = std::fs::read_to_string(path).unwrap();
     // Without the variables, which systemd doesn't put in at this point.
-    let text: String = text.lines().filter(|line| !line.starts_with("Environment=")).map(|line| format!("{line}\n")).collect();
+    let text: String = text
+        .lines()
+        .filter(|line| !line.starts_with("Environment="))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let code = of_file("/etc/systemd/system/t.service", text.as_bytes()).unwrap();
     let found = argvs(&code);
     // A program that goes by another name is one line more, and a dollar that is doubled is one.
@@ -59,13 +63,15 @@ fn variables_of_the_file_itself_are_put_in() {
         let code = service(&format!("Environment={environment}\nExecStart={command}"));
         assert_eq!(argvs(&code), [expected], "{environment} {command}");
     }
-    let growing = format!("Environment=A={}\nExecStart=/bin/x {}", "y".repeat(100_000), "$A ".repeat(100_000));
+    let growing =
+        format!("Environment=A={}\nExecStart=/bin/x {}", "y".repeat(100_000), "$A ".repeat(100_000));
     assert!(service(&growing).unreadable.is_some());
 }
 
 #[test]
 fn a_prefix_gives_a_command_roots_rights_or_another_name() {
-    let code = service("User=ada\nExecStart=/bin/a\nExecStartPre=+/bin/b\nExecStop=!/bin/c\nExecReload=-!!/bin/d");
+    let code =
+        service("User=ada\nExecStart=/bin/a\nExecStartPre=+/bin/b\nExecStop=!/bin/c\nExecReload=-!!/bin/d");
     let users: Vec<_> = code.lines.iter().map(|line| line.user.as_deref()).collect();
     assert_eq!(users, [Some("ada"), None, None, None]);
     let code = service("ExecStart=@-/bin/busybox rm -rf /x");
@@ -96,7 +102,11 @@ fn the_account_is_the_last_one_of_the_section() {
 fn every_kind_of_unit_has_its_commands() {
     let table: [(&str, &str, &[&str]); 6] = [
         ("a.socket", "[Socket]\nExecStartPre=/bin/a b", &["/bin/a", "b"]),
-        ("a.mount", "[Mount]\nWhat=/dev/sda1\nWhere=/etc\nType=ext4\nOptions=ro", &["mount", "-t", "ext4", "-o", "ro", "/dev/sda1", "/etc"]),
+        (
+            "a.mount",
+            "[Mount]\nWhat=/dev/sda1\nWhere=/etc\nType=ext4\nOptions=ro",
+            &["mount", "-t", "ext4", "-o", "ro", "/dev/sda1", "/etc"],
+        ),
         ("a.swap", "[Swap]\nWhat=/dev/sda2", &["swapon", "/dev/sda2"]),
         ("a.service", "[Service]\nExecCondition=/bin/a\\\n; b\n\tc", &["/bin/a", "c"]),
         ("a.service", "\u{feff}[Service]\r\nExecStart=/bin/a b\r\n", &["/bin/a", "b"]),
@@ -106,7 +116,8 @@ fn every_kind_of_unit_has_its_commands() {
         let code = of_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
         assert_eq!(argvs(&code), [expected], "{text}");
     }
-    let code = of_file("/etc/systemd/system/a.service.d/x.conf", b"[Service]\nExecStart=\nExecStart=/bin/a").unwrap();
+    let code = of_file("/etc/systemd/system/a.service.d/x.conf", b"[Service]\nExecStart=\nExecStart=/bin/a")
+        .unwrap();
     assert_eq!((argvs(&code), code.lines[0].at.as_str()), (vec![vec!["/bin/a"]], "ExecStart, line 3"));
 }
 
@@ -148,11 +159,14 @@ fn what_gives_power_without_a_command_is_said() {
         ("/etc/systemd/system.conf", "DefaultEnvironment=LD_PRELOAD=/x", "sets LD_PRELOAD"),
     ];
     for (name, line, expected) in table {
-        let path = if name.starts_with('/') { name.to_owned() } else { format!("/etc/systemd/system/{name}") };
+        let path =
+            if name.starts_with('/') { name.to_owned() } else { format!("/etc/systemd/system/{name}") };
         let code = of_file(&path, format!("[X]\n{line}\n").as_bytes()).unwrap();
         match expected {
             "" => assert_eq!(code.power, [""; 0], "{line}"),
-            expected => assert!(code.power.iter().any(|said| said.contains(expected)), "{line}: {:?}", code.power),
+            expected => {
+                assert!(code.power.iter().any(|said| said.contains(expected)), "{line}: {:?}", code.power)
+            }
         }
     }
 }
