@@ -14,6 +14,7 @@ mod path;
 mod programs;
 mod rule;
 mod shell;
+pub mod text;
 #[cfg(test)]
 mod tests;
 
