@@ -248,15 +248,16 @@ impl Pipeline {
         let mut answering = pin!(answering);
         let answer = loop {
             tokio::select! {
+                biased;
+                // A question is on record whatever becomes of it, and before it.
+                () = call.desk.asks() => {
+                    let asked = Problem::new(CONFIRMATION_REQUIRED, Category::Denied, "");
+                    self.record(&call, &call.envelope(&name, self.target.name(), started, Err(asked)));
+                }
                 answer = &mut answering => break answer,
                 // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
                 () = cancelled.cancelled() => {
                     break Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled"));
-                }
-                // A question is on record whatever becomes of it.
-                () = call.desk.asks() => {
-                    let asked = Problem::new(CONFIRMATION_REQUIRED, Category::Denied, "");
-                    self.record(&call, &call.envelope(&name, self.target.name(), started, Err(asked)));
                 }
             }
         };

@@ -20,6 +20,7 @@ pub struct Client {
     output: Lines<BufReader<ChildStdout>>,
     next: i64,
     version: String,
+    capabilities: Value,
     /// Messages that came while another was waited for.
     early: Vec<Value>,
 }
@@ -44,7 +45,13 @@ impl Client {
         let mut child = command.spawn().expect("the server starts");
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("stdout")).lines();
-        Self { child, input, output, next: 0, version: String::new(), early: Vec::new() }
+        let (version, capabilities) = (String::new(), json!({}));
+        Self { child, input, output, next: 0, version, capabilities, early: Vec::new() }
+    }
+
+    /// What it says that it can do, from now on.
+    pub fn can(&mut self, capabilities: Value) {
+        self.capabilities = capabilities;
     }
 
     /// Starts the server and opens a session in the way of this protocol version; gives the server's answer.
@@ -62,7 +69,7 @@ impl Client {
         }
         let params = json!({
             "protocolVersion": version,
-            "capabilities": {},
+            "capabilities": self.capabilities,
             "clientInfo": {"name": "test", "version": "1"},
         });
         let answer = self.request("initialize", params).await;
@@ -89,7 +96,7 @@ impl Client {
             let meta = json!({
                 "io.modelcontextprotocol/protocolVersion": self.version,
                 "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             });
             match params.get_mut("_meta").and_then(Value::as_object_mut) {
                 Some(existing) => existing.extend(meta.as_object().cloned().unwrap_or_default()),

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the real binary, a client that speaks plain JSON-RPC, and the test hosts.
 #![forbid(unsafe_code)]
 
+mod asking;
 mod changing;
 mod client;
 mod hosts;
@@ -8,8 +9,10 @@ mod machine;
 mod plan;
 mod processes;
 mod raw;
+mod sandbox;
 mod snapshot;
 
+pub use asking::{Asked, Way};
 pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
 pub use client::Client;
 pub use hosts::{Host, host, skipped};
@@ -17,6 +20,7 @@ pub use machine::{Helper, Machine};
 pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with};
 pub use raw::Raw;
+pub use sandbox::Sandbox;
 pub use snapshot::{Expected, Snapshot};
 
 use std::path::{Path, PathBuf};

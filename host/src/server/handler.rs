@@ -103,6 +103,7 @@ impl Handler {
                         answer = asking::elicit(context, &question) => answer,
                         () = context.ct.cancelled() => Err(cancelled()),
                         () = self.stopping.cancelled() => Err(cancelled()),
+                        () = &mut reporting => continue,
                     };
                     // Where it is too late, the call says so.
                     let _ = asked.answer(answer);

@@ -1,0 +1,157 @@
+//! A machine that changes cost nothing on: a server of root's, in a mount namespace where `/srv`, `/run` and the machine's
+//! id are the test's own. Everything else is this machine's, and nothing of it is touched.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{Client, Home, binary, guest, skipped};
+
+/// Before the server starts: `/srv` and the id come from the test's home, `/run` is empty.
+const INSIDE: &str = r#"set -e
+mount --bind "$1" /srv
+mount --bind "$2" /etc/machine-id
+mount -t tmpfs -o mode=755 tmpfs /run
+shift 2
+exec "$@""#;
+
+/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The id of such a machine.
+const MACHINE_ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// A machine of the test's own, with the planner on it.
+pub struct Sandbox {
+    home: Home,
+}
+
+impl Sandbox {
+    /// Where it can't be had, the test is counted as skipped.
+    pub fn new(test: &str) -> Option<Self> {
+        let root = rustix::process::geteuid().is_root();
+        let tried = || Command::new("unshare").args(["--mount", "mount", "--bind", "/srv", "/srv"]).output();
+        if !root || !tried().is_ok_and(|output| output.status.success()) {
+            skipped(test, "it takes root, and a mount namespace of its own");
+            return None;
+        }
+        let sandbox = Self { home: Home::new() };
+        fs::create_dir_all(sandbox.path("/srv/plan")).expect("made");
+        for directory in ["/srv", "/srv/plan"] {
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(sandbox.path(directory), mode).expect("its owner's to write");
+        }
+        sandbox.becomes(MACHINE_ID);
+        Some(sandbox)
+    }
+
+    /// The home of its server.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Its machine-id(5) from now on: it is another machine.
+    pub fn becomes(&self, id: &str) {
+        fs::write(self.home.path().join("machine-id"), format!("{id}\n")).expect("written");
+    }
+
+    /// Writes the configuration, as YAML.
+    pub fn configure(&self, yaml: &str) {
+        let config = self.home.config();
+        fs::create_dir_all(config.parent().expect("a directory")).expect("made");
+        fs::write(config, yaml).expect("written");
+    }
+
+    /// Starts a server and does nothing else.
+    pub fn start(&self) -> Client {
+        let server = self.home.command(&guest("planner"), &["serve"]);
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--", "sh", "-c", INSIDE, "sh"]);
+        command.args([self.path("/srv"), self.home.path().join("machine-id")]);
+        command.arg(server.get_program()).args(server.get_args());
+        for (name, value) in server.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        // It is compiled once for all of them.
+        command.env("XDG_CACHE_HOME", binary().with_file_name("test-cache"));
+        Client::start_command(command)
+    }
+
+    /// Where something of its `/srv` is to be found from outside.
+    pub fn path(&self, path: &str) -> PathBuf {
+        let relative = path.strip_prefix("/srv").expect("what is the test's own is below /srv");
+        self.home.path().join("srv").join(relative.trim_start_matches('/'))
+    }
+
+    /// The contents of a file of its `/srv`; none where it isn't there.
+    pub fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.path(path)).ok()
+    }
+
+    /// Writes a file of its `/srv`.
+    pub fn write(&self, path: &str, contents: &str) {
+        fs::write(self.path(path), contents).expect("written");
+    }
+
+    /// What is in `/srv/plan`, and nowhere below it.
+    pub fn plan_files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("/srv/plan")).expect("a directory").flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Nothing is there, and nothing is on record. No server may run.
+    pub fn begin_anew(&self) {
+        let plan = self.path("/srv/plan");
+        fs::remove_dir_all(&plan).and_then(|()| fs::create_dir(&plan)).expect("made anew");
+        fs::set_permissions(&plan, fs::Permissions::from_mode(0o755)).expect("its owner's to write");
+        let _ = fs::remove_dir_all(self.home.state());
+    }
+
+    /// What is on record.
+    pub fn audit(&self) -> Vec<Value> {
+        self.home.audit()
+    }
+
+    /// What is on record of this event.
+    pub fn events(&self, event: &str) -> Vec<Value> {
+        self.audit().into_iter().filter(|record| record["event"] == event).collect()
+    }
+
+    /// Waits for a record of this event with these members.
+    pub async fn recorded(&self, event: &str, members: Value) -> Value {
+        let members = members.as_object().expect("an object");
+        let fits = |record: &Value| members.iter().all(|(name, value)| record[name] == *value);
+        let begun = Instant::now();
+        loop {
+            if let Some(record) = self.events(event).into_iter().find(fits) {
+                return record;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never on record: {event} {members:?}: {:?}", self.audit());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// No change has begun, and nothing is there.
+    #[track_caller]
+    pub fn is_untouched(&self, context: &str) {
+        assert_eq!(self.plan_files(), Vec::<String>::new(), "{context}");
+        assert_eq!(self.events("change-begun"), Vec::<Value>::new(), "{context}");
+    }
+
+    /// What is on record is whole, says the program.
+    #[track_caller]
+    pub fn audit_is_valid(&self) {
+        let verified = self.home.run(Path::new("/nonexistent"), &["audit", "verify"]);
+        assert_eq!(verified.status.code(), Some(0), "{}", String::from_utf8_lossy(&verified.stderr));
+    }
+}
