@@ -411,6 +411,7 @@ impl Pipeline {
         let modules: Vec<Value> =
             registry.modules().iter().map(module).chain(registry.absent().iter().map(absent)).collect();
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
+        let safety = &self.loaded.config.safety;
         let mut snapshot = json!({
             "target_host": self.target.name(),
             "distro": facts,
@@ -423,6 +424,14 @@ impl Pipeline {
             },
             "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
             "modules": modules,
+            "safety": {
+                "mode": match self.mode {
+                    Mode::SingleUser => "single-user",
+                    Mode::System { .. } => "system",
+                },
+                "confirmation": safety.confirmation,
+                "confirmation_threshold": safety.confirmation_threshold,
+            },
             "integration_mode": self.loaded.config.integration_mode,
             "config_path": self.loaded.path,
             "first_run": first_run,

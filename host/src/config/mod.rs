@@ -125,7 +125,7 @@ impl Default for Safety {
 }
 
 /// How a confirmation is had, from every client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmation {
     /// As the client can: it asks its user, or else in two steps.
@@ -452,6 +452,7 @@ mod tests {
             ("safety:\n  confirmation_threshold: read-only\n", 2, "low, moderate, high or critical"),
             ("safety:\n  confirmation_threshold: some\n", 2, "some"),
             ("safety:\n  confirmed: true\n", 2, "confirmed"),
+            ("safety:\n  confirmation: never\n", 2, "two-step"),
             ("output:\n  default_limit: many\n", 2, "default_limit"),
             ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
             ("policy:\n  paths: /x\n", 2, "paths"),

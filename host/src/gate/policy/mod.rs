@@ -14,9 +14,9 @@ mod path;
 mod programs;
 mod rule;
 mod shell;
-pub mod text;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 use std::sync::{Arc, LazyLock};
 
