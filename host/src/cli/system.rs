@@ -62,6 +62,7 @@ impl System {
                 let Some(modules) = named.or_else(|| modules_beside(&program)) else {
                     return refused(&format!("there are no modules beside {}", program.display()));
                 };
+                let modules = modules.canonicalize()?;
                 // Root calls sudo for itself as well.
                 let user = user.filter(|user| user != "root");
                 let request = Request { program, modules, named: is_named, user };
@@ -82,8 +83,8 @@ impl System {
 async fn install(target: &Target, installation: Installation, yes: bool) -> anyhow::Result<ExitCode> {
     let Installation { steps, notes, rights, .. } = &installation;
     if steps.is_empty() {
-        say(&format!("System mode is set up, and nothing is to be done.\n{}", told(notes)))?;
-        say(&registration(rights))?;
+        let told = told(notes);
+        say(&format!("System mode is set up, and nothing is to be done.\n{told}\n{}", registration(rights)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let users: Vec<&str> = rights.users.iter().map(String::as_str).collect();

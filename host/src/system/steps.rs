@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::account::HOME;
 use super::{ACCOUNT, SystemError};
 use crate::target::{Command, Keep, Output, Privilege, Target};
 use crate::visible::excerpt;
@@ -23,13 +24,13 @@ const SHORT: Duration = Duration::from_secs(60);
 pub enum Step {
     /// The system account is made, at home here.
     Account { home: PathBuf, group_exists: bool },
-    /// A directory is made or put right: root's with 0755, or the account's with 0700.
-    Directory { path: PathBuf, is_accounts: bool },
+    /// A directory is made, or put right where it `exists`: root's with 0755, or the account's with 0700.
+    Directory { path: PathBuf, is_accounts: bool, exists: bool },
     /// Directories in the account's home, with 0700: made or put right by the account itself. What root does below a
     /// directory of another's may go elsewhere.
     OwnDirectories { missing: Vec<PathBuf>, wrong: Vec<PathBuf> },
-    /// A program or a component is put in place; `doubt` is who could have changed the original.
-    Copy { from: PathBuf, original: PathBuf, to: PathBuf, mode: u32, sha256: String, doubt: Option<String> },
+    /// A program or a component is put in place, with these bytes; `original` is where they come from in the end.
+    Copy { from: PathBuf, original: PathBuf, to: PathBuf, mode: u32, sha256: String },
     /// A file of root's gets this text. One of sudo's is checked by visudo before it counts.
     Write { path: PathBuf, text: String, mode: u32, is_sudos: bool },
     /// A file is taken away.
@@ -50,20 +51,24 @@ impl Step {
                 "make the system account {ACCOUNT}, without a password or a shell, at home in {}",
                 home.display()
             ),
-            Self::Directory { path, is_accounts: true } => {
-                format!("make {} (or put it right), of {ACCOUNT}, mode 0700", path.display())
-            }
-            Self::Directory { path, is_accounts: false } => {
-                format!("make {} (or put it right), of root, mode 0755", path.display())
+            Self::Directory { path, is_accounts, exists } => {
+                let verb = if *exists { "put right" } else { "make" };
+                let (owner, mode) = if *is_accounts { (ACCOUNT, "0700") } else { ("root", "0755") };
+                format!("{verb} {}, of {owner}, mode {mode}", path.display())
             }
             Self::OwnDirectories { missing, wrong } => {
-                let all: Vec<String> =
-                    missing.iter().chain(wrong).map(|path| path.display().to_string()).collect();
-                format!("as {ACCOUNT}: make {} (or put them right), mode 0700", all.join(", "))
+                let names = |paths: &[PathBuf]| -> String {
+                    let names = paths.iter().map(|path| path.strip_prefix(HOME).unwrap_or(path));
+                    names.map(|name| name.display().to_string()).collect::<Vec<_>>().join(", ")
+                };
+                let all = [("make", missing), ("put right", wrong)]
+                    .into_iter()
+                    .filter(|(_, paths)| !paths.is_empty());
+                let all: Vec<String> = all.map(|(verb, paths)| format!("{verb} {}", names(paths))).collect();
+                format!("in {HOME}, as {ACCOUNT}: {}, mode 0700", all.join("; "))
             }
-            Self::Copy { original, to, sha256, doubt, .. } => {
-                let doubt = doubt.as_ref().map_or(String::new(), |doubt| format!("; CHECK IT: {doubt}"));
-                format!("copy {} to {} (SHA-256 {sha256}{doubt})", original.display(), to.display())
+            Self::Copy { original, to, sha256, .. } => {
+                format!("copy {} to {} (SHA-256 {sha256})", original.display(), to.display())
             }
             Self::Write { path, text, is_sudos, .. } => {
                 let says = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
@@ -152,7 +157,7 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
             must(target, "useradd", &[&head[..], &comment, group, &["--", ACCOUNT]].concat()).await?;
             done.push(Undo::Account);
         }
-        Step::Directory { path, is_accounts } => directory(path, *is_accounts, done)?,
+        Step::Directory { path, is_accounts, .. } => directory(path, *is_accounts, done)?,
         Step::OwnDirectories { missing, wrong } => {
             let paths = |paths: &[PathBuf]| -> Vec<String> {
                 paths.iter().map(|path| path.display().to_string()).collect()
