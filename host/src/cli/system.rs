@@ -145,11 +145,13 @@ fn told(notes: &[String]) -> String {
 }
 
 fn undone(failed: &Failed) -> anyhow::Result<ExitCode> {
-    let what = match failed.left.is_empty() {
-        true => "everything that this run had done was undone".to_owned(),
-        false => format!("what this run had done was undone but for this: {}", failed.left.join("; ")),
+    let Failed { error, left, remaining } = failed;
+    let what = match (left.is_empty(), remaining.is_empty()) {
+        (_, false) => format!("what was done before stays done, and this remains: {}", remaining.join("; ")),
+        (true, true) => "everything that this run had done was undone".to_owned(),
+        (false, true) => format!("what this run had done was undone but for this: {}", left.join("; ")),
     };
-    refused(&format!("{}; {what}", failed.error))
+    refused(&format!("{error}; {what}"))
 }
 
 fn status(checks: &[Check], json: bool) -> anyhow::Result<ExitCode> {

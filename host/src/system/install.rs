@@ -45,6 +45,8 @@ pub struct Installation {
     pub notes: Vec<String>,
     /// What sudo may start.
     pub rights: Rights,
+    /// Whom it is tried out as.
+    user: Option<String>,
     _staged: Option<Staged>,
 }
 
@@ -104,14 +106,14 @@ impl Installation {
                 .position(|step| matches!(step, Step::Account { .. } | Step::Copy { .. }));
             planning.steps.insert(at.unwrap_or(planning.steps.len()), record);
         }
-        Ok(Self { steps: planning.steps, notes, rights, _staged: staged })
+        Ok(Self { steps: planning.steps, notes, rights, user: request.user, _staged: staged })
     }
 
-    /// Does it, and tries it out as each of the users. Where anything fails, all of it is undone.
+    /// Does it, and tries it out as the user whom it is for. Where anything fails, all of it is undone.
     pub async fn carry_out(&self, target: &Target) -> Result<(), Failed> {
         steps::carry_out(target, &self.steps, async || {
             steps::must(target, "visudo", &["-c", "-q"]).await?;
-            for user in &self.rights.users {
+            if let Some(user) = &self.user {
                 try_out(target, user, &self.rights.program).await?;
             }
             Ok(())

@@ -55,7 +55,7 @@ pub async fn checks(
 ) -> Vec<Check> {
     let (lines, rights) = lines();
     let program = rights.as_ref().map_or_else(|| program.to_owned(), |rights| rights.program.clone());
-    let modules = modules_beside(&program);
+    let modules = modules_beside(&program).and_then(|modules| modules.canonicalize().ok());
     let mut checks = vec![of_path("program", trust::who_else(&program), &program)];
     checks.push(match &modules {
         Some(modules) => of_path("modules", trust::who_else_in(modules), modules),
@@ -81,6 +81,7 @@ pub async fn checks(
         for user in rights.iter().flat_map(|rights| &rights.users) {
             let said = steps::run(target, "sudo", &["-l", "-U", user], Duration::from_secs(60)).await;
             checks.push(of_user(user, said.map(|said| said.stdout), &program));
+            checks.extend(of_groups(user));
         }
     } else {
         checks.push(check("the account's sudo rights", Status::Unknown, "run this as root to see them"));
@@ -224,6 +225,18 @@ fn of_user(user: &str, said: Result<Vec<u8>, super::SystemError>, program: &Path
         Err(error) => return check(name, Status::Unknown, error.to_string()),
     };
     judged(name, &listed)
+}
+
+/// Groups whose members are as good as root, whatever sudo says: they have its containers or its disks.
+const AS_GOOD_AS_ROOT: [&str; 7] = ["docker", "lxd", "incus", "incus-admin", "libvirt", "disk", "kmem"];
+
+fn of_groups(user: &str) -> Option<Check> {
+    let group = passwd::text(Path::new("/etc/group")).unwrap_or_default();
+    let grave =
+        passwd::groups_of(&group, user).into_iter().filter(|group| AS_GOOD_AS_ROOT.contains(&group.as_str()));
+    let grave: Vec<String> = grave.collect();
+    let detail = format!("{user} is a member of {}, which is as good as root", grave.join(", "));
+    (!grave.is_empty()).then(|| check(format!("groups of {user}"), Status::Wrong, detail))
 }
 
 fn judged(name: String, listed: &[Listed]) -> Check {

@@ -44,6 +44,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether there is no way back from it.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::RemoveTree { .. } | Self::RemoveAccount)
+    }
+
     /// For who is asked about it: what is done, and what it comes to.
     pub fn described(&self) -> String {
         match self {
@@ -109,40 +114,58 @@ pub struct Failed {
     pub error: SystemError,
     /// What of this run couldn't be taken back. Everything else was.
     pub left: Vec<String>,
+    /// Where there was no way back any more: what remains to be done.
+    pub remaining: Vec<String>,
 }
 
-/// Does them in order. Where one fails, or `finally` isn't content, all are undone, the latest first.
+/// Does them in order. Where one fails, or `finally` isn't content, all are undone, the latest first. From the first one
+/// on from which there is no way back, none is.
 pub async fn carry_out(
     target: &Target,
     steps: &[Step],
     finally: impl AsyncFnOnce() -> Result<(), SystemError>,
 ) -> Result<(), Failed> {
     let mut done = Vec::new();
-    let mut outcome = Ok(());
-    for step in steps {
-        outcome = perform(target, step, &mut done).await;
-        if outcome.is_err() {
-            break;
+    let mut is_final = false;
+    for (number, step) in steps.iter().enumerate() {
+        if step.is_final() {
+            is_final = true;
         }
-    }
-    if outcome.is_ok() {
-        outcome = finally().await;
-    }
-    let Err(error) = outcome else {
-        for undo in done {
-            if let Undo::File { before: Some(before), .. } = undo {
-                let _ = fs::remove_file(before);
+        if let Err(error) = perform(target, step, &mut done).await {
+            if is_final && steps.iter().position(Step::is_final) != Some(number) {
+                keep(done);
+                let remaining = steps[number..].iter().map(Step::described).collect();
+                return Err(Failed { error, left: Vec::new(), remaining });
             }
+            return Err(taken_back(target, done, error).await);
         }
-        return Ok(());
-    };
+    }
+    match finally().await {
+        Ok(()) => {
+            keep(done);
+            Ok(())
+        }
+        Err(error) => Err(taken_back(target, done, error).await),
+    }
+}
+
+/// What was there before isn't needed any more.
+fn keep(done: Vec<Undo>) {
+    for undo in done {
+        if let Undo::File { before: Some(before), .. } = undo {
+            let _ = fs::remove_file(before);
+        }
+    }
+}
+
+async fn taken_back(target: &Target, mut done: Vec<Undo>, error: SystemError) -> Failed {
     let mut left = Vec::new();
     while let Some(step) = done.pop() {
         if let Err(error) = undo(target, step).await {
             left.push(error.to_string());
         }
     }
-    Err(Failed { error, left })
+    Failed { error, left, remaining: Vec::new() }
 }
 
 /// What can be undone is noted as soon as it is done.
