@@ -1,6 +1,6 @@
 //! System mode on a real host: what a person can do who may start the server, and what not.
 
-use linux_sysadmin_tests::{Changing, Client};
+use linux_sysadmin_tests::{Changing, Client, Expected};
 use serde_json::{Value, json};
 
 const PERSON: &str = "lsa-person";
@@ -191,10 +191,16 @@ fn a_run_that_fails_in_the_middle_is_undone() {
     let Some(person) = Person::new("a_run_that_fails_in_the_middle_is_undone") else { return };
     // The server can't be started by who has no right to a shell command at all: the last step of all says so.
     person.0.sh(&format!("usermod --expiredate 1 {PERSON}"));
-    let before = person.0.snapshot();
+    let tables = "cat /etc/passwd /etc/group /etc/shadow /etc/gshadow";
+    let (before, accounts) = (person.0.snapshot(), person.0.sh(tables));
     let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
-    assert!(said.replace('\n', " ").contains("everything that"), "{said}");
-    person.0.is_still(&before, "undone");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("everything that this run had done was undone"), "{said}");
+    // Written twice, and in the end what they were.
+    let written = ["/etc/passwd*", "/etc/group*", "/etc/shadow*", "/etc/gshadow*"];
+    let written = written.map(|name| Expected { name, why: "an account was made and removed again" });
+    person.0.is_still_but(&before, &written, "undone");
+    assert_eq!(person.0.sh(tables), accounts);
     person.0.sh(&format!(
         "test ! -e {PROGRAM}; test ! -e /var/lib/linux-sysadmin; ! id {ACCOUNT}; ! ls /etc/sudoers.d/*linux-sysadmin* \
          && test -z \"$(ls -A /etc/sudoers.d | grep linux)\""
