@@ -169,7 +169,10 @@ fn system_mode_is_set_up_once_and_taken_away() {
     // Another program takes the place of the old one; more than one may use it.
     person.0.sh(&format!("printf more >> {OWN}"));
     let said = person.system(0, OWN, &["install", "--for", "admin", "--yes"]);
-    assert!(said.contains(&format!("to {PROGRAM}")), "{said}");
+    assert!(
+        said.contains("copy /home/lsa-person/.local/bin/linux-sysadmin") && !said.contains(".wasm"),
+        "{said}"
+    );
     person.0.sh(&format!("cmp {OWN} {PROGRAM}"));
     let found = person.not_right(1);
     // Who may do everything without a password is kept from nothing.
@@ -184,6 +187,46 @@ fn system_mode_is_set_up_once_and_taken_away() {
     assert!(person.system(0, OWN, &["remove", "--yes"]).contains("nothing to remove"));
     person.system(0, OWN, &["remove", "--purge", "--yes"]);
     person.0.sh("test ! -e /var/lib/linux-sysadmin; ! id linux-sysadmin");
+}
+
+#[test]
+fn a_program_that_only_root_can_change_stays_where_it_is() {
+    let test = "a_program_that_only_root_can_change_stays_where_it_is";
+    let Some(person) = Person::new(test) else { return };
+    let place = "/opt/linux-sysadmin/linux-sysadmin";
+    let said = person.system(0, place, &["install", "--for", PERSON, "--yes"]);
+    assert!(!said.contains("copy ") && !said.contains("check the SHA-256"), "{said}");
+    assert!(said.contains(&format!("sudo -n -u {ACCOUNT} {place} serve")), "{said}");
+    person.0.sh(&format!("test ! -e {PROGRAM} && test ! -e {MODULES}"));
+    let (code, said) = person.tries(&["sudo", "-n", "-u", ACCOUNT, place, "serve"]);
+    assert_eq!(code, Some(0), "{said}");
+    // Nor is it the person's own that is looked at.
+    let (_, said) = person.tries(&[OWN, "system", "status"]);
+    assert!(said.contains(&format!("program: {place}: only root")) && !said.contains("WRONG"), "{said}");
+    person.system(0, place, &["remove", "--purge", "--yes"]);
+    person.0.sh(&format!("test -x {place} && test ! -e /var/lib/linux-sysadmin"));
+}
+
+#[test]
+fn another_accounts_rights_are_not_overwritten() {
+    let Some(person) = Person::new("another_accounts_rights_are_not_overwritten") else { return };
+    let file = "/etc/sudoers.d/linux-sysadmin-services";
+    person.0.sh(&format!(
+        "/opt/linux-sysadmin/linux-sysadmin modules sudoers services --account {PERSON} > {file}; chmod 0440 {file}"
+    ));
+    let before = person.0.snapshot();
+    let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("{file} gives the account {PERSON} these rights")), "{said}");
+    person.0.is_still(&before, "refused");
+    // What nobody of this program wrote stays as well.
+    person.0.sh(&format!("rm {file}; echo '{PERSON} ALL=(ALL) /bin/true' > /etc/sudoers.d/linux-sysadmin"));
+    let before = person.0.snapshot();
+    for command in [&["install", "--for", PERSON, "--yes"][..], &["remove", "--yes"]] {
+        let said = person.system(1, OWN, command);
+        assert!(said.contains("/bin/true"), "{said}");
+        person.0.is_still(&before, "refused");
+    }
 }
 
 #[test]
@@ -349,10 +392,10 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     let environment = person.0.sh(&format!("tr '\\0' '\\n' < /proc/{server}/environ | cut -d= -f1 | sort"));
     assert_eq!(
         environment.split_whitespace().collect::<Vec<_>>(),
-        ["HOME", "LOGNAME", "PATH", "SUDO_UID", "USER"]
+        ["HOME", "LOGNAME", "PATH", "SUDO_UID", "TERM", "USER"]
     );
-    let (code, said) = (0, person.system(1, PROGRAM, &["remove", "--purge", "--yes"]));
-    assert!(said.contains("are running"), "{code}: {said}");
+    let said = person.system(1, PROGRAM, &["remove", "--purge", "--yes"]);
+    assert!(said.contains("are running"), "{said}");
     let again = client.envelope("perf_uptime", json!({})).await;
     assert_eq!(again["status"], "success", "{again}");
     let (status, stderr) = client.close().await;
@@ -362,6 +405,6 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     let heads = "journalctl --sync; journalctl -t linux-sysadmin -o cat _UID=$(id -u linux-sysadmin)";
     person.0.sh(&format!(
         "set -e; {heads} --since=-1min > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
-         {PROGRAM} audit verify --directory {HOME}/.local/state/linux-sysadmin --heads /run/lsa-heads"
+         sudo -u {ACCOUNT} {PROGRAM} audit verify --heads - < /run/lsa-heads"
     ));
 }

@@ -126,18 +126,16 @@ pub async fn carry_out(
     finally: impl AsyncFnOnce() -> Result<(), SystemError>,
 ) -> Result<(), Failed> {
     let mut done = Vec::new();
-    let mut is_final = false;
     for (number, step) in steps.iter().enumerate() {
-        if step.is_final() {
-            is_final = true;
-        }
         if let Err(error) = perform(target, step, &mut done).await {
-            if is_final && steps.iter().position(Step::is_final) != Some(number) {
-                keep(done);
-                let remaining = steps[number..].iter().map(Step::described).collect();
-                return Err(Failed { error, left: Vec::new(), remaining });
+            // The account goes at once or not at all, unlike a directory.
+            let passed = if *step == Step::RemoveAccount { number } else { number + 1 };
+            if !steps[..passed].iter().any(Step::is_final) {
+                return Err(taken_back(target, done, error).await);
             }
-            return Err(taken_back(target, done, error).await);
+            keep(done);
+            let remaining = steps[number..].iter().map(Step::described).collect();
+            return Err(Failed { error, left: Vec::new(), remaining });
         }
     }
     match finally().await {
@@ -416,4 +414,74 @@ pub async fn run(
     };
     let none = || SystemError::Refused(format!("{program} was not run"));
     Ok(target.run_all(&[command]).await.pop().ok_or_else(none)??)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Overrides;
+
+    async fn carried_out(steps: &[Step]) -> Result<(), Failed> {
+        carry_out(&Target::local(Overrides::default()), steps, async || Ok(())).await
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn what_was_done_before_a_step_failed_is_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("a"), "a").unwrap();
+        fs::write(at("b"), "b").unwrap();
+        let remove = |name: &str| Step::Remove { path: at(name) };
+        let failed = carried_out(&[remove("a"), remove("b"), remove("c")]).await.unwrap_err();
+        assert!(failed.left.is_empty() && failed.remaining.is_empty(), "{failed:?}");
+        assert!(failed.error.to_string().contains("/c: "), "{failed}");
+        assert_eq!(names(directory.path()), ["a", "b"]);
+        assert_eq!(fs::read_to_string(at("b")).unwrap(), "b");
+        // The last word isn't a step's.
+        let target = Target::local(Overrides::default());
+        let no = async || Err(SystemError::Refused("no".to_owned()));
+        assert!(carry_out(&target, &[remove("a")], no).await.is_err());
+        assert_eq!(names(directory.path()), ["a", "b"]);
+        carried_out(&[remove("a")]).await.unwrap();
+        assert_eq!(names(directory.path()), ["b"]);
+    }
+
+    #[tokio::test]
+    async fn where_there_is_no_way_back_what_remains_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("a"), "a").unwrap();
+        fs::create_dir(at("tree")).unwrap();
+        fs::write(at("tree/x"), "x").unwrap();
+        let remove = |name: &str| Step::Remove { path: at(name) };
+        let tree = |name: &str| Step::RemoveTree { path: at(name) };
+        let failed = carried_out(&[tree("none"), remove("a")]).await.unwrap_err();
+        assert_eq!(failed.remaining, [tree("none").described(), remove("a").described()]);
+        let failed = carried_out(&[remove("a"), tree("tree"), remove("none")]).await.unwrap_err();
+        assert_eq!(failed.remaining, [remove("none").described()]);
+        assert_eq!(names(directory.path()), Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn other_bytes_than_those_that_were_shown_are_not_put_in_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        fs::write(&from, "evil").unwrap();
+        fs::write(&to, "old").unwrap();
+        let sha256 = hex::encode(Sha256::digest("good"));
+        let step = Step::Copy { from: from.clone(), original: from, to: to.clone(), mode: 0o755, sha256 };
+        let failed = carried_out(&[step]).await.unwrap_err();
+        assert!(failed.error.to_string().contains("it was changed meanwhile"), "{failed}");
+        assert_eq!(fs::read_to_string(&to).unwrap(), "old");
+        assert_eq!(names(directory.path()), ["from", "to"]);
+    }
 }
