@@ -62,6 +62,7 @@ impl System {
                 let Some(modules) = named.or_else(|| modules_beside(&program)) else {
                     return refused(&format!("there are no modules beside {}", program.display()));
                 };
+                let modules = modules.canonicalize()?;
                 // Root calls sudo for itself as well.
                 let user = user.filter(|user| user != "root");
                 let request = Request { program, modules, named: is_named, user };
@@ -82,8 +83,8 @@ impl System {
 async fn install(target: &Target, installation: Installation, yes: bool) -> anyhow::Result<ExitCode> {
     let Installation { steps, notes, rights, .. } = &installation;
     if steps.is_empty() {
-        say(&format!("System mode is set up, and nothing is to be done.\n{}", told(notes)))?;
-        say(&registration(rights))?;
+        let told = told(notes);
+        say(&format!("System mode is set up, and nothing is to be done.\n{told}\n{}", registration(rights)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let users: Vec<&str> = rights.users.iter().map(String::as_str).collect();
@@ -144,11 +145,13 @@ fn told(notes: &[String]) -> String {
 }
 
 fn undone(failed: &Failed) -> anyhow::Result<ExitCode> {
-    let what = match failed.left.is_empty() {
-        true => "everything that this run had done was undone".to_owned(),
-        false => format!("what this run had done was undone but for this: {}", failed.left.join("; ")),
+    let Failed { error, left, remaining } = failed;
+    let what = match (left.is_empty(), remaining.is_empty()) {
+        (_, false) => format!("what was done before stays done, and this remains: {}", remaining.join("; ")),
+        (true, true) => "everything that this run had done was undone".to_owned(),
+        (false, true) => format!("what this run had done was undone but for this: {}", left.join("; ")),
     };
-    refused(&format!("{}; {what}", failed.error))
+    refused(&format!("{error}; {what}"))
 }
 
 fn status(checks: &[Check], json: bool) -> anyhow::Result<ExitCode> {

@@ -19,9 +19,6 @@ use crate::target::PATH;
 /// sudo's word for who called it, by number. It overwrites what the caller had set.
 pub const CLIENT: &str = "SUDO_UID";
 
-/// This very program, also where its file has been replaced since.
-const PROGRAM: &str = "/proc/self/exe";
-
 /// To be called before anything reads the environment or the arguments. A process of any other account is left alone.
 /// An error where it can't be told whose process this is, or where it can't be made clean: then it must not go on.
 pub fn settle() -> io::Result<()> {
@@ -34,7 +31,8 @@ pub fn settle() -> io::Result<()> {
         return Ok(());
     }
     let mut arguments = std::env::args_os();
-    let mut anew = Command::new(PROGRAM);
+    // By its path, so that it is known by its name.
+    let mut anew = Command::new(std::env::current_exe()?);
     anew.arg0(arguments.next().unwrap_or_else(|| ACCOUNT.into())).args(arguments).env_clear().envs(clean);
     Err(anew.exec())
 }

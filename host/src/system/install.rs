@@ -45,6 +45,8 @@ pub struct Installation {
     pub notes: Vec<String>,
     /// What sudo may start.
     pub rights: Rights,
+    /// Whom it is tried out as.
+    user: Option<String>,
     _staged: Option<Staged>,
 }
 
@@ -63,10 +65,10 @@ impl Installation {
 
         planning.account()?;
         let mut notes = Vec::new();
-        let in_place = in_place(&request)?;
-        let staged = match in_place {
-            true => None,
-            false => Some(Staged::new(&request.modules)?),
+        let doubt = doubt(&request)?;
+        let staged = match &doubt {
+            None if !request.named => None,
+            _ => Some(Staged::new(&request.modules)?),
         };
         let (program, modules) = match &staged {
             None => (request.program.clone(), request.modules.clone()),
@@ -89,6 +91,11 @@ impl Installation {
         notes.extend(fragments.notes);
         let rights = Rights { program, users };
         planning.sudos(rights::FILE.into(), rights.text(sudo))?;
+        let copies = planning.steps.iter().any(|step| matches!(step, Step::Copy { .. }));
+        if let Some(doubt) = doubt.filter(|_| copies) {
+            let note = "check the SHA-256 of what is copied: others than root could have changed it";
+            notes.insert(0, format!("{note}, since {doubt}"));
+        }
         if planning.record != known {
             let text = planning.record.text();
             // Before what it names: a run that is killed leaves nothing that it doesn't name.
@@ -99,14 +106,14 @@ impl Installation {
                 .position(|step| matches!(step, Step::Account { .. } | Step::Copy { .. }));
             planning.steps.insert(at.unwrap_or(planning.steps.len()), record);
         }
-        Ok(Self { steps: planning.steps, notes, rights, _staged: staged })
+        Ok(Self { steps: planning.steps, notes, rights, user: request.user, _staged: staged })
     }
 
-    /// Does it, and tries it out as each of the users. Where anything fails, all of it is undone.
+    /// Does it, and tries it out as the user whom it is for. Where anything fails, all of it is undone.
     pub async fn carry_out(&self, target: &Target) -> Result<(), Failed> {
         steps::carry_out(target, &self.steps, async || {
             steps::must(target, "visudo", &["-c", "-q"]).await?;
-            for user in &self.rights.users {
+            if let Some(user) = &self.user {
                 try_out(target, user, &self.rights.program).await?;
             }
             Ok(())
@@ -166,14 +173,13 @@ async fn is_a_person(target: &Target, user: &str) -> Result<(), SystemError> {
     }
 }
 
-/// Whether program and modules can stay where they are: nobody but root could change them.
-fn in_place(request: &Request) -> Result<bool, SystemError> {
-    let (program, modules) = (&request.program, &request.modules);
-    let doubts = [
-        trust::who_else(program).map_err(|error| SystemError::io(program, error))?,
-        trust::who_else_in(modules).map_err(|error| SystemError::io(modules, error))?,
-    ];
-    Ok(!request.named && doubts.iter().all(Option::is_none))
+/// Who besides root could have changed the program or its modules. Where nobody could, they stay where they are.
+fn doubt(request: &Request) -> Result<Option<String>, SystemError> {
+    let Request { program, modules, .. } = request;
+    match trust::who_else(program).map_err(|error| SystemError::io(program, error))? {
+        None => trust::who_else_in(modules).map_err(|error| SystemError::io(modules, error)),
+        found => Ok(found),
+    }
 }
 
 struct Planning {
@@ -210,7 +216,7 @@ impl Planning {
             (Some(uid), Ok(_)) => account::wrong_with(home, uid, 0o700).map_err(wrong)?.is_none(),
         };
         if !is_right {
-            self.steps.push(Step::Directory { path: home.into(), is_accounts: true });
+            self.steps.push(Step::Directory { path: home.into(), is_accounts: true, exists: home.exists() });
         }
         let own = account::own(home, uid.unwrap_or(u32::MAX)).map_err(wrong)?;
         if uid.is_none() && !own.wrong.is_empty() {
@@ -230,7 +236,7 @@ impl Planning {
     fn roots(&mut self, path: &Path) -> Result<(), SystemError> {
         safe(path)?;
         if !path.is_dir() {
-            self.steps.push(Step::Directory { path: path.into(), is_accounts: false });
+            self.steps.push(Step::Directory { path: path.into(), is_accounts: false, exists: false });
         }
         Ok(())
     }
@@ -267,7 +273,6 @@ impl Planning {
         sha256: String,
     ) -> Result<(), SystemError> {
         safe(&to)?;
-        let doubt = trust::who_else(original).map_err(|error| SystemError::io(original, error))?;
         let is_there = record::sha256(&to).is_ok_and(|found| found == sha256)
             && is_roots(&to, mode).map_err(|error| SystemError::io(&to, error))?;
         if is_there {
@@ -275,7 +280,7 @@ impl Planning {
         }
         self.record.files.insert(to.clone(), sha256.clone());
         let original = original.to_owned();
-        self.steps.push(Step::Copy { from, original, to, mode, sha256, doubt });
+        self.steps.push(Step::Copy { from, original, to, mode, sha256 });
         Ok(())
     }
 

@@ -71,6 +71,10 @@ impl Removal {
             }
             steps.extend(purged(&record, account.is_some(), &mut notes));
         } else {
+            if !record.files.is_empty() {
+                let text = Record { files: Default::default(), ..record }.text();
+                steps.push(Step::Write { path: record::FILE.into(), text, mode: 0o644, is_sudos: false });
+            }
             if !running.is_empty() {
                 notes.push(format!(
                     "servers that run now ({}) go on without sudo rights until their clients end",
@@ -93,16 +97,17 @@ impl Removal {
     }
 }
 
-/// Everything else. What can't be undone comes last.
+/// Everything else. What there is no way back from comes last.
 fn purged(record: &Record, has_account: bool, notes: &mut Vec<String>) -> Vec<Step> {
     let mut steps = Vec::new();
-    if Path::new(HOME).exists() {
-        steps.push(Step::RemoveTree { path: HOME.into() });
-    }
+    // First what may be refused.
     if has_account && record.account {
         steps.push(Step::RemoveAccount);
     } else if has_account {
         notes.push(format!("the account {ACCOUNT} was there before, and stays"));
+    }
+    if Path::new(HOME).exists() {
+        steps.push(Step::RemoveTree { path: HOME.into() });
     }
     for path in [record::FILE, BASE].map(PathBuf::from).into_iter().filter(|path| path.exists()) {
         steps.push(match path.is_dir() {

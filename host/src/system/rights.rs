@@ -98,6 +98,13 @@ pub struct Listed {
     pub without_password: bool,
 }
 
+/// The program that somebody may start as the server, by what `sudo -l` says of them.
+pub fn program(output: &str) -> Option<PathBuf> {
+    let head = format!("({ACCOUNT}) NOPASSWD: ");
+    let program = |line: &str| line.trim().strip_prefix(&head)?.strip_suffix(" serve").map(PathBuf::from);
+    output.lines().find_map(program).filter(|path| is_plain_program(path))
+}
+
 /// Reads what `sudo -l` says that somebody may run; nothing where it says that they may not run anything.
 pub fn listed(output: &str, program: &Path) -> Vec<Listed> {
     let heading = |line: &&str| !line.contains(" may run the following commands on ");
@@ -247,6 +254,8 @@ mod tests {
         ] {
             assert_eq!(found(&format!("{head}    {beyond}\n")), [line(beyond, false, true)]);
         }
+        assert_eq!(super::program(&more).as_deref(), Some(program));
+        assert_eq!(super::program("    (root) NOPASSWD: /bin/a serve\n"), None);
         assert_eq!(found("User alice is not allowed to run sudo on debian1.\n"), []);
     }
 }

@@ -13,7 +13,7 @@ use super::account::{self, HOME, State};
 use super::fragments;
 use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
-use super::{ACCOUNT, passwd, steps, trust};
+use super::{ACCOUNT, SystemError, passwd, steps, trust};
 use crate::audit::JOURNAL;
 use crate::sudoers;
 use crate::target::Target;
@@ -54,8 +54,17 @@ pub async fn checks(
     modules_beside: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Vec<Check> {
     let (lines, rights) = lines();
-    let program = rights.as_ref().map_or_else(|| program.to_owned(), |rights| rights.program.clone());
-    let modules = modules_beside(&program);
+    let is_root = rustix::process::geteuid().is_root();
+    let own = match is_root {
+        true => None,
+        false => Some(said(target, &["-n", "-l"]).await),
+    };
+    let named = match &rights {
+        Some(rights) => Some(rights.program.clone()),
+        None => own.as_ref().and_then(|said| rights::program(said.as_ref().ok()?)),
+    };
+    let program = named.unwrap_or_else(|| program.to_owned());
+    let modules = modules_beside(&program).and_then(|modules| modules.canonicalize().ok());
     let mut checks = vec![of_path("program", trust::who_else(&program), &program)];
     checks.push(match &modules {
         Some(modules) => of_path("modules", trust::who_else_in(modules), modules),
@@ -74,21 +83,26 @@ pub async fn checks(
             checks.push(check(rights::FILE, Status::Wrong, again));
         }
     }
-    if rustix::process::geteuid().is_root() {
+    if is_root {
         if let Some(modules) = &modules {
             checks.extend(of_fragments(target, modules, home.then_some(Path::new(HOME))).await);
         }
         for user in rights.iter().flat_map(|rights| &rights.users) {
-            let said = steps::run(target, "sudo", &["-l", "-U", user], Duration::from_secs(60)).await;
-            checks.push(of_user(user, said.map(|said| said.stdout), &program));
+            checks.push(of_user(user, said(target, &["-l", "-U", user]).await, &program));
+            checks.extend(of_groups(user));
         }
     } else {
         checks.push(check("the account's sudo rights", Status::Unknown, "run this as root to see them"));
-        let said = steps::run(target, "sudo", &["-n", "-l"], Duration::from_secs(60)).await;
-        checks.push(of_user("you", said.map(|said| said.stdout), &program));
     }
+    checks.extend(own.map(|said| of_user("you", said, &program)));
     checks.push(of_journal());
     checks
+}
+
+/// What sudo says of somebody's rights.
+async fn said(target: &Target, args: &[&str]) -> Result<String, SystemError> {
+    let output = steps::run(target, "sudo", args, Duration::from_secs(60)).await?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn of_path(name: &str, who_else: io::Result<Option<String>>, path: &Path) -> Check {
@@ -217,13 +231,25 @@ async fn of_fragments(target: &Target, modules: &Path, home: Option<&Path>) -> V
 }
 
 /// What somebody who uses the server may do besides.
-fn of_user(user: &str, said: Result<Vec<u8>, super::SystemError>, program: &Path) -> Check {
+fn of_user(user: &str, said: Result<String, SystemError>, program: &Path) -> Check {
     let name = format!("sudo rights of {user}");
     let listed = match said {
-        Ok(said) => rights::listed(&String::from_utf8_lossy(&said), program),
+        Ok(said) => rights::listed(&said, program),
         Err(error) => return check(name, Status::Unknown, error.to_string()),
     };
     judged(name, &listed)
+}
+
+/// Groups whose members are as good as root, whatever sudo says: they have its containers or its disks.
+const AS_GOOD_AS_ROOT: [&str; 7] = ["docker", "lxd", "incus", "incus-admin", "libvirt", "disk", "kmem"];
+
+fn of_groups(user: &str) -> Option<Check> {
+    let group = passwd::text(Path::new("/etc/group")).unwrap_or_default();
+    let grave =
+        passwd::groups_of(&group, user).into_iter().filter(|group| AS_GOOD_AS_ROOT.contains(&group.as_str()));
+    let grave: Vec<String> = grave.collect();
+    let detail = format!("{user} is a member of {}, which is as good as root", grave.join(", "));
+    (!grave.is_empty()).then(|| check(format!("groups of {user}"), Status::Wrong, detail))
 }
 
 fn judged(name: String, listed: &[Listed]) -> Check {

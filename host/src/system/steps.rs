@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::account::HOME;
 use super::{ACCOUNT, SystemError};
 use crate::target::{Command, Keep, Output, Privilege, Target};
 use crate::visible::excerpt;
@@ -23,13 +24,13 @@ const SHORT: Duration = Duration::from_secs(60);
 pub enum Step {
     /// The system account is made, at home here.
     Account { home: PathBuf, group_exists: bool },
-    /// A directory is made or put right: root's with 0755, or the account's with 0700.
-    Directory { path: PathBuf, is_accounts: bool },
+    /// A directory is made, or put right where it `exists`: root's with 0755, or the account's with 0700.
+    Directory { path: PathBuf, is_accounts: bool, exists: bool },
     /// Directories in the account's home, with 0700: made or put right by the account itself. What root does below a
     /// directory of another's may go elsewhere.
     OwnDirectories { missing: Vec<PathBuf>, wrong: Vec<PathBuf> },
-    /// A program or a component is put in place; `doubt` is who could have changed the original.
-    Copy { from: PathBuf, original: PathBuf, to: PathBuf, mode: u32, sha256: String, doubt: Option<String> },
+    /// A program or a component is put in place, with these bytes; `original` is where they come from in the end.
+    Copy { from: PathBuf, original: PathBuf, to: PathBuf, mode: u32, sha256: String },
     /// A file of root's gets this text. One of sudo's is checked by visudo before it counts.
     Write { path: PathBuf, text: String, mode: u32, is_sudos: bool },
     /// A file is taken away.
@@ -43,6 +44,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether there is no way back from it.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::RemoveTree { .. } | Self::RemoveAccount)
+    }
+
     /// For who is asked about it: what is done, and what it comes to.
     pub fn described(&self) -> String {
         match self {
@@ -50,20 +56,24 @@ impl Step {
                 "make the system account {ACCOUNT}, without a password or a shell, at home in {}",
                 home.display()
             ),
-            Self::Directory { path, is_accounts: true } => {
-                format!("make {} (or put it right), of {ACCOUNT}, mode 0700", path.display())
-            }
-            Self::Directory { path, is_accounts: false } => {
-                format!("make {} (or put it right), of root, mode 0755", path.display())
+            Self::Directory { path, is_accounts, exists } => {
+                let verb = if *exists { "put right" } else { "make" };
+                let (owner, mode) = if *is_accounts { (ACCOUNT, "0700") } else { ("root", "0755") };
+                format!("{verb} {}, of {owner}, mode {mode}", path.display())
             }
             Self::OwnDirectories { missing, wrong } => {
-                let all: Vec<String> =
-                    missing.iter().chain(wrong).map(|path| path.display().to_string()).collect();
-                format!("as {ACCOUNT}: make {} (or put them right), mode 0700", all.join(", "))
+                let names = |paths: &[PathBuf]| -> String {
+                    let names = paths.iter().map(|path| path.strip_prefix(HOME).unwrap_or(path));
+                    names.map(|name| name.display().to_string()).collect::<Vec<_>>().join(", ")
+                };
+                let all = [("make", missing), ("put right", wrong)]
+                    .into_iter()
+                    .filter(|(_, paths)| !paths.is_empty());
+                let all: Vec<String> = all.map(|(verb, paths)| format!("{verb} {}", names(paths))).collect();
+                format!("in {HOME}, as {ACCOUNT}: {}, mode 0700", all.join("; "))
             }
-            Self::Copy { original, to, sha256, doubt, .. } => {
-                let doubt = doubt.as_ref().map_or(String::new(), |doubt| format!("; CHECK IT: {doubt}"));
-                format!("copy {} to {} (SHA-256 {sha256}{doubt})", original.display(), to.display())
+            Self::Copy { original, to, sha256, .. } => {
+                format!("copy {} to {} (SHA-256 {sha256})", original.display(), to.display())
             }
             Self::Write { path, text, is_sudos, .. } => {
                 let says = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
@@ -104,40 +114,56 @@ pub struct Failed {
     pub error: SystemError,
     /// What of this run couldn't be taken back. Everything else was.
     pub left: Vec<String>,
+    /// Where there was no way back any more: what remains to be done.
+    pub remaining: Vec<String>,
 }
 
-/// Does them in order. Where one fails, or `finally` isn't content, all are undone, the latest first.
+/// Does them in order. Where one fails, or `finally` isn't content, all are undone, the latest first. From the first one
+/// on from which there is no way back, none is.
 pub async fn carry_out(
     target: &Target,
     steps: &[Step],
     finally: impl AsyncFnOnce() -> Result<(), SystemError>,
 ) -> Result<(), Failed> {
     let mut done = Vec::new();
-    let mut outcome = Ok(());
-    for step in steps {
-        outcome = perform(target, step, &mut done).await;
-        if outcome.is_err() {
-            break;
-        }
-    }
-    if outcome.is_ok() {
-        outcome = finally().await;
-    }
-    let Err(error) = outcome else {
-        for undo in done {
-            if let Undo::File { before: Some(before), .. } = undo {
-                let _ = fs::remove_file(before);
+    for (number, step) in steps.iter().enumerate() {
+        if let Err(error) = perform(target, step, &mut done).await {
+            // The account goes at once or not at all, unlike a directory.
+            let passed = if *step == Step::RemoveAccount { number } else { number + 1 };
+            if !steps[..passed].iter().any(Step::is_final) {
+                return Err(taken_back(target, done, error).await);
             }
+            keep(done);
+            let remaining = steps[number..].iter().map(Step::described).collect();
+            return Err(Failed { error, left: Vec::new(), remaining });
         }
-        return Ok(());
-    };
+    }
+    match finally().await {
+        Ok(()) => {
+            keep(done);
+            Ok(())
+        }
+        Err(error) => Err(taken_back(target, done, error).await),
+    }
+}
+
+/// What was there before isn't needed any more.
+fn keep(done: Vec<Undo>) {
+    for undo in done {
+        if let Undo::File { before: Some(before), .. } = undo {
+            let _ = fs::remove_file(before);
+        }
+    }
+}
+
+async fn taken_back(target: &Target, mut done: Vec<Undo>, error: SystemError) -> Failed {
     let mut left = Vec::new();
     while let Some(step) = done.pop() {
         if let Err(error) = undo(target, step).await {
             left.push(error.to_string());
         }
     }
-    Err(Failed { error, left })
+    Failed { error, left, remaining: Vec::new() }
 }
 
 /// What can be undone is noted as soon as it is done.
@@ -152,7 +178,7 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
             must(target, "useradd", &[&head[..], &comment, group, &["--", ACCOUNT]].concat()).await?;
             done.push(Undo::Account);
         }
-        Step::Directory { path, is_accounts } => directory(path, *is_accounts, done)?,
+        Step::Directory { path, is_accounts, .. } => directory(path, *is_accounts, done)?,
         Step::OwnDirectories { missing, wrong } => {
             let paths = |paths: &[PathBuf]| -> Vec<String> {
                 paths.iter().map(|path| path.display().to_string()).collect()
@@ -388,4 +414,74 @@ pub async fn run(
     };
     let none = || SystemError::Refused(format!("{program} was not run"));
     Ok(target.run_all(&[command]).await.pop().ok_or_else(none)??)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Overrides;
+
+    async fn carried_out(steps: &[Step]) -> Result<(), Failed> {
+        carry_out(&Target::local(Overrides::default()), steps, async || Ok(())).await
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn what_was_done_before_a_step_failed_is_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("a"), "a").unwrap();
+        fs::write(at("b"), "b").unwrap();
+        let remove = |name: &str| Step::Remove { path: at(name) };
+        let failed = carried_out(&[remove("a"), remove("b"), remove("c")]).await.unwrap_err();
+        assert!(failed.left.is_empty() && failed.remaining.is_empty(), "{failed:?}");
+        assert!(failed.error.to_string().contains("/c: "), "{failed}");
+        assert_eq!(names(directory.path()), ["a", "b"]);
+        assert_eq!(fs::read_to_string(at("b")).unwrap(), "b");
+        // The last word isn't a step's.
+        let target = Target::local(Overrides::default());
+        let no = async || Err(SystemError::Refused("no".to_owned()));
+        assert!(carry_out(&target, &[remove("a")], no).await.is_err());
+        assert_eq!(names(directory.path()), ["a", "b"]);
+        carried_out(&[remove("a")]).await.unwrap();
+        assert_eq!(names(directory.path()), ["b"]);
+    }
+
+    #[tokio::test]
+    async fn where_there_is_no_way_back_what_remains_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("a"), "a").unwrap();
+        fs::create_dir(at("tree")).unwrap();
+        fs::write(at("tree/x"), "x").unwrap();
+        let remove = |name: &str| Step::Remove { path: at(name) };
+        let tree = |name: &str| Step::RemoveTree { path: at(name) };
+        let failed = carried_out(&[tree("none"), remove("a")]).await.unwrap_err();
+        assert_eq!(failed.remaining, [tree("none").described(), remove("a").described()]);
+        let failed = carried_out(&[remove("a"), tree("tree"), remove("none")]).await.unwrap_err();
+        assert_eq!(failed.remaining, [remove("none").described()]);
+        assert_eq!(names(directory.path()), Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn other_bytes_than_those_that_were_shown_are_not_put_in_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        fs::write(&from, "evil").unwrap();
+        fs::write(&to, "old").unwrap();
+        let sha256 = hex::encode(Sha256::digest("good"));
+        let step = Step::Copy { from: from.clone(), original: from, to: to.clone(), mode: 0o755, sha256 };
+        let failed = carried_out(&[step]).await.unwrap_err();
+        assert!(failed.error.to_string().contains("it was changed meanwhile"), "{failed}");
+        assert_eq!(fs::read_to_string(&to).unwrap(), "old");
+        assert_eq!(names(directory.path()), ["from", "to"]);
+    }
 }

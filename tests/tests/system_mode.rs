@@ -1,0 +1,410 @@
+//! System mode on a real host: what a person can do who may start the server, and what not.
+
+use linux_sysadmin_tests::{Changing, Client, Expected};
+use serde_json::{Value, json};
+
+const PERSON: &str = "lsa-person";
+const ACCOUNT: &str = "linux-sysadmin";
+/// Where the person has it.
+const OWN: &str = "/home/lsa-person/.local/bin/linux-sysadmin";
+/// Where it is installed.
+const PROGRAM: &str = "/usr/local/bin/linux-sysadmin";
+const MODULES: &str = "/usr/local/lib/linux-sysadmin/modules";
+const HOME: &str = "/var/lib/linux-sysadmin/home";
+const SERVE: [&str; 6] = ["sudo", "-n", "-u", ACCOUNT, PROGRAM, "serve"];
+
+const PREPARE: &str = r"
+set -e
+useradd --create-home --shell /bin/bash lsa-person
+cd /home/lsa-person
+install -d .local/bin .local/lib/linux-sysadmin
+cp /opt/linux-sysadmin/linux-sysadmin .local/bin/
+cp -r /opt/linux-sysadmin/modules .local/lib/linux-sysadmin/
+chown -R lsa-person:lsa-person .local
+cat > /etc/systemd/system/lsa-works.service <<'END'
+[Service]
+ExecStart=/bin/sleep infinity
+END
+systemctl daemon-reload
+systemctl start lsa-works
+";
+
+const CLEAN: &str = r"
+pkill -KILL -u linux-sysadmin
+pkill -KILL -u lsa-person
+rm -f /etc/sudoers.d/linux-sysadmin* /etc/sudoers.d/.linux-sysadmin* /etc/sudoers.d/lsa-*
+rm -rf /var/lib/linux-sysadmin /usr/local/bin/linux-sysadmin /usr/local/lib/linux-sysadmin /tmp/lsa-*
+userdel linux-sysadmin
+userdel --remove lsa-person
+systemctl stop lsa-works
+rm -f /etc/systemd/system/lsa-*
+systemctl daemon-reload
+systemctl reset-failed
+";
+
+/// A host with a person on it.
+struct Person(Changing);
+
+impl Person {
+    fn new(test: &str) -> Option<Self> {
+        Some(Self(Changing::new(test, PREPARE, CLEAN)?))
+    }
+
+    /// Where system mode has been set up.
+    fn with_system_mode(test: &str) -> Option<Self> {
+        let person = Self::new(test)?;
+        person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
+        Some(person)
+    }
+
+    /// `linux-sysadmin system …` as root, which ends with this code; gives what it said, on lines as they come.
+    #[track_caller]
+    fn system(&self, code: i32, program: &str, args: &[&str]) -> String {
+        let argv = [&[program, "system"], args].concat();
+        let output = self.0.host().command(&argv).output().expect("xtask runs");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        said
+    }
+
+    /// What `system status` finds, as root: name and status of what isn't right.
+    #[track_caller]
+    fn not_right(&self, code: i32) -> Vec<(String, String)> {
+        let said: Value =
+            serde_json::from_str(&self.system(code, PROGRAM, &["status", "--json"])).expect("JSON");
+        let checks = said["checks"].as_array().expect("checks");
+        assert!(checks.len() >= 8, "{said}");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let wrong = checks.iter().filter(|check| check["status"] != "ok");
+        wrong.map(|check| (text(&check["name"]), text(&check["detail"]))).collect()
+    }
+
+    /// A command of the person's: exit code, and what it said.
+    fn tries(&self, argv: &[&str]) -> (Option<i32>, String) {
+        let output = self.0.host().command_as(PERSON, argv).output().expect("xtask runs");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// The person's client.
+    async fn serve(&self) -> Client {
+        let mut client = Client::start_command(self.0.host().command_as(PERSON, &SERVE));
+        client.initialize("2025-06-18").await;
+        client
+    }
+}
+
+#[test]
+fn system_mode_is_set_up_once_and_taken_away() {
+    let Some(person) = Person::new("system_mode_is_set_up_once_and_taken_away") else { return };
+    let before = person.0.snapshot();
+    let shows = person.system(2, OWN, &["install", "--for", PERSON]);
+    assert!(shows.contains("--yes") && shows.contains("make the system account"), "{shows}");
+    person.0.is_still(&before, "there was nobody to ask");
+    for (user, reason) in [
+        ("lsa-nobody", "is no account"),
+        ("root", "--for USER"),
+        ("%sudo", "can't be named in sudoers"),
+        ("ALL", "can't be named in sudoers"),
+    ] {
+        let refused = person.system(1, OWN, &["install", "--for", user, "--yes"]);
+        assert!(refused.contains(reason), "{user}: {refused}");
+    }
+    person.0.is_still(&before, "nobody who could use it");
+
+    let said = person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
+    let sum = person.0.sh(&format!("sha256sum < {OWN}"));
+    let sum = sum.split(' ').next().expect("a sum");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in
+        [sum, "check the SHA-256", "/home/lsa-person belongs to lsa-person", "lsa-person may start it"]
+    {
+        assert!(words.contains(word), "{word}: {said}");
+    }
+    assert!(said.contains(&format!("claude mcp add linux-sysadmin-mcp -- {}", SERVE.join(" "))), "{said}");
+    person.0.sh(&format!(
+        "set -e; cmp {OWN} {PROGRAM}; test $(stat -c %U:%a {PROGRAM}) = root:755; visudo -c; cd {MODULES}; \
+         sha256sum --check SHA256SUMS; test -z \"$(find / -xdev -path '/proc' -prune -o -name '.linux-sysadmin*' -print)\""
+    ));
+    assert_eq!(person.not_right(0), []);
+
+    let installed = person.0.snapshot();
+    let said = person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
+    assert!(said.contains("nothing is to be done"), "{said}");
+    person.0.is_still(&installed, "installed twice");
+
+    // What is not as it must be is found, and put right.
+    let module = format!("{MODULES}/cron.wasm");
+    for (spoil, name) in [
+        (format!("chmod g+w {PROGRAM}"), "program"),
+        (format!("chmod o+w {MODULES}"), "modules"),
+        (format!("chown {PERSON} {module}"), "modules"),
+        (format!("chmod 0750 {HOME}"), "home"),
+        (format!("chmod 0755 {HOME}/.local/state/linux-sysadmin"), "configuration, log, keys"),
+        (
+            "sed -i 's/restart|/restart|mask|/' /etc/sudoers.d/linux-sysadmin-services".to_owned(),
+            "the account's sudo rights",
+        ),
+        ("rm /etc/sudoers.d/linux-sysadmin-cron".to_owned(), "the account's sudo rights"),
+        ("chmod 0644 /etc/sudoers.d/linux-sysadmin".to_owned(), "/etc/sudoers.d/linux-sysadmin"),
+        ("sed -i 's/ serve$//' /etc/sudoers.d/linux-sysadmin".to_owned(), "who may use it"),
+        (format!("usermod --groups adm {ACCOUNT}"), "account"),
+        (
+            format!("echo '{PERSON} ALL=(ALL) NOPASSWD: /bin/sh' > /etc/sudoers.d/lsa-more"),
+            "sudo rights of lsa-person",
+        ),
+    ] {
+        person.0.sh(&format!("set -e; cp -a /etc/sudoers.d/linux-sysadmin /run/lsa-line; {spoil}"));
+        let found = person.not_right(1);
+        assert!(found.iter().any(|(found, _)| found == name), "{spoil}: {found:?}");
+        person.0.sh(&format!(
+            "set -e; rm -f /etc/sudoers.d/lsa-more; cp -a /run/lsa-line /etc/sudoers.d/linux-sysadmin; \
+             usermod --groups '' {ACCOUNT}; usermod --groups '' {PERSON}; chmod go-w {PROGRAM} {MODULES}; chown root {module}"
+        ));
+        person.system(0, OWN, &["install", "--yes", "--for", PERSON]);
+        assert_eq!(person.not_right(0), [], "{spoil}");
+    }
+
+    // Another program takes the place of the old one; more than one may use it.
+    person.0.sh(&format!("printf more >> {OWN}"));
+    let said = person.system(0, OWN, &["install", "--for", "admin", "--yes"]);
+    assert!(
+        said.contains("copy /home/lsa-person/.local/bin/linux-sysadmin") && !said.contains(".wasm"),
+        "{said}"
+    );
+    person.0.sh(&format!("cmp {OWN} {PROGRAM}"));
+    let found = person.not_right(1);
+    // Who may do everything without a password is kept from nothing.
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].0 == "sudo rights of admin" && found[0].1.contains("NOPASSWD: ALL"), "{found:?}");
+
+    person.system(0, PROGRAM, &["remove", "--yes"]);
+    person.0.sh(&format!(
+        "set -e; test ! -e {PROGRAM}; test ! -e {MODULES}; test -z \"$(ls -A /etc/sudoers.d | grep linux-sysadmin)\"; \
+         test -d {HOME}/.config/linux-sysadmin; id {ACCOUNT}; visudo -c"
+    ));
+    assert!(person.system(0, OWN, &["remove", "--yes"]).contains("nothing to remove"));
+    person.system(0, OWN, &["remove", "--purge", "--yes"]);
+    person.0.sh("test ! -e /var/lib/linux-sysadmin; ! id linux-sysadmin");
+}
+
+#[test]
+fn a_program_that_only_root_can_change_stays_where_it_is() {
+    let test = "a_program_that_only_root_can_change_stays_where_it_is";
+    let Some(person) = Person::new(test) else { return };
+    let place = "/opt/linux-sysadmin/linux-sysadmin";
+    let said = person.system(0, place, &["install", "--for", PERSON, "--yes"]);
+    assert!(!said.contains("copy ") && !said.contains("check the SHA-256"), "{said}");
+    assert!(said.contains(&format!("sudo -n -u {ACCOUNT} {place} serve")), "{said}");
+    person.0.sh(&format!("test ! -e {PROGRAM} && test ! -e {MODULES}"));
+    let (code, said) = person.tries(&["sudo", "-n", "-u", ACCOUNT, place, "serve"]);
+    assert_eq!(code, Some(0), "{said}");
+    // Nor is it the person's own that is looked at.
+    let (_, said) = person.tries(&[OWN, "system", "status"]);
+    assert!(said.contains(&format!("program: {place}: only root")) && !said.contains("WRONG"), "{said}");
+    person.system(0, place, &["remove", "--purge", "--yes"]);
+    person.0.sh(&format!("test -x {place} && test ! -e /var/lib/linux-sysadmin"));
+}
+
+#[test]
+fn another_accounts_rights_are_not_overwritten() {
+    let Some(person) = Person::new("another_accounts_rights_are_not_overwritten") else { return };
+    let file = "/etc/sudoers.d/linux-sysadmin-services";
+    person.0.sh(&format!(
+        "/opt/linux-sysadmin/linux-sysadmin modules sudoers services --account {PERSON} > {file}; chmod 0440 {file}"
+    ));
+    let before = person.0.snapshot();
+    let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("{file} gives the account {PERSON} these rights")), "{said}");
+    person.0.is_still(&before, "refused");
+    // What nobody of this program wrote stays as well.
+    person.0.sh(&format!("rm {file}; echo '{PERSON} ALL=(ALL) /bin/true' > /etc/sudoers.d/linux-sysadmin"));
+    let before = person.0.snapshot();
+    for command in [&["install", "--for", PERSON, "--yes"][..], &["remove", "--yes"]] {
+        let said = person.system(1, OWN, command);
+        assert!(said.contains("/bin/true"), "{said}");
+        person.0.is_still(&before, "refused");
+    }
+}
+
+#[test]
+fn a_run_that_fails_in_the_middle_is_undone() {
+    let Some(person) = Person::new("a_run_that_fails_in_the_middle_is_undone") else { return };
+    // The server can't be started by who has no right to a shell command at all: the last step of all says so.
+    person.0.sh(&format!("usermod --expiredate 1 {PERSON}"));
+    let tables = "cat /etc/passwd /etc/group /etc/shadow /etc/gshadow";
+    let (before, accounts) = (person.0.snapshot(), person.0.sh(tables));
+    let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("everything that this run had done was undone"), "{said}");
+    // Written twice, and in the end what they were.
+    let written = ["/etc/passwd*", "/etc/group*", "/etc/shadow*", "/etc/gshadow*"];
+    let written = written.map(|name| Expected { name, why: "an account was made and removed again" });
+    person.0.is_still_but(&before, &written, "undone");
+    assert_eq!(person.0.sh(tables), accounts);
+    person.0.sh(&format!(
+        "test ! -e {PROGRAM}; test ! -e /var/lib/linux-sysadmin; ! id {ACCOUNT}; ! ls /etc/sudoers.d/*linux-sysadmin* \
+         && test -z \"$(ls -A /etc/sudoers.d | grep linux)\""
+    ));
+}
+
+#[test]
+fn a_person_may_start_the_server_and_do_nothing_else_as_its_account() {
+    let test = "a_person_may_start_the_server_and_do_nothing_else_as_its_account";
+    let Some(person) = Person::with_system_mode(test) else { return };
+    let as_account = ["sudo", "-n", "-u", ACCOUNT];
+    for beyond in [
+        &["/bin/sh"][..],
+        &[PROGRAM],
+        &[PROGRAM, "serve", "--modules", "/tmp/x"],
+        &[PROGRAM, "--modules", "/tmp/x", "serve"],
+        &[PROGRAM, "serve", ""],
+        &[PROGRAM, "call", "perf_uptime"],
+        &[PROGRAM, "modules", "add", "/tmp/x.wasm", "--yes"],
+        &[PROGRAM, "audit", "show"],
+        &[PROGRAM, "approve", "x"],
+        &[PROGRAM, "system", "remove", "--yes"],
+        &[OWN, "serve"],
+        &["LINUX_SYSADMIN_CONFIG=/tmp/x", PROGRAM, "serve"],
+        &["SUDO_UID=0", PROGRAM, "serve"],
+        &["-E", PROGRAM, "serve"],
+        &["--preserve-env=HOME", PROGRAM, "serve"],
+        &["-g", "root", PROGRAM, "serve"],
+        &["-D", "/tmp", PROGRAM, "serve"],
+        &["-C", "10", PROGRAM, "serve"],
+        &["-s"],
+        &["-i"],
+        &["-e", "/var/lib/linux-sysadmin/home/.config/linux-sysadmin/config.yaml"],
+    ] {
+        let (code, said) = person.tries(&[&as_account, beyond].concat());
+        assert!(code == Some(1) && said.contains("sudo: "), "{beyond:?}: {code:?} {said}");
+    }
+    for as_other in [&["sudo", "-n", PROGRAM, "serve"][..], &["sudo", "-n", "-u", "admin", PROGRAM, "serve"]]
+    {
+        assert_eq!(person.tries(as_other).0, Some(1), "{as_other:?}");
+    }
+
+    let config = format!("{HOME}/.config/linux-sysadmin/config.yaml");
+    let log = format!("{HOME}/.local/state/linux-sysadmin");
+    for file in [
+        HOME,
+        &config,
+        &log,
+        &format!("{HOME}/.ssh"),
+        "/etc/sudoers.d/linux-sysadmin",
+        "/etc/sudoers.d/linux-sysadmin-services",
+    ] {
+        person.0.sh(&format!("test -e {file}"));
+        for command in ["cat", "ls -l", "touch", "rm -rf", "chmod 777"] {
+            person.tries(&["sh", "-c", &format!("{command} {file}")]);
+        }
+        let (code, said) = person.tries(&["sh", "-c", &format!("cat {file} || ls {file}/")]);
+        assert!(code != Some(0) && said.contains("Permission denied"), "{file}: {said}");
+        person.0.sh(&format!("test -e {file}"));
+    }
+    for file in [PROGRAM, MODULES, "/var/lib/linux-sysadmin", "/var/lib/linux-sysadmin/system.json"] {
+        let (code, _) =
+            person.tries(&["sh", "-c", &format!("touch {file}/x || echo x >> {file} || mv {file} {file}.x")]);
+        assert_ne!(code, Some(0), "{file}");
+    }
+    assert_eq!(person.not_right(0), []);
+    // Without root only so much can be seen.
+    let (code, said) = person.tries(&[PROGRAM, "system", "status"]);
+    assert!(code == Some(1) && said.contains("unknown") && !said.contains("WRONG"), "{said}");
+    assert!(said.contains("to start the server, and no other"), "{said}");
+    for refused in [["install", "--yes"], ["remove", "--yes"]] {
+        let (code, said) = person.tries(&[&[PROGRAM, "system"], &refused[..]].concat());
+        assert!(code == Some(1) && said.contains("takes root"), "{refused:?}: {said}");
+    }
+}
+
+#[test]
+fn nothing_that_the_client_sets_reaches_the_server() {
+    let Some(person) = Person::with_system_mode("nothing_that_the_client_sets_reaches_the_server") else {
+        return;
+    };
+    // Whoever reads this ends with 2. And an administrator lets everything through.
+    person.0.sh(
+        "set -e; mkdir -p /tmp/lsa-x/linux-sysadmin /tmp/lsa-x/.config/linux-sysadmin; chmod -R 777 /tmp/lsa-x\n\
+         echo 'no: such option' | tee /tmp/lsa-x/config.yaml /tmp/lsa-x/linux-sysadmin/config.yaml \
+         > /tmp/lsa-x/.config/linux-sysadmin/config.yaml\n\
+         chmod -R a+rwX /tmp/lsa-x\n\
+         echo 'Defaults env_keep += \"HOME XDG_CONFIG_HOME XDG_STATE_HOME LINUX_SYSADMIN_CONFIG LINUX_SYSADMIN_MODULES\"' \
+         > /etc/sudoers.d/lsa-keep",
+    );
+    let before = person.0.sh("find /tmp/lsa-x | sort");
+    let variables = [
+        "LINUX_SYSADMIN_CONFIG=/tmp/lsa-x/config.yaml",
+        "LINUX_SYSADMIN_MODULES=/tmp/lsa-x",
+        "HOME=/tmp/lsa-x",
+        "XDG_CONFIG_HOME=/tmp/lsa-x",
+        "XDG_STATE_HOME=/tmp/lsa-x",
+        "XDG_CACHE_HOME=/tmp/lsa-x",
+        "XDG_DATA_HOME=/tmp/lsa-x",
+    ];
+    // It would: the person's own server does.
+    let (code, said) = person.tries(&["env", variables[0], OWN, "serve"]);
+    assert!(code == Some(2) && said.contains("no: such") || said.contains("unknown field"), "{said}");
+    let root_becomes = ["runuser", "-u", ACCOUNT, "--", "env"];
+    for variable in variables {
+        let (code, said) = person.tries(&[&["env", variable], &SERVE[..]].concat());
+        assert_eq!(code, Some(0), "{variable}: {said}");
+        // Nor does it depend on sudo.
+        let argv = [&root_becomes, &[variable, PROGRAM, "serve"][..]].concat();
+        let output = person.0.host().command(&argv).output().expect("xtask runs");
+        assert_eq!(output.status.code(), Some(0), "{variable}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(person.0.sh("find /tmp/lsa-x | sort"), before, "nothing was written there");
+}
+
+#[tokio::test]
+async fn the_server_acts_for_a_person_who_cannot_touch_it() {
+    let test = "the_server_acts_for_a_person_who_cannot_touch_it";
+    let Some(person) = Person::with_system_mode(test) else { return };
+    let mut client = person.serve().await;
+    let looks = client.envelope("perf_uptime", json!({})).await;
+    assert_eq!(looks["status"], "success", "{looks}");
+    let pid = person.0.sh("systemctl show --property=MainPID lsa-works");
+    let acts = client.envelope("svc_restart", json!({"service": "lsa-works"})).await;
+    assert_eq!(acts["status"], "success", "{acts}");
+    assert_ne!(person.0.sh("systemctl show --property=MainPID lsa-works"), pid);
+    person.0.nothing_is_left_behind();
+
+    // The same by hand is refused.
+    let (code, _) = person.tries(&["sudo", "-n", "systemctl", "restart", "--", "lsa-works"]);
+    assert_eq!(code, Some(1));
+    let server = person.0.sh("pgrep -u linux-sysadmin -x linux-sysadmin");
+    let server = server.trim();
+    let attach = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), 0, 0) != 0)";
+    for touch in [
+        &["kill", "-KILL", server][..],
+        &["kill", "-STOP", server],
+        &["cat", &format!("/proc/{server}/environ")],
+        &["cat", &format!("/proc/{server}/mem")],
+        &["ls", &format!("/proc/{server}/fd/")],
+        &["python3", "-c", attach, server],
+    ] {
+        let (code, said) = person.tries(touch);
+        assert_ne!(code, Some(0), "{touch:?}: {said}");
+    }
+    let environment = person.0.sh(&format!("tr '\\0' '\\n' < /proc/{server}/environ | cut -d= -f1 | sort"));
+    assert_eq!(
+        environment.split_whitespace().collect::<Vec<_>>(),
+        ["HOME", "LOGNAME", "PATH", "SUDO_UID", "TERM", "USER"]
+    );
+    let said = person.system(1, PROGRAM, &["remove", "--purge", "--yes"]);
+    assert!(said.contains("are running"), "{said}");
+    let again = client.envelope("perf_uptime", json!({})).await;
+    assert_eq!(again["status"], "success", "{again}");
+    let (status, stderr) = client.close().await;
+    assert_eq!((status.code(), stderr.contains("sudo")), (Some(0), false), "{stderr}");
+
+    // What it did is on record, and the journal, which that account can't change, knows the heads.
+    let heads = "journalctl --sync; journalctl -t linux-sysadmin -o cat _UID=$(id -u linux-sysadmin)";
+    person.0.sh(&format!(
+        "set -e; {heads} --since=-1min > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
+         sudo -u {ACCOUNT} {PROGRAM} audit verify --heads - < /run/lsa-heads"
+    ));
+}
