@@ -20,10 +20,11 @@ use crate::capability::Risk;
 use crate::terminal::{Servers, Waiting};
 use crate::visible::one_line;
 
+// Each paragraph a line: it is wrapped as wide as the terminal is.
 const AFTER_HELP: &str = "\
-The whole plan is shown at the terminal, and the answer is read there and nowhere else: `yes`, or for a
-plan of critical risk the name of its target. Anything else approves nothing, and the call goes on
-waiting. What was shown is what runs: a plan that has become another one since is not approved.
+The whole plan is shown at the terminal, and the answer is read there and nowhere else: `yes`, or for a plan of \
+critical risk the name of its target. Anything else approves nothing, and the call goes on waiting. What was shown is \
+what runs: a plan that has become another one since is not approved.
 
 In system mode only root approves, and never the account that the client runs as.";
 

@@ -14,10 +14,11 @@ use crate::account::Account;
 use crate::terminal::{Servers, Waiting};
 use crate::visible::{make_visible, one_line};
 
+// Each paragraph a line: it is wrapped as wide as the terminal is.
 const AFTER_HELP: &str = "\
-A call waits in its server while a person decides about it, 15 minutes at most: see safety.confirmation
-in the configuration. Shown is what waits in the servers of this account; as root also what waits in
-those of system mode.";
+A call that has to be confirmed waits in its server until a person decides about it with `linux-sysadmin approve` or \
+`linux-sysadmin deny`, for 15 minutes at most. Shown is what waits in the servers of this account; as root also what \
+waits in those of system mode.";
 
 /// Of a name in the table, in columns of the terminal.
 const LONGEST_NAME: usize = 24;
