@@ -4,13 +4,13 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use linux_sysadmin_tests::{Home, binary};
+use linux_sysadmin_tests::{Home, binary, skipped};
 use serde_json::{Value, json};
 
 const QUESTION: &str =
@@ -230,6 +230,23 @@ fn a_decision_that_is_not_taken_is_an_error_with_its_reason() {
     let (code, seen) = server.at_terminal("$BIN approve 3f2a", "", YES, "yes\n");
     assert_eq!(code, Some(1));
     assert!(seen.contains("not the one that was shown") && !seen.contains("approved:"), "{seen}");
+}
+
+#[test]
+fn as_root_what_another_account_has_put_there_is_left_alone() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("another account's directory", "giving one away takes root");
+    }
+    let server = Server::with("high");
+    chown(server.home.state().join("pending"), Some(65534), None).expect("given away");
+    for (args, said) in
+        [(&["pending"][..], "belongs to the account 65534"), (&["deny", "3f2a"], "no call whose id begins")]
+    {
+        let (code, out, err) = server.run(args);
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains(said) && !out.contains("3f2a"), "{out}{err}");
+    }
+    assert_eq!(server.decision(), None);
 }
 
 #[test]
