@@ -7,14 +7,11 @@ use std::time::{Instant, SystemTime};
 use serde_json::{Map, Value};
 
 use crate::audit::{self, DecidedBy, Person};
-use crate::gate::asking::{Answer, EXPIRES, expired};
+use crate::gate::asking::{Answer, EXPIRES, expired, unavailable};
 use crate::gate::{Question, sha256};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Running};
 use crate::terminal::{self, Refused};
-
-/// Calls that wait at the same time.
-const MOST: usize = 32;
 
 /// How a question reaches whoever answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +58,14 @@ impl CallKey {
 
 /// The calls that wait.
 #[derive(Default)]
-pub struct Parking(Mutex<Vec<Parked>>);
+pub struct Parking(Mutex<Place>);
+
+#[derive(Default)]
+struct Place {
+    parked: Vec<Parked>,
+    /// The server ends.
+    is_closed: bool,
+}
 
 struct Parked {
     key: CallKey,
@@ -85,14 +89,15 @@ impl Parking {
     /// Keeps a call until its answer comes. Where that isn't possible, the call itself is told why, and given back.
     pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<(), Box<Running>> {
         let key = running.key().clone();
-        let mut parked = self.parked();
+        let mut place = self.place();
+        if place.is_closed {
+            let _ = asked.answer(Err(unavailable("the server ends")));
+            return Err(Box::new(running));
+        }
+        let parked = &mut place.parked;
         if way != Way::InputRequired {
             // Shown anew, it is made anew: the one before is of no use.
             parked.retain(|one| one.asked.is_none() || one.way != way || one.key != key);
-        }
-        if parked.iter().filter(|one| one.asked.is_some()).count() >= MOST {
-            let _ = asked.answer(Err(too_many()));
-            return Err(Box::new(running));
         }
         let since = (Instant::now(), SystemTime::now());
         parked.push(Parked {
@@ -108,7 +113,8 @@ impl Parking {
 
     /// The call of this id, which goes on with this answer: once, for the very same call, in the way that it was asked.
     pub fn resume(&self, id: &str, key: &CallKey, answer: Answer) -> Result<Running, Problem> {
-        let mut parked = self.parked();
+        let mut place = self.place();
+        let parked = &mut place.parked;
         let at = parked.iter().position(|one| one.way == Way::InputRequired && one.question.id == id);
         let at = at.ok_or_else(unknown)?;
         if parked[at].key != *key {
@@ -124,14 +130,16 @@ impl Parking {
 
     /// The same call, said to be confirmed by the client: where it has been shown before.
     pub fn confirmed(&self, key: &CallKey) -> Option<Running> {
-        let mut parked = self.parked();
+        let mut place = self.place();
+        let parked = &mut place.parked;
         let at = parked.iter().position(|one| one.way == Way::TwoStep && one.key == *key)?;
         goes_on(parked.remove(at), Answer::Yes(DecidedBy::ClientAsserted)).ok()
     }
 
     /// The same call, where a person at a terminal decides.
     pub fn again(&self, key: &CallKey) -> Option<Again> {
-        let mut parked = self.parked();
+        let mut place = self.place();
+        let parked = &mut place.parked;
         let at = parked.iter().position(|one| one.way == Way::Terminal && one.key == *key)?;
         match parked[at].asked {
             Some(_) => Some(Again::Waits(parked[at].question.clone())),
@@ -139,32 +147,36 @@ impl Parking {
         }
     }
 
-    /// Ends all of them: nothing that waits runs.
+    /// Ends all of them: nothing that waits runs, and nothing waits from now on.
     pub fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut place = self.place();
+        place.parked.clear();
+        place.is_closed = true;
     }
 
     /// Without those that are over.
-    fn parked(&self) -> MutexGuard<'_, Vec<Parked>> {
-        let mut parked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        parked.retain(|one| match &one.asked {
+    fn place(&self) -> MutexGuard<'_, Place> {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        place.parked.retain(|one| match &one.asked {
             Some(asked) => !asked.is_over(),
             None => !one.running.has_ended() || one.since.0.elapsed() < 2 * EXPIRES,
         });
-        parked
+        place
     }
 }
 
 impl terminal::Parked for Parking {
     fn waiting(&self) -> Vec<terminal::Waiting> {
-        let parked = self.parked();
+        let place = self.place();
+        let parked = &place.parked;
         let waits = parked.iter().filter(|one| one.way == Way::Terminal && one.asked.is_some());
         waits.map(|one| one.question.waiting(one.since.1)).collect()
     }
 
     /// The call goes on by itself, and its outcome is for whoever makes it again.
     fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused> {
-        let mut parked = self.parked();
+        let mut place = self.place();
+        let parked = &mut place.parked;
         let one = parked.iter_mut().find(|one| one.way == Way::Terminal && one.question.id == id);
         let one = one.ok_or(Refused::Unknown)?;
         if one.question.sha256 != sha256 {
@@ -188,17 +200,12 @@ fn unknown() -> Problem {
         .remedy("Call again without an answer: the question is asked anew")
 }
 
-fn too_many() -> Problem {
-    let message = format!("{MOST} calls wait to be confirmed, and no more may: nothing was changed");
-    Problem::new("TOO_MANY_WAITING", Category::Resource, message)
-        .remedy("Have those decided first, or let them expire")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::running::Room;
     use crate::running::tests::{asked, asking_call, ended};
     use crate::terminal::Parked as _;
     use crate::turns::Turns;
@@ -208,13 +215,17 @@ mod tests {
     }
 
     async fn parked(parking: &Parking, id: &'static str, key: CallKey, way: Way) {
-        let mut running = asking_call(id, key, &Turns::new(8, 8));
+        let mut running = asking_call(id, key, &room());
         let asked = asked(&mut running).await;
         assert!(parking.park(way, asked, running).is_ok());
     }
 
     fn person() -> Person {
         Person { uid: 0, account: "root".to_owned() }
+    }
+
+    fn room() -> Room {
+        Room::new(Turns::new(8, 8))
     }
 
     fn yes() -> Answer {
@@ -305,16 +316,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_wait_and_one_more_is_told_so() {
+    async fn nothing_waits_in_a_server_that_ends() {
         let parking = Parking::default();
-        for number in 0..MOST {
-            parked(&parking, "a", key(json!({"n": number})), Way::InputRequired).await;
-        }
-        let mut running = asking_call("b", key(json!({})), &Turns::new(8, 8));
-        let asked = asked(&mut running).await;
-        let mut running = parking.park(Way::InputRequired, asked, running).err().unwrap();
-        assert_eq!(ended(&mut running).await.error.unwrap().error_code, "TOO_MANY_WAITING");
+        let call = key(json!({}));
+        parked(&parking, "a", call.clone(), Way::Terminal).await;
         parking.close();
-        assert!(parking.parked().is_empty());
+        assert!(parking.waiting().is_empty());
+        let mut running = asking_call("b", call, &room());
+        let asked = asked(&mut running).await;
+        let mut running = parking.park(Way::Terminal, asked, running).err().unwrap();
+        assert_eq!(ended(&mut running).await.error.unwrap().error_code, "CONFIRMATION_UNAVAILABLE");
     }
 }

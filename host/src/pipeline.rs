@@ -7,7 +7,6 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
@@ -25,7 +24,7 @@ use crate::gate::{Gate, Held, Question, asking};
 use crate::origin::Origin;
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
-use crate::running::{Asked, Desk, Running};
+use crate::running::{Asked, Desk, Room, Running};
 use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
 use crate::terminal::{self, Deciders, ListenError, Listener};
@@ -42,8 +41,7 @@ pub struct Pipeline {
     places: Places,
     target: Arc<Target>,
     loaded: Loaded,
-    turns: Turns,
-    calls: TaskTracker,
+    room: Room,
     parking: Arc<Parking>,
     /// Where a person at a terminal reaches what is parked.
     listener: Mutex<Option<Listener>>,
@@ -116,8 +114,7 @@ impl Pipeline {
             places,
             target,
             loaded,
-            turns,
-            calls: TaskTracker::new(),
+            room: Room::new(turns),
             parking: Arc::default(),
             listener: Mutex::default(),
             mode: system::mode(),
@@ -131,8 +128,7 @@ impl Pipeline {
         self.parking.close();
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
-        self.calls.close();
-        self.calls.wait().await;
+        self.room.is_empty().await;
     }
 
     /// The modules and their tools as they are now.
@@ -201,13 +197,12 @@ impl Pipeline {
             (Ok(true), None) => Ok(self.parking.confirmed(&key)),
             (Ok(false), None) => Ok(None),
         };
-        match (resumed, self.parking.again(&key)) {
-            (Ok(Some(running)), _) | (Ok(None), Some(Again::Decided(running))) => {
-                Begun::Runs(Box::new(running))
-            }
-            (Ok(None), Some(Again::Waits(question))) => Begun::Waits(question),
-            (Ok(None), None) => Begun::Runs(Box::new(self.begin(request, key, None))),
-            (Err(problem), _) => Begun::Runs(Box::new(self.begin(request, key, Some(problem)))),
+        // Only a call that brings nothing of its own takes up what a person has decided.
+        match resumed.map(|running| running.map(Again::Decided).or_else(|| self.parking.again(&key))) {
+            Ok(Some(Again::Decided(running))) => Begun::Runs(Box::new(running)),
+            Ok(Some(Again::Waits(question))) => Begun::Waits(question),
+            Ok(None) => Begun::Runs(Box::new(self.begin(request, key, None))),
+            Err(problem) => Begun::Runs(Box::new(self.begin(request, key, Some(problem)))),
         }
     }
 
@@ -215,7 +210,7 @@ impl Pipeline {
     fn begin(self: &Arc<Self>, request: Request, key: CallKey, refused: Option<Problem>) -> Running {
         let pipeline = self.clone();
         let about = (crate::redact::excerpt(&request.tool, 64), self.target.name().to_owned());
-        Running::begin(about, key, (&self.turns, &self.calls), move |desk, progress, cancelled| async move {
+        Running::begin(about, key, &self.room, move |desk, progress, cancelled| async move {
             pipeline.run(request, refused, desk, progress, cancelled).await
         })
     }
@@ -276,10 +271,19 @@ impl Pipeline {
     }
 
     /// How a question reaches whoever answers it, from a client that can be asked in this way.
-    pub fn way(&self, client: Option<Way>, risk: Risk) -> Way {
-        match self.loaded.config.safety.confirmation {
+    pub fn way(&self, client: Option<Way>, question: &Question) -> Way {
+        match self.way_of(client) {
             // What can cost the machine isn't left to what a client says that somebody said.
-            _ if risk == Risk::Critical && self.mode != Mode::SingleUser => Way::Terminal,
+            _ if question.risk == Risk::Critical && self.mode != Mode::SingleUser => Way::Terminal,
+            // A client would have to cut it, and what was cut nobody has said yes to.
+            Way::InputRequired | Way::Elicitation if !question.fits_a_client() => Way::Terminal,
+            way => way,
+        }
+    }
+
+    /// The same, before there is a question.
+    pub fn way_of(&self, client: Option<Way>) -> Way {
+        match self.loaded.config.safety.confirmation {
             Confirmation::Terminal => Way::Terminal,
             Confirmation::TwoStep => Way::TwoStep,
             Confirmation::Auto => client.unwrap_or(Way::TwoStep),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -18,6 +18,29 @@ use crate::parking::CallKey;
 use crate::problem::{Category, Problem};
 use crate::turns::{Busy, Turn, Turns};
 use crate::visible::excerpt;
+
+/// Questions that wait for an answer at the same time: each keeps its call, with all that this holds.
+const QUESTIONS: usize = 32;
+
+/// What all calls share.
+pub struct Room {
+    slots: Turns,
+    questions: Arc<Semaphore>,
+    calls: TaskTracker,
+}
+
+impl Room {
+    /// With so many slots for calls that are worked on.
+    pub fn new(slots: Turns) -> Self {
+        Self { slots, questions: Arc::new(Semaphore::new(QUESTIONS)), calls: TaskTracker::new() }
+    }
+
+    /// Returns when no call is under way.
+    pub async fn is_empty(&self) {
+        self.calls.close();
+        self.calls.wait().await;
+    }
+}
 
 /// A call under way. Dropped, it is cancelled.
 pub struct Running {
@@ -87,7 +110,7 @@ impl Running {
     pub fn begin<F>(
         (tool, target): (String, String),
         key: CallKey,
-        (slots, calls): (&Turns, &TaskTracker),
+        room: &Room,
         call: impl FnOnce(Arc<Desk>, Progress, CancellationToken) -> F,
     ) -> Self
     where
@@ -95,7 +118,8 @@ impl Running {
     {
         let (sender, questions) = mpsc::channel(1);
         let desk = Desk {
-            slots: slots.clone(),
+            slots: room.slots.clone(),
+            all_questions: room.questions.clone(),
             target: target.clone(),
             slot: Mutex::default(),
             questions: sender,
@@ -104,7 +128,7 @@ impl Running {
             answer: OnceLock::new(),
         };
         let (said, cancelled) = (Said::default(), CancellationToken::new());
-        let task = calls.spawn(call(Arc::new(desk), said.sink(), cancelled.clone()));
+        let task = room.calls.spawn(call(Arc::new(desk), said.sink(), cancelled.clone()));
         let _cancelled_when_dropped = cancelled.clone().drop_guard();
         Self {
             key,
@@ -163,6 +187,7 @@ pub struct Desk {
     slots: Turns,
     target: String,
     slot: Mutex<Option<Turn>>,
+    all_questions: Arc<Semaphore>,
     questions: mpsc::Sender<Asked>,
     asked: Notify,
     has_asked: AtomicBool,
@@ -200,6 +225,7 @@ impl Desk {
 impl Ask for Desk {
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answer, Problem>> {
         Box::pin(async move {
+            let _waits = self.all_questions.try_acquire().map_err(|_| too_many())?;
             let (answer, answered) = oneshot::channel();
             let asked = Asked { question: Arc::new(question), answer };
             self.has_asked.store(true, Ordering::Relaxed);
@@ -207,15 +233,26 @@ impl Ask for Desk {
             self.leave();
             self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
             let answer = match tokio::time::timeout(EXPIRES, answered).await {
-                Err(_) => return Err(expired()),
-                Ok(Err(_)) => return Err(unavailable("the question was dropped")),
-                Ok(Ok(answer)) => answer?,
+                Err(_) => Err(expired()),
+                Ok(Err(_)) => Err(unavailable("the question was dropped")),
+                Ok(Ok(answer)) => answer,
             };
-            let _ = self.answer.set(answer.clone());
-            self.take().await.map_err(|busy| busy.into_problem())?;
-            Ok(answer)
+            if let Ok(answer) = &answer {
+                let _ = self.answer.set(answer.clone());
+            }
+            // However many wait: who was asked doesn't hear after the answer that there is no place. And whatever the
+            // answer, the module goes on.
+            let turn = self.slots.take_again(&self.target).await;
+            *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+            answer
         })
     }
+}
+
+fn too_many() -> Problem {
+    let message = format!("{QUESTIONS} calls wait to be confirmed, and no more may: nothing was changed");
+    Problem::new("TOO_MANY_WAITING", Category::Resource, message)
+        .remedy("Have those decided first, or let them expire")
 }
 
 #[cfg(test)]
@@ -241,9 +278,9 @@ pub(crate) mod tests {
     }
 
     /// A call that asks, and says in its envelope's note what it was answered.
-    pub fn asking_call(id: &'static str, key: CallKey, slots: &Turns) -> Running {
+    pub fn asking_call(id: &'static str, key: CallKey, room: &Room) -> Running {
         let about = ("tool".into(), "localhost".into());
-        Running::begin(about, key, (slots, &TaskTracker::new()), move |desk, _, cancelled| async move {
+        Running::begin(about, key, room, move |desk, _, cancelled| async move {
             desk.take().await.unwrap();
             let answer = tokio::select! {
                 answer = desk.ask(question(id)) => answer,
@@ -284,10 +321,10 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_call_that_asks_holds_no_place_among_the_calls() {
-        let slots = Turns::new(1, 0);
-        let mut first = asking_call("a", key(), &slots);
+        let room = Room::new(Turns::new(1, 0));
+        let mut first = asking_call("a", key(), &room);
         let first_asked = asked(&mut first).await;
-        let mut second = asking_call("b", key(), &slots);
+        let mut second = asking_call("b", key(), &room);
         let second_asked = asked(&mut second).await;
         first_asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation))).unwrap();
         assert_eq!(ended(&mut first).await.notes, ["Yes(Elicitation)"]);
@@ -297,8 +334,8 @@ pub(crate) mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_that_nobody_answers_expires_and_no_late_answer_counts() {
-        let slots = Turns::new(1, 0);
-        let mut running = asking_call("a", key(), &slots);
+        let room = Room::new(Turns::new(1, 0));
+        let mut running = asking_call("a", key(), &room);
         let asked = asked(&mut running).await;
         let envelope = ended(&mut running).await;
         assert_eq!(code(&envelope), "CONFIRMATION_EXPIRED");
@@ -308,16 +345,45 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_question_that_is_dropped_is_no_yes() {
-        let slots = Turns::new(1, 0);
-        let mut running = asking_call("a", key(), &slots);
+        let room = Room::new(Turns::new(1, 0));
+        let mut running = asking_call("a", key(), &room);
         drop(asked(&mut running).await);
         assert_eq!(code(&ended(&mut running).await), "CONFIRMATION_UNAVAILABLE");
     }
 
     #[tokio::test]
+    async fn few_wait_and_one_more_is_told_so() {
+        let room = Room::new(Turns::new(1, 0));
+        let mut waiting = Vec::new();
+        for _ in 0..QUESTIONS {
+            let mut running = asking_call("a", key(), &room);
+            waiting.push((asked(&mut running).await, running));
+        }
+        assert_eq!(code(&ended(&mut asking_call("b", key(), &room)).await), "TOO_MANY_WAITING");
+        let (first, mut running) = waiting.pop().unwrap();
+        first.answer(Ok(Answer::No(crate::audit::DecidedBy::Elicitation))).unwrap();
+        ended(&mut running).await;
+        asked(&mut asking_call("c", key(), &room)).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_heard_however_many_wait_for_their_turn() {
+        let room = Room::new(Turns::new(1, 0));
+        let mut running = asking_call("a", key(), &room);
+        let asked = asked(&mut running).await;
+        let held = room.slots.take("localhost").await.unwrap();
+        asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation))).unwrap();
+        let (envelope, ()) = tokio::join!(ended(&mut running), async {
+            tokio::task::yield_now().await;
+            drop(held);
+        });
+        assert_eq!(envelope.notes, ["Yes(Elicitation)"]);
+    }
+
+    #[tokio::test]
     async fn a_call_that_asks_can_be_cancelled() {
-        let slots = Turns::new(1, 0);
-        let mut running = asking_call("a", key(), &slots);
+        let room = Room::new(Turns::new(1, 0));
+        let mut running = asking_call("a", key(), &room);
         let _asked = asked(&mut running).await;
         running.cancel();
         assert_eq!(code(&ended(&mut running).await), "CANCELLED");

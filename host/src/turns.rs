@@ -75,23 +75,33 @@ impl Turns {
 
     /// Waits for a turn, where not too many wait already. Dropping the future gives up the place.
     pub async fn take(&self, target: &str) -> Result<Turn, Busy> {
+        let most = self.0.most;
+        self.take_where(target, most.waiting).await.ok_or(most)
+    }
+
+    /// The same for a call that had one before: it doesn't hear that too many wait.
+    pub async fn take_again(&self, target: &str) -> Option<Turn> {
+        self.take_where(target, usize::MAX).await
+    }
+
+    async fn take_where(&self, target: &str, most_waiting: usize) -> Option<Turn> {
         let shared = &self.0;
         let target: Arc<str> = target.into();
         let mut place = {
             let mut state = shared.state();
             if state.running < shared.most.at_once {
                 state.start(&target);
-                return Ok(Turn { shared: shared.clone(), target });
+                return Some(Turn { shared: shared.clone(), target });
             }
-            if state.waiting >= shared.most.waiting {
-                return Err(shared.most);
+            if state.waiting >= most_waiting {
+                return None;
             }
             let (turn, receiver) = oneshot::channel();
             let number = state.queue(&target, turn);
             Place { shared, target, number, receiver }
         };
         // The sender goes nowhere without sending.
-        (&mut place.receiver).await.map_err(|_| shared.most)
+        (&mut place.receiver).await.ok()
     }
 }
 

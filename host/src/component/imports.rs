@@ -92,9 +92,10 @@ impl exec_command::Host for State {
         let allowed: Vec<_> = allowed.collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();
         let answers = checked.into_iter().map(|checked| {
-            let ran = checked.and_then(|(_, number)| {
+            let ran = checked.and_then(|(command, number)| {
                 let output = outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer")))?;
                 call.executed.ended(number, output.exit_code);
+                call.looked.note(&command, &output);
                 Ok(output)
             });
             to_guest(ran.map(convert::output))
@@ -244,6 +245,7 @@ impl Call {
             turn: self.turn.clone(),
             ask: self.ask.clone(),
             seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            looked: self.looked.clone(),
             executed: self.executed.clone(),
             telling: self.progress.clone(),
         };

@@ -20,7 +20,7 @@ use super::wall::WallTime;
 use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
 use crate::gate::asking::Ask;
-use crate::gate::{Gate, Held, Outcome};
+use crate::gate::{Gate, Held, Looked, Outcome};
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
@@ -98,11 +98,13 @@ pub(super) struct Call {
     pub(super) log: Arc<CallLog>,
     /// SHA-256 of each file that was read whole; none where it wasn't there.
     pub(super) seen: Mutex<HashMap<String, Option<String>>>,
+    /// What commands said.
+    pub(super) looked: Arc<Looked>,
 }
 
 impl Call {
     pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
-        Self { context, log: Arc::new(CallLog::new(module)), seen: Mutex::default() }
+        Self { context, log: Arc::new(CallLog::new(module)), seen: Mutex::default(), looked: Arc::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
-use super::prepare::{Against, Plan};
+use super::prepare::{Against, Allowed, Plan};
 use super::question::Question;
 use super::{Asking, Gate, identity, shown, simulate};
 use crate::audit::DecidedBy;
@@ -47,6 +47,7 @@ impl Gate {
         let identity_shown = identity(asking, &plan, simulation.as_deref())?;
         let mut preview = shown(&plan);
         if let Some(simulation) = &simulation {
+            preview["dry_run_command"] = excerpt(&dry_run_line(&plan), SIMULATED).into();
             preview["dry_run_output"] = excerpt(simulation, SIMULATED).into();
         }
         let question = Question::new(id, identity_shown.clone(), asking, &plan, preview);
@@ -88,6 +89,10 @@ async fn simulated(asking: &Asking, plan: &Plan) -> Result<Option<String>, Probl
         format!("{stdout}{stderr}(exit code {})\n", output.exit_code)
     });
     Ok(Some(said.collect()))
+}
+
+fn dry_run_line(plan: &Plan) -> String {
+    plan.dry_run.as_ref().map(Allowed::line).unwrap_or_default()
 }
 
 fn declined() -> Problem {

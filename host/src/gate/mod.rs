@@ -10,6 +10,7 @@ mod execute;
 mod files;
 mod guard;
 pub mod locks;
+mod looked;
 mod plan;
 pub mod policy;
 mod prepare;
@@ -33,6 +34,7 @@ pub use execute::Telling;
 use execute::{Execution, Ran, interrupted};
 pub use files::sha256;
 use guard::{Guard, Watched};
+pub use looked::Looked;
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
 use policy::Policy;
 use prepare::{Against, Plan};
@@ -80,6 +82,8 @@ pub struct Asking {
     pub ask: Arc<dyn Ask>,
     /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
     pub seen: HashMap<String, Option<String>>,
+    /// What commands said when the module looked.
+    pub looked: Arc<Looked>,
     /// Where commands are noted.
     pub executed: Arc<Executed>,
     /// Told what runs.
@@ -157,6 +161,7 @@ impl Gate {
             policy: &self.policy,
             tool_risk: asking.risk,
             seen: &asking.seen,
+            looked: &asking.looked,
         };
         let plan = against.prepare(&id, change).await?;
         let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;

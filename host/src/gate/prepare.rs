@@ -3,12 +3,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::diff::{FileDiff, diff};
 use super::files::{Site, changed};
 use super::locks::Lock;
+use super::looked::Looked;
 use super::plan::{Action, Change, FilePath, Step};
 use super::policy::Policy;
+use super::preview::STDIN;
 use super::weigh::Weighing;
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
 use crate::problem::{Category, Problem};
@@ -16,6 +19,8 @@ use crate::redact::redact;
 use crate::target::{Command, Facts, Privilege, Target};
 use crate::visible::excerpt;
 
+/// Why a plan is grave that isn't shown whole.
+const HIDDEN: &str = "not all that it would write or run is shown";
 /// Characters of a grant that are shown: some name every unit of a kind.
 const PATTERN: usize = 120;
 
@@ -45,8 +50,20 @@ pub struct Prepared {
     pub doing: Doing,
     /// What it would write to a file, or give a program to read.
     pub diff: Option<FileDiff>,
+    /// What the host has seen where a program would be given something else to read: the diff's other side.
+    pub before: Option<Arc<[u8]>>,
     /// Its undo, in order.
     pub undo: Vec<Allowed>,
+}
+
+impl Prepared {
+    /// Whether all that this undo gives its program to read stands in the step's diff: it is what was there before.
+    pub fn is_in_diff(&self, undo: &Allowed) -> bool {
+        let Doing::Run(command) = &self.doing else { return false };
+        let without_end = |text: &[u8]| text.strip_suffix(b"\n").unwrap_or(text).to_vec();
+        let (before, stdin) = (self.before.as_deref(), undo.command.stdin.as_deref());
+        command.line() == undo.line() && before.is_some() && before.map(without_end) == stdin.map(without_end)
+    }
 }
 
 /// What a step does.
@@ -87,6 +104,24 @@ impl Allowed {
         self.shown.args != self.command.args
     }
 
+    /// Whether what is shown of its line isn't all of it.
+    fn hides_arguments(&self) -> bool {
+        self.has_secrets() || matches!(redact(&self.line()), Cow::Owned(_))
+    }
+
+    /// Whether all of it is shown, with what it reads.
+    pub fn is_shown_whole(&self) -> bool {
+        let stdin = self.command.stdin.as_deref().map(std::str::from_utf8);
+        !self.hides_arguments()
+            && match stdin {
+                None => true,
+                Some(Err(_)) => false,
+                Some(Ok(text)) => {
+                    text.chars().nth(STDIN).is_none() && matches!(redact(text), Cow::Borrowed(_))
+                }
+            }
+    }
+
     /// The whole line, as it may be shown.
     pub fn line(&self) -> String {
         command_line(&self.prefix, &self.shown)
@@ -125,6 +160,8 @@ pub struct Against<'a> {
     pub tool_risk: Risk,
     /// SHA-256 of each file that the module has read whole in this call, by its path; none where it wasn't there.
     pub seen: &'a HashMap<String, Option<String>>,
+    /// What commands said in this call.
+    pub looked: &'a Looked,
 }
 
 impl Against<'_> {
@@ -206,24 +243,35 @@ impl Against<'_> {
                     return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
                 }
             };
+            let before = match &doing {
+                Doing::Run(command) if command.command.stdin.is_some() => {
+                    self.looked.before(&command.command)
+                }
+                _ => None,
+            };
             match &doing {
-                Doing::Run(command) => weighing.command(command, &undo)?,
+                Doing::Run(command) => weighing.command(command, before.as_deref())?,
                 Doing::File(site, validate) => {
                     weighing.file(&step.action, site)?;
-                    validate.iter().try_for_each(|validate| weighing.command(validate, &[]))?;
+                    validate.iter().try_for_each(|validate| weighing.harmless(validate))?;
                 }
             }
-            undo.iter().try_for_each(|undo| weighing.command(undo, &[]))?;
-            let diff = compared(&step.action, &doing, &undo);
-            if hides(&step.action, diff.as_ref(), &doing, &undo) {
-                risks.push((Risk::High, "not all that it would write or run is shown".to_owned()));
+            undo.iter().try_for_each(|undo| weighing.command(undo, before.as_deref()))?;
+            let diff = compared(&step.action, &doing, before.as_deref());
+            let prepared = Prepared { doing, diff, before, undo };
+            if hides(&step.action, &prepared) {
+                risks.push((Risk::High, HIDDEN.to_owned()));
             }
-            steps.push(Prepared { doing, diff, undo });
+            steps.push(prepared);
         }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
-        after_undo.iter().chain(&dry_run).try_for_each(|command| weighing.command(command, &[]))?;
+        after_undo.iter().try_for_each(|command| weighing.command(command, None))?;
+        dry_run.iter().try_for_each(|command| weighing.harmless(command))?;
+        if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {
+            risks.push((Risk::High, HIDDEN.to_owned()));
+        }
         distinct(&steps)?;
         let Weighing { risks: by_rules, rules, asks, .. } = weighing;
         risks.extend(by_rules);
@@ -274,18 +322,15 @@ impl Against<'_> {
     }
 }
 
-/// What a step would write, against what is there; of what a program is given to read, against what its undo would give
-/// the same program.
-fn compared(action: &Action, doing: &Doing, undo: &[Allowed]) -> Option<FileDiff> {
+/// What a step would write, against what is there; of what a program is given to read, against what the host has seen.
+fn compared(action: &Action, doing: &Doing, before: Option<&[u8]>) -> Option<FileDiff> {
     match (action, doing) {
         (Action::Write(write), Doing::File(site, _)) if !write.sensitive => {
             Some(diff(&site.path, site.before.as_deref(), Some(&write.contents)))
         }
         (Action::Remove(_), Doing::File(site, _)) => Some(diff(&site.path, site.before.as_deref(), None)),
-        (Action::Run(run), Doing::Run(command)) => {
-            let stdin = run.command.stdin.as_deref()?;
-            let same = undo.iter().find(|undo| undo.line() == command.line());
-            Some(diff("/stdin", same.and_then(|undo| undo.command.stdin.as_deref()), Some(stdin)))
+        (Action::Run(run), Doing::Run(_)) => {
+            Some(diff("/stdin", before, Some(run.command.stdin.as_deref()?)))
         }
         _ => None,
     }
@@ -293,17 +338,18 @@ fn compared(action: &Action, doing: &Doing, undo: &[Allowed]) -> Option<FileDiff
 
 /// Whether whoever sees the plan doesn't see all that it would write or run: a secret, or what looks like one, may be
 /// anything.
-fn hides(action: &Action, diff: Option<&FileDiff>, doing: &Doing, undo: &[Allowed]) -> bool {
-    let writes = match action {
-        Action::Write(write) => write.sensitive || diff.is_none_or(|diff| !diff.whole),
-        Action::Run(run) => run.command.stdin.is_some() && diff.is_none_or(|diff| !diff.whole),
-        Action::Remove(_) | Action::MakeDirectory(_) => false,
+fn hides(action: &Action, prepared: &Prepared) -> bool {
+    let is_whole = || prepared.diff.as_ref().is_some_and(|diff| diff.whole);
+    let main = match (action, &prepared.doing) {
+        (Action::Write(write), _) if write.sensitive || !is_whole() => return true,
+        (Action::Run(run), _) if run.command.stdin.is_some() && !is_whole() => return true,
+        (_, Doing::Run(command)) => Some(command),
+        (_, Doing::File(_, validate)) => validate.as_ref(),
     };
-    let main = match doing {
-        Doing::Run(command) => Some(command),
-        Doing::File(_, validate) => validate.as_ref(),
-    };
-    writes || main.into_iter().chain(undo).any(|command| matches!(redact(&command.line()), Cow::Owned(_)))
+    let is_hidden = |command: &Allowed| command.hides_arguments();
+    let undo =
+        |undo: &Allowed| undo.hides_arguments() || !(prepared.is_in_diff(undo) || undo.is_shown_whole());
+    main.is_some_and(is_hidden) || prepared.undo.iter().any(undo)
 }
 
 /// Two names of one place would be kept and put back in each other's way.

@@ -10,7 +10,7 @@ use crate::redact::excerpt;
 use crate::target::{Command, Privilege};
 
 /// Characters of what a command reads that are shown.
-const STDIN: usize = 8000;
+pub const STDIN: usize = 8000;
 /// Characters of a module's own sentence.
 const SENTENCE: usize = 500;
 
@@ -85,11 +85,8 @@ fn shown(action: &Action, prepared: &Prepared) -> Value {
         (Doing::File(..), Action::Run(_)) => Map::new(),
     };
     if !prepared.undo.is_empty() {
-        // What the same program read before is in the diff of what it would read.
-        let is_in_diff =
-            |undo: &Allowed| matches!(&prepared.doing, Doing::Run(command) if command.line() == undo.line());
         let undo = prepared.undo.iter().map(|undo| {
-            flattened(match is_in_diff(undo) {
+            flattened(match prepared.is_in_diff(undo) {
                 true => {
                     let mut shown = run(undo, None);
                     shown.remove("stdin");

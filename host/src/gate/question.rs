@@ -17,7 +17,7 @@ use crate::visible::one_line;
 
 /// Characters of a name, as a client gives it.
 const NAME: usize = 200;
-/// Characters that a client is sent; a terminal shows all.
+/// Characters that a client is sent.
 const SENT: usize = 24_000;
 
 /// A plan that waits for a yes or a no.
@@ -70,18 +70,9 @@ impl Question {
         question
     }
 
-    /// As much of the text as a client is sent.
-    pub fn sent(&self) -> String {
-        match self.text.char_indices().nth(SENT) {
-            None => self.text.clone(),
-            Some((end, _)) => {
-                let more = self.text.len() - end;
-                let cut = &self.text[..end];
-                format!(
-                    "THIS IS NOT ALL OF IT: {more} more bytes don't fit here.\n\n{cut}\n\n{more} more bytes don't fit here."
-                )
-            }
-        }
+    /// Whether a client can be sent all of it: what it would have to cut is nothing to say yes to.
+    pub fn fits_a_client(&self) -> bool {
+        self.text.chars().nth(SENT).is_none()
     }
 
     /// As it waits for a person at a terminal, since then.
@@ -142,9 +133,10 @@ impl Question {
         if !guard.is_empty() {
             text.line(&format!("Guard:   {guard}"));
         }
-        if let Some(output) = self.preview.get("dry_run_output").and_then(Value::as_str) {
-            text.line("The program's own simulation of it says:");
-            text.indented(output);
+        let simulated = text_of(&self.preview, "dry_run_command");
+        if !simulated.is_empty() {
+            text.line(&format!("The program's own simulation, {simulated}, says:"));
+            text.indented(self.preview.get("dry_run_output").and_then(Value::as_str).unwrap_or_default());
         }
         text.line(&format!("Plan:    {} (SHA-256 {})", self.id, self.sha256));
         text.0
@@ -326,6 +318,7 @@ mod tests {
             "affected_services": [spoof],
             "escalation_reason": spoof,
             "guard": spoof,
+            "dry_run_command": spoof,
             "dry_run_output": spoof,
             "steps": [{"write": spoof, "diff": spoof, "note": spoof, "as": spoof, "undo": [spoof, {"run": spoof, "stdin": spoof}]}],
         }));
@@ -335,13 +328,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_is_sent_is_bounded_and_says_so_first() {
-        let asked = question(json!({"command": "x", "description": "é".repeat(SENT)}));
-        let sent = asked.sent();
-        assert!(sent.starts_with("THIS IS NOT ALL OF IT: "), "{}", &sent[..100]);
-        assert!(sent.chars().count() < SENT + 200);
-        assert!(asked.text.chars().count() > SENT);
-        let short = question(json!({"command": "x", "description": "y"}));
-        assert_eq!(short.sent(), short.text);
+    fn what_a_client_would_have_to_cut_is_not_for_a_client() {
+        assert!(question(json!({"command": "x", "description": "y"})).fits_a_client());
+        assert!(!question(json!({"command": "x", "description": "é".repeat(SENT)})).fits_a_client());
     }
 }

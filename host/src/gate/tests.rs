@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use super::plan::tests::{change, run, write};
 use super::*;
 use crate::capability::{CommandRequest, Effect, PathRequest, Place};
-use crate::target::{Overrides, Privilege};
+use crate::target::{Command, Overrides, Privilege};
 
 /// A directory with a log of its own, that plans may write to.
 struct Lab {
@@ -25,7 +25,10 @@ impl Lab {
         let settings = audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
         let audit = Audit::new(kept.path().join("log"), settings).with_journal("/nonexistent".into());
         std::fs::create_dir(kept.path().join("files")).unwrap();
-        Self { gate: Arc::new(Gate::new(safety, Policy::builtin(), Arc::new(audit))), kept }
+        // Of this test alone: others take turns on the same machine.
+        let turns = turn::Turns::new(kept.path().join("turns"));
+        let gate = Gate { turns, ..Gate::new(safety, Policy::builtin(), Arc::new(audit)) };
+        Self { gate: Arc::new(gate), kept }
     }
 
     fn path(&self, name: &str) -> String {
@@ -51,6 +54,8 @@ impl Lab {
             (format!("cat -- <path:{files}*>"), Effect::Read, Risk::ReadOnly),
             ("echo <text>".into(), Effect::DryRun, Risk::ReadOnly),
             (format!("head -- <path:{files}*>"), Effect::DryRun, Risk::ReadOnly),
+            (format!("mv -- <path:{files}*> <path:{files}*>"), Effect::DryRun, Risk::ReadOnly),
+            ("sort < stdin".into(), Effect::Change, Risk::Moderate),
         ] {
             let (privilege, place, reason) = (Privilege::Caller, Place::Target, String::new());
             let request = CommandRequest { pattern, effect, privilege, place, risk, reason };
@@ -77,6 +82,7 @@ impl Lab {
             turn: Held::default(),
             ask: Arc::new(asking::Nobody),
             seen: HashMap::new(),
+            looked: Arc::default(),
             executed: Arc::default(),
             telling: Arc::new(|_, _| {}),
         }
@@ -325,6 +331,42 @@ async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
                 assert!(question.text.contains("is tried"), "{}", question.text);
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_reads_is_shown_whole_whatever_a_plan_says_was_there() {
+    let lab = Lab::new(Safety::default());
+    let reading =
+        |stdin: &str| Command { stdin: Some(stdin.into()), ..super::plan::tests::command(&["sort"]) };
+    for (undone, shown) in [("evil\n", 2), ("before\n", 1)] {
+        let run = Run { command: reading("evil\n"), success: Vec::new(), interruptible: true };
+        let mut plan = change(vec![Step { action: Action::Run(run), undo: vec![reading(undone)] }]);
+        plan.risk = Some(Risk::High);
+        let person = Arc::new(Person::who_says(no()));
+        let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
+        lab.gate.apply(asking, plan).await.err().unwrap();
+        let text = person.asked.lock().unwrap().take().unwrap().text;
+        assert!(text.contains("   | +evil\n"), "{text}");
+        assert_eq!(text.matches("evil").count(), shown, "the undo as well: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_simulation_that_the_rules_take_for_a_change_is_never_run() {
+    let lab = Lab::new(Safety::default());
+    std::fs::write(lab.path("file"), "").unwrap();
+    let gate = Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), lab.gate.audit().clone());
+    for dry_run in [true, false] {
+        let mut plan = change(vec![run(&["true"])]);
+        plan.risk = Some(Risk::High);
+        let simulation = ["mv", "--", &lab.path("file"), &lab.path("moved")];
+        plan.dry_run = Some(super::plan::tests::command(&simulation));
+        let person = Arc::new(Person::who_says(yes()));
+        let asking = Asking { ask: person, ..lab.asking(dry_run).await };
+        let refused = gate.apply(asking, plan).await.err().unwrap();
+        assert_eq!(refused.code, "POLICY_BLOCKED", "{refused}");
+        assert_eq!(lab.names(), ["file"]);
     }
 }
 

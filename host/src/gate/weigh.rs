@@ -6,9 +6,10 @@ use super::plan::Action;
 use super::policy::text::{self, Code, CommandLine};
 use super::policy::{FileStep, Level, Policy, Verdict};
 use super::prepare::Allowed;
-use crate::capability::Risk;
+use crate::capability::{Risk, command_line};
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
+use crate::target::Command;
 
 /// Characters of a command line that are named as a reason.
 const NAMED: usize = 160;
@@ -32,9 +33,14 @@ impl<'a> Weighing<'a> {
         Self { policy, risks: Vec::new(), rules: Vec::new(), asks: Vec::new() }
     }
 
-    /// A command, and what it reads where that is code. What was there before, `undo` gives the same program back.
-    pub fn command(&mut self, command: &Allowed, undo: &[Allowed]) -> Result<(), Problem> {
-        let argv = argv(command);
+    /// What is run before anybody is asked, and to validate: it has to be harmless, whatever the plan calls it.
+    pub fn harmless(&mut self, command: &Allowed) -> Result<(), Problem> {
+        only_looks(self.policy, &command.command, &command.shown)
+    }
+
+    /// A command, and what it reads where that is code; `before` is what the host knows to have been there.
+    pub fn command(&mut self, command: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
+        let argv = argv(&command.command);
         let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
         self.met(&verdict, &format!("`{line}`"))?;
@@ -43,8 +49,7 @@ impl<'a> Weighing<'a> {
             self.asks.push(format!("`{line}` {}", because(&verdict)));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
-        let same = undo.iter().find(|undo| undo.line() == command.line());
-        let before = same.and_then(|undo| text::of_stdin(&argv, undo.command.stdin.as_deref()?));
+        let before = before.and_then(|before| text::of_stdin(&argv, before));
         match text::of_stdin(&argv, stdin) {
             Some(code) => self.code(code, before, &format!("what `{line}` would read")),
             None => Ok(()),
@@ -118,8 +123,7 @@ impl<'a> Weighing<'a> {
 }
 
 /// As the rules read it: variables are as `env` would set them.
-fn argv(command: &Allowed) -> Vec<String> {
-    let command = &command.command;
+fn argv(command: &Command) -> Vec<String> {
     let mut argv = Vec::new();
     if !command.env.is_empty() {
         argv.push("env".to_owned());
@@ -142,13 +146,29 @@ fn blocked(verdict: &Verdict, what: &str) -> Problem {
         .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
 }
 
-/// What is run to look, and is no looking.
-pub fn no_looking(verdict: &Verdict, line: &str) -> Problem {
-    let message = format!(
-        "`{line}` is granted to look by, and the policy takes it for a change: it {}",
-        because(verdict)
-    );
-    Problem::new("POLICY_BLOCKED", Category::Denied, message)
+/// What is run to look or to simulate changes nothing: no rule takes it for a change, nor what it is given to read.
+pub fn only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result<(), Problem> {
+    let argv = argv(command);
+    let verdict = policy.verdict(&argv);
+    let line = excerpt(&command_line("", shown), NAMED);
+    let refused = |why: String| {
+        let message =
+            format!("`{line}` is to change nothing, and the policy doesn't take it for that: it {why}");
+        Err(Problem::new("POLICY_BLOCKED", Category::Denied, message))
+    };
+    if verdict.level == Level::Block || verdict.changes() {
+        return refused(because(&verdict));
+    }
+    let Some(code) = command.stdin.as_deref().and_then(|stdin| text::of_stdin(&argv, stdin)) else {
+        return Ok(());
+    };
+    let unsafe_line = code.lines.iter().find(|line| policy.verdict(&line.argv).level != Level::Safe);
+    let power = code.power.first().or(code.unreadable.as_ref());
+    match (unsafe_line, power) {
+        (Some(line), _) => refused(format!("reads code that isn't harmless ({})", line.at)),
+        (None, Some(power)) => refused(format!("reads code that {power}")),
+        (None, None) => Ok(()),
+    }
 }
 
 #[cfg(test)]

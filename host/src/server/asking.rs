@@ -112,7 +112,7 @@ pub(super) async fn elicit(
 fn elicitation(question: &Question) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: question.sent(),
+        message: question.text.clone(),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
 }

@@ -61,7 +61,7 @@ impl Handler {
 
     /// Whether this client confirms in a second call.
     fn two_step(&self, context: &RequestContext<RoleServer>) -> bool {
-        self.pipeline.way(asking::way(context), Risk::Low) == Way::TwoStep
+        self.pipeline.way_of(asking::way(context)) == Way::TwoStep
     }
 
     /// The call's answer, or what the client has to bring before there is one.
@@ -97,7 +97,7 @@ impl Handler {
                 Next::Asks(asked) => asked,
             };
             let question = asked.question.clone();
-            running = match self.pipeline.way(asking::way(context), question.risk) {
+            running = match self.pipeline.way(asking::way(context), &question) {
                 Way::Elicitation => {
                     let answer = tokio::select! {
                         answer = asking::elicit(context, &question) => answer,

@@ -1,0 +1,84 @@
+//! What commands said when a module looked by them in this call: what a program would be given to read is compared with
+//! what the host has seen for itself, and not with what a plan says was there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::target::{Command, Output};
+
+/// Bytes of one output that are kept.
+const LONGEST: usize = 256 << 10;
+/// Outputs that are kept.
+const MOST: usize = 16;
+
+/// Outputs of one call.
+#[derive(Default)]
+pub struct Looked(Mutex<Vec<Said>>);
+
+struct Said {
+    program: String,
+    args: Vec<String>,
+    stdout: Arc<[u8]>,
+}
+
+impl Looked {
+    /// Keeps what the command said, where it succeeded and said no more than a plan would compare.
+    pub fn note(&self, command: &Command, output: &Output) {
+        if output.exit_code != 0 || output.truncated || output.stdout.len() > LONGEST {
+            return;
+        }
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() < MOST {
+            let (program, args) = (command.program.clone(), command.args.clone());
+            said.push(Said { program, args, stdout: output.stdout.as_slice().into() });
+        }
+    }
+
+    /// What the command would replace: the latest that the same program said, given all the arguments that this one is
+    /// given but `-`, as `crontab -u ada -l` is beside `crontab -u ada -`.
+    pub fn before(&self, command: &Command) -> Option<Arc<[u8]>> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_about = |said: &&Said| {
+            let mut named = command.args.iter().filter(|arg| *arg != "-");
+            said.program == command.program && named.all(|arg| said.args.contains(arg))
+        };
+        said.iter().rev().find(is_about).map(|said| said.stdout.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::plan::tests::command;
+    use super::*;
+
+    fn output(stdout: &[u8], exit_code: i32, truncated: bool) -> Output {
+        Output {
+            exit_code,
+            stdout: stdout.to_vec(),
+            stderr: Vec::new(),
+            stdout_bytes: stdout.len() as u64,
+            stdout_lines: 1,
+            truncated,
+            duration: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn only_what_the_same_program_said_of_the_same_counts() {
+        let looked = Looked::default();
+        looked.note(&command(&["crontab", "-u", "ada", "-l"]), &output(b"ada's", 0, false));
+        looked.note(&command(&["crontab", "-u", "bob", "-l"]), &output(b"no crontab", 1, false));
+        looked.note(&command(&["crontab", "-u", "eve", "-l"]), &output(b"half", 0, true));
+        looked.note(&command(&["cat", "-u", "root"]), &output(b"another program", 0, false));
+        for (argv, before) in [
+            (&["crontab", "-u", "ada", "-"] as &[&str], Some(&b"ada's"[..])),
+            (&["crontab", "-u", "bob", "-"], None),
+            (&["crontab", "-u", "eve", "-"], None),
+            (&["crontab", "-u", "root", "-"], None),
+            (&["nft", "-f", "-"], None),
+        ] {
+            assert_eq!(looked.before(&command(argv)).as_deref(), before, "{argv:?}");
+        }
+    }
+}
