@@ -38,7 +38,12 @@ pub(super) fn is_open(word: &str) -> bool {
 }
 
 /// Whether a glob, whose `*` stands for any text and `?` for one character, meets a word. Takes time linear in the word.
+///
+/// A glob behind `~` takes capitals for small letters.
 pub(super) fn word(glob: &str, word: &str) -> Met {
+    if let Some(glob) = glob.strip_prefix('~') {
+        return self::word(glob, &word.to_ascii_lowercase());
+    }
     if !is_open(word) {
         return Met::sure(covers(glob, word));
     }
