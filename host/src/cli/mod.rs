@@ -3,6 +3,7 @@
 mod audit;
 mod call;
 mod modules;
+mod policy;
 mod serve;
 mod sudoers;
 mod tools;
@@ -19,6 +20,7 @@ use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 use crate::component::{self, Cold, Places};
 use crate::config;
+use crate::gate::policy::Policy;
 use crate::pipeline::Pipeline;
 
 /// Of `tracing`: as `info`, or `linux_sysadmin=debug`.
@@ -58,6 +60,8 @@ enum Command {
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
+    /// Ask the policy's rules about a command, and list them
+    Policy(policy::Command),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -91,13 +95,17 @@ impl Cli {
             return command.run().await;
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
+        if let Command::Policy(command) = self.command {
+            return command.run(&loaded);
+        }
+        Policy::check(&loaded.config.policy)?;
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve => serve::run(places, loaded).await,
             Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
             Command::Call(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await).await,
             Command::Modules(command) => command.run(places, loaded).await,
-            Command::Audit(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
+            Command::Audit(_) | Command::Policy(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }
     }
 }

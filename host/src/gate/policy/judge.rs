@@ -83,6 +83,10 @@ impl<'p> Judge<'p> {
             if place.is_fed && argv.grammar.is_some_and(Grammar::changes_files) {
                 argv.operands.push(Operand { word: ANYTHING, at: words.len(), is_maybe_value: false });
             }
+            let directories = argv.grammar.and_then(|grammar| grammar.runs.as_ref()).map(|runs| &runs.directory[..]);
+            for directory in directories.unwrap_or_default().iter().flat_map(|option| values(&argv, option)) {
+                self.enter(directory, &mut place);
+            }
             self.rules(&argv, &place);
             let Some(grammar) = argv.grammar else {
                 self.used(words, &place);
@@ -100,11 +104,6 @@ impl<'p> Judge<'p> {
             self.is_unclear |= is_bare && (runs.alone || place.is_fed && !runs.feeds) && !argv.has_any(&asks);
             if runs.assignments {
                 argv.operands.iter().for_each(|operand| self.assignment(operand.word, &place));
-            }
-            for option in &runs.directory {
-                for directory in values(&argv, option) {
-                    self.enter(directory, &mut place);
-                }
             }
             self.started(runs, &argv, words, &place);
             if runs.text {

@@ -127,6 +127,11 @@ impl Policy {
         }
     }
 
+    /// Whether the rules that the configuration names can be read. Those that come with this program aren't read for it.
+    pub fn check(config: &PolicyFile) -> Result<(), PolicyError> {
+        load::rules(config).map(drop)
+    }
+
     fn of(mut rules: Vec<Rule>) -> Self {
         let index = Index::new(rules.iter_mut().map(|rule| std::mem::take(&mut rule.matches)).collect());
         Self { rules, index }
@@ -150,6 +155,19 @@ impl Policy {
         let mut judge = Judge::new(&self.index, self.rules.len());
         judge.file(step, path);
         self.conclude(&judge)
+    }
+
+    /// A line for each rule: its id, its level, and the reason.
+    pub fn rules(&self) -> impl Iterator<Item = String> {
+        self.rules.iter().map(|Rule { id, level, risk, risk_score, reason, .. }| {
+            let level = match level {
+                Level::Safe => "SAFE",
+                Level::Confirm => "CONFIRM",
+                Level::Block => "BLOCK",
+            };
+            let risk = serde_json::to_value(risk).unwrap_or_default();
+            format!("{id:<32} {level:<8} {risk_score:>3} {:<9} {reason}", risk.as_str().unwrap_or("-"))
+        })
     }
 
     fn conclude(&self, judge: &Judge<'_>) -> Verdict {

@@ -126,6 +126,12 @@ const SUFFIXES: [&str; 13] = [
 ];
 const PREFIXES: [&str; 3] = ["gnu", "uu_", "uutils-"];
 
+/// How many grammars there are.
+#[cfg(test)]
+pub(super) fn count() -> usize {
+    PROGRAMS.grammars.len()
+}
+
 /// The name in a program's path, and the same without its version.
 pub(super) struct Names<'a> {
     full: &'a str,
@@ -150,6 +156,12 @@ impl<'a> Names<'a> {
 }
 
 impl Grammar {
+    /// Programs that it is the grammar of.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// What follows this short option: a value behind it in the word, or the next word, or nothing.
     pub(super) fn short_takes(&self, short: char) -> Takes {
         let has = |list: &[String]| list.iter().any(|option| is_short(option, short));

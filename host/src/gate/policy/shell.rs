@@ -12,8 +12,8 @@ use super::argv::is_assignment;
 const MOST_NESTED: usize = 16;
 
 /// Words behind which a command begins.
-const RESERVED: [&str; 13] =
-    ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "esac", "!", "{", "}"];
+const RESERVED: [&str; 14] =
+    ["coproc", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "esac", "!", "{", "}"];
 
 /// What a text does.
 #[derive(Debug, Default)]
