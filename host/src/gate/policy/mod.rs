@@ -5,6 +5,9 @@
 //! the rules say which of that a person has to see first.
 
 mod argv;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod decisions;
 mod glob;
 mod index;
 mod judge;
@@ -13,6 +16,7 @@ mod matching;
 mod path;
 mod programs;
 mod rule;
+mod script;
 mod shell;
 #[cfg(test)]
 mod tests;

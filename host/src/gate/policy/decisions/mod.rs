@@ -86,12 +86,17 @@ fn what_is_dangerous_is_seen_through_every_disguise() {
         let has = |wanted: &String| found.capabilities.iter().any(|name| name.starts_with(wanted.as_str()));
         let mut expected = Vec::new();
         if !level {
-            expected.push(if row.level == Demanded::Block { "BLOCK".to_owned() } else { "CONFIRM".to_owned() });
+            expected.push(if row.level == Demanded::Block {
+                "BLOCK".to_owned()
+            } else {
+                "CONFIRM".to_owned()
+            });
         }
         if found.risk < row.risk {
             expected.push(format!("risk {:?}", row.risk));
         }
-        expected.extend(row.capability.iter().filter(|wanted| !has(wanted)).map(|wanted| format!("{wanted}*")));
+        expected
+            .extend(row.capability.iter().filter(|wanted| !has(wanted)).map(|wanted| format!("{wanted}*")));
         (row.argv.as_slice(), (!expected.is_empty()).then(|| expected.join(", ")), found)
     }));
 }
@@ -141,11 +146,7 @@ fn the_tables_are_long_and_no_row_is_there_twice() {
     assert!(harmless.len() >= 170, "{} harmless ones", harmless.len());
     assert!(!own.is_empty() && !changes.is_empty());
     let mut seen = std::collections::HashSet::new();
-    let twice: Vec<_> = dangerous
-        .iter()
-        .map(|row| &row.argv)
-        .chain(&harmless)
-        .filter(|argv| !seen.insert(*argv))
-        .collect();
+    let twice: Vec<_> =
+        dangerous.iter().map(|row| &row.argv).chain(&harmless).filter(|argv| !seen.insert(*argv)).collect();
     assert!(twice.is_empty(), "{twice:?}");
 }
