@@ -3,13 +3,14 @@
 //! What is looked at only ever gets shorter, and every way to look at the same words again is counted, so that the time
 //! is linear in the argv.
 
-use super::argv::{Argv, Operand};
+use super::argv::{Argv, Operand, Wanted};
 use super::glob::{self, Met};
 use super::index::Index;
 use super::matching;
 use super::path;
 use super::programs::{Grammar, Runs, Which};
 use super::rule::Step;
+use super::script::{Language, Script};
 use super::shell;
 
 /// Programs that start each other.
@@ -93,6 +94,9 @@ impl<'p> Judge<'p> {
                 return;
             };
             self.files(grammar, &argv, &place);
+            if let Some(language) = grammar.script {
+                self.script(language, &argv, &place);
+            }
             let Some(runs) = &grammar.runs else { return };
             if argv.has_any(&runs.unless) {
                 return;
@@ -235,6 +239,22 @@ impl<'p> Judge<'p> {
                 _ => {}
             }
         }
+    }
+
+    /// Judges what a script for sed or awk does.
+    fn script(&mut self, language: Language, argv: &Argv<'_>, place: &Place) {
+        let (given, files) = language.options();
+        let is_given = |option: &&str| argv.values(&Wanted { name: option, exact: false }).next().is_some();
+        let mut texts: Vec<&str> = given.iter().flat_map(|option| values(argv, option)).collect();
+        if texts.is_empty() {
+            texts.extend(argv.operands.first().map(|operand| operand.word));
+        }
+        let text = texts.join("\n");
+        let script = Script::read(language, &text);
+        self.is_unclear |= script.is_unclear || glob::is_open(&text) || files.iter().any(is_given);
+        script.reads.iter().for_each(|file| self.file_in(Step::Read, file, &place.directories));
+        script.writes.iter().for_each(|file| self.file_in(Step::Write, file, &place.directories));
+        script.runs.iter().for_each(|text| self.text(text, place));
     }
 
     /// env(1)'s `-S`: the words of the text, and then the others.

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::script::Language;
+
 /// How a program's command line is read. The fields are documented where they are filled in, in `programs.yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +24,8 @@ pub(super) struct Grammar {
     pub(super) makes: Vec<Which>,
     /// Only with one of these options does it write.
     pub(super) writes_if: Vec<String>,
+    /// Its scripts' language.
+    pub(super) script: Option<Language>,
     pub(super) runs: Option<Runs>,
 }
 
