@@ -391,7 +391,8 @@ impl<'p> Judge<'p> {
 
 /// What a shell does itself, whether or not it is told to.
 fn without_builtin<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
-    let begins = words.iter().position(|word| !matches!(*word, "command" | "builtin" | "--")).unwrap_or(words.len());
+    let begins =
+        words.iter().position(|word| !matches!(*word, "command" | "builtin" | "--")).unwrap_or(words.len());
     &words[begins..]
 }
 

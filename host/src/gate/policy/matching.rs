@@ -17,7 +17,9 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     let args = || argv.operands[after..].iter().map(|operand| operand.word);
     let conditions: [&dyn Fn() -> Met; 7] = [
         &|| subcommand,
-        &|| match !is_taken_back(rule, argv) && rule.options_none.iter().any(|option| has(option, argv, true) == Met::Yes) {
+        &|| match !is_taken_back(rule, argv)
+            && rule.options_none.iter().any(|option| has(option, argv, true) == Met::Yes)
+        {
             true => Met::No,
             false => Met::Yes,
         },
@@ -121,7 +123,8 @@ fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
         }))
     };
     // An operand without a slash is a name in the directory that was changed into.
-    let name = Some(word).filter(|word| directories.len() > 1 && !word.contains('/') && !word.starts_with('-'));
+    let name =
+        Some(word).filter(|word| directories.len() > 1 && !word.contains('/') && !word.starts_with('-'));
     best_of(path::within(word).chain(name).map(of_path))
 }
 

@@ -125,8 +125,19 @@ pub(super) fn grammar(names: &Names) -> Option<&'static Grammar> {
 }
 
 const SUFFIXES: [&str; 13] = [
-    ".no-molly-guard", ".distrib", ".real", ".orig", ".tiny", ".basic", ".nox", ".gtk3", ".static", ".openbsd",
-    ".traditional", ".exe", "-rs",
+    ".no-molly-guard",
+    ".distrib",
+    ".real",
+    ".orig",
+    ".tiny",
+    ".basic",
+    ".nox",
+    ".gtk3",
+    ".static",
+    ".openbsd",
+    ".traditional",
+    ".exe",
+    "-rs",
 ];
 const PREFIXES: [&str; 3] = ["gnu", "uu_", "uutils-"];
 
@@ -179,7 +190,8 @@ impl Grammar {
 
     /// Whether it changes the files that are its operands.
     pub(super) fn changes_files(&self) -> bool {
-        self.writes_if.is_empty() && !(self.writes.is_empty() && self.removes.is_empty() && self.makes.is_empty())
+        self.writes_if.is_empty()
+            && !(self.writes.is_empty() && self.removes.is_empty() && self.makes.is_empty())
     }
 
     /// Whether this is an option of its own, and no other one's beginning.

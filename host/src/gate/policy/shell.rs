@@ -124,7 +124,10 @@ impl<'t> Reader<'t> {
                     // `2>file`, `{name}>file`
                     let is_descriptor = is_number || word.starts_with('{') && word.ends_with('}');
                     if !(is_descriptor && matches!(self.peek(), Some('<' | '>'))) {
-                        cases = usize::saturating_sub(cases, usize::from(command.words.is_empty() && word == "esac"));
+                        cases = usize::saturating_sub(
+                            cases,
+                            usize::from(command.words.is_empty() && word == "esac"),
+                        );
                         command.words.push(word);
                     }
                 }
@@ -185,7 +188,9 @@ impl<'t> Reader<'t> {
             };
         }
         // bash(1) runs what stands in the subscripts of names that it is given as text.
-        let is_subscript = |word: &String| word.split_once('[').is_some_and(|(_, rest)| rest.contains("$(") || rest.contains('`'));
+        let is_subscript = |word: &String| {
+            word.split_once('[').is_some_and(|(_, rest)| rest.contains("$(") || rest.contains('`'))
+        };
         self.script.is_unclear |= words.iter().any(is_subscript);
         words.drain(..begins.min(words.len()));
         if !(words.is_empty() && redirects.is_empty()) {
