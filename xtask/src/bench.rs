@@ -177,7 +177,8 @@ fn verdict(built: &Built) -> Result<Row> {
     let argv = ["systemctl", "restart", "--", "nginx.service"];
     let mut command = Command::new(&built.binary);
     let answer = cmd::output(command.args(["policy", "check", "--bench", &times, "--"]).args(argv))?;
-    let nanoseconds = serde_json::from_str::<Value>(&answer)?["verdict_ns"].as_f64().context("no verdict_ns")?;
+    let nanoseconds =
+        serde_json::from_str::<Value>(&answer)?["verdict_ns"].as_f64().context("no verdict_ns")?;
     let ours = nanoseconds / 1000.0;
     Ok(Row { what: "policy verdict on one argv", unit: "us", ours, floor: 10.0, floor_is: "aim" })
 }

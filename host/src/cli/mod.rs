@@ -105,7 +105,9 @@ impl Cli {
             Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
             Command::Call(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await).await,
             Command::Modules(command) => command.run(places, loaded).await,
-            Command::Audit(_) | Command::Policy(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
+            Command::Audit(_) | Command::Policy(_) | Command::CompileComponent { .. } => {
+                Ok(ExitCode::SUCCESS)
+            }
         }
     }
 }

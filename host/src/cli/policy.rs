@@ -68,7 +68,10 @@ fn as_text(verdict: &Verdict) -> String {
         ("score", verdict.risk_score.to_string()),
         ("capabilities", list(&verdict.capabilities)),
         ("rules", list(&verdict.matched_rules)),
-        ("reason", if verdict.reason.is_empty() { "no rule is met".to_owned() } else { verdict.reason.clone() }),
+        (
+            "reason",
+            if verdict.reason.is_empty() { "no rule is met".to_owned() } else { verdict.reason.clone() },
+        ),
     ];
     lines.iter().map(|(name, value)| format!("{name:<13} {}\n", visible(value))).collect()
 }

@@ -158,9 +158,7 @@ impl<'a> Argv<'a> {
         let is_it = move |name: Name<'a>| match name {
             Name::Short(own) => short == Some(own),
             Name::Long(own) if exact => own == whole,
-            Name::Long(own) => {
-                own == whole || own.len() > 2 && own.starts_with("--") && whole.starts_with(own)
-            }
+            Name::Long(own) => own == whole || is_abbreviation(own),
         };
         let alone = short.filter(|short| short.is_ascii() && self.shorts & (1 << (*short as u32)) != 0);
         let of_options = self.options.iter().filter(move |(name, _)| is_it(*name)).map(|(_, value)| *value);

@@ -84,7 +84,8 @@ impl<'p> Judge<'p> {
             if place.is_fed && argv.grammar.is_some_and(Grammar::changes_files) {
                 argv.operands.push(Operand { word: ANYTHING, at: words.len(), is_maybe_value: false });
             }
-            let directories = argv.grammar.and_then(|grammar| grammar.runs.as_ref()).map(|runs| &runs.directory[..]);
+            let directories =
+                argv.grammar.and_then(|grammar| grammar.runs.as_ref()).map(|runs| &runs.directory[..]);
             for directory in directories.unwrap_or_default().iter().flat_map(|option| values(&argv, option)) {
                 self.enter(directory, &mut place);
             }

@@ -119,7 +119,8 @@ fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
     let of_path = |text: &str| {
         best_of(directories.iter().filter_map(|directory| {
             let components = path::components(directory, text)?;
-            Some(best_of(globs.iter().map(|glob| glob.meets(&components))))
+            let open = glob::open(&components);
+            Some(best_of(globs.iter().map(|glob| glob.meets(&components, open))))
         }))
     };
     // An operand without a slash is a name in the directory that was changed into.

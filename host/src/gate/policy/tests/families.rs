@@ -56,7 +56,10 @@ fn an_ordinary_change_is_a_change_and_adds_no_risk() {
         "sed -i s/a/b/ /etc/hosts",
     ] {
         let verdict = verdict(line);
-        assert!(verdict.changes() && verdict.risk.is_none() && verdict.level < Level::Block, "{line}: {verdict:?}");
+        assert!(
+            verdict.changes() && verdict.risk.is_none() && verdict.level < Level::Block,
+            "{line}: {verdict:?}"
+        );
     }
 }
 
@@ -107,6 +110,9 @@ fn a_step_on_a_file_is_judged_by_its_path() {
         (FileStep::Write, "/srv/app/x", None),
     ] {
         let verdict = Policy::builtin().of_file(step, path);
-        assert!(verdict.risk == risk && verdict.changes() && verdict.level < Level::Block, "{path}: {verdict:?}");
+        assert!(
+            verdict.risk == risk && verdict.changes() && verdict.level < Level::Block,
+            "{path}: {verdict:?}"
+        );
     }
 }

@@ -25,7 +25,12 @@ fn file(directory: &Path, text: &str) -> PolicyFile {
 #[test]
 fn the_tables_are_built_as_they_are_written() {
     let rules = load::parse(include_str!("../rules.yaml"), &Sets::new());
-    let written: Vec<String> = rules.map_err(|(line, why)| format!("{line}: {why}")).unwrap().into_iter().map(|rule| rule.id).collect();
+    let written: Vec<String> = rules
+        .map_err(|(line, why)| format!("{line}: {why}"))
+        .unwrap()
+        .into_iter()
+        .map(|rule| rule.id)
+        .collect();
     let built: Vec<String> = load::builtin().into_iter().map(|rule| rule.id).collect();
     assert_eq!(written, built);
     let written: Vec<programs::Grammar> = serde_yaml::from_str(include_str!("../programs.yaml")).unwrap();
@@ -91,7 +96,8 @@ fn what_is_wrong_with_a_rule_is_said_with_its_line() {
 #[test]
 fn an_operators_rules_replace_those_with_their_id_and_are_added_to_the_others() {
     let directory = tempfile::tempdir().unwrap();
-    let replacing = RULE.replace("own.rule", "power.off").replace("CONFIRM", "SAFE").replace("frob", "reboot");
+    let replacing =
+        RULE.replace("own.rule", "power.off").replace("CONFIRM", "SAFE").replace("frob", "reboot");
     let config = file(directory.path(), &format!("rules:{RULE}{replacing}"));
     let both = Policy::load(&config).unwrap();
     assert_eq!(both.verdict(&["frob", "x"]).matched_rules, ["own.rule"]);
@@ -140,8 +146,14 @@ fn rules_that_others_can_write_or_that_are_nowhere_are_none() {
 fn the_gravest_rule_gives_its_reason_and_all_give_their_capabilities() {
     let rules = format!(
         "rules:{RULE}{}{}",
-        RULE.replace("own.rule", "own.grave").replace("50", "90\n    risk: high").replace("because", "it is grave").replace("thing", "grave"),
-        RULE.replace("own.rule", "own.safe").replace("CONFIRM", "SAFE").replace("50", "100").replace("thing", "safe"),
+        RULE.replace("own.rule", "own.grave")
+            .replace("50", "90\n    risk: high")
+            .replace("because", "it is grave")
+            .replace("thing", "grave"),
+        RULE.replace("own.rule", "own.safe")
+            .replace("CONFIRM", "SAFE")
+            .replace("50", "100")
+            .replace("thing", "safe"),
     );
     let verdict = policy(&rules).verdict(&["frob", "x"]);
     assert_eq!((verdict.level, verdict.risk, verdict.risk_score), (Level::Confirm, Some(Risk::High), 100));
@@ -153,7 +165,9 @@ fn the_gravest_rule_gives_its_reason_and_all_give_their_capabilities() {
 
 #[test]
 fn only_a_capability_that_ends_in_read_is_no_change() {
-    for (capability, changes) in [("credentials.read", false), ("read", false), ("disk.write", true), ("bread", true)] {
+    for (capability, changes) in
+        [("credentials.read", false), ("read", false), ("disk.write", true), ("bread", true)]
+    {
         let policy = policy(&format!("rules:{}", RULE.replace("own.thing", capability)));
         assert_eq!(policy.verdict(&["frob", "x"]).changes(), changes, "{capability}");
         assert!(!policy.verdict(&["frob"]).changes());
