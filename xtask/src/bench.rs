@@ -46,6 +46,7 @@ pub(crate) fn bench() -> Result<()> {
     let mut rows = starts(ours, peer)?;
     rows.extend(calls(&built)?);
     rows.push(files(ours)?);
+    rows.push(verdict(&built)?);
     rows.extend(memory(&tools, ours, peer)?);
 
     println!("{:<44} {:>10} {:>10} {:>7}  floor", "", "ours", "floor", "ratio");
@@ -167,6 +168,19 @@ fn files(ours: impl Fn() -> Result<Server>) -> Result<Row> {
         floor: median(bare, 0.5),
         floor_is: "reading the same files",
     })
+}
+
+/// What the policy says of an everyday command, measured within one process: a process takes a hundred times as long.
+/// Nothing does less, so the floor is what is aimed at.
+fn verdict(built: &Built) -> Result<Row> {
+    let times = (CALLS * 10).to_string();
+    let argv = ["systemctl", "restart", "--", "nginx.service"];
+    let mut command = Command::new(&built.binary);
+    let answer = cmd::output(command.args(["policy", "check", "--bench", &times, "--"]).args(argv))?;
+    let nanoseconds =
+        serde_json::from_str::<Value>(&answer)?["verdict_ns"].as_f64().context("no verdict_ns")?;
+    let ours = nanoseconds / 1000.0;
+    Ok(Row { what: "policy verdict on one argv", unit: "us", ours, floor: 10.0, floor_is: "aim" })
 }
 
 /// Resident memory at rest, and after a hundred calls of every tool.

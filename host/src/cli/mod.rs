@@ -6,6 +6,7 @@ mod call;
 mod deny;
 mod modules;
 mod pending;
+mod policy;
 mod serve;
 mod sudoers;
 mod system;
@@ -72,6 +73,8 @@ enum Command {
     Deny(deny::Deny),
     /// Run the server as an account of its own, out of reach of whoever uses it
     System(system::System),
+    /// Ask the policy's rules about a command, and list them
+    Policy(policy::Command),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -118,6 +121,9 @@ impl Cli {
             return command.run(named, modules_beside).await;
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
+        if let Command::Policy(command) = self.command {
+            return command.run(&loaded);
+        }
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve => serve::run(places, loaded).await,
@@ -131,6 +137,7 @@ impl Cli {
             | Command::Pending(_)
             | Command::Approve(_)
             | Command::Deny(_)
+            | Command::Policy(_)
             | Command::System(_)
             | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }

@@ -56,7 +56,8 @@ use asking::Ask;
 /// What stands between a plan and a target.
 pub struct Gate {
     safety: Safety,
-    policy: Arc<Policy>,
+    /// None: those that come with this program.
+    policy: Option<Arc<Policy>>,
     audit: Arc<Audit>,
     turns: turn::Turns,
     running: TaskTracker,
@@ -123,7 +124,7 @@ pub enum Outcome {
 
 impl Gate {
     /// With the operator's rules.
-    pub fn new(safety: Safety, policy: Arc<Policy>, audit: Arc<Audit>) -> Self {
+    pub fn new(safety: Safety, policy: Option<Arc<Policy>>, audit: Arc<Audit>) -> Self {
         let turns = turn::Turns::of_this_account(audit.directory());
         Self { safety, policy, audit, turns, running: TaskTracker::new() }
     }
@@ -136,7 +137,7 @@ impl Gate {
 
     /// What the rules say of commands and files.
     pub fn policy(&self) -> &Policy {
-        &self.policy
+        self.policy.as_deref().unwrap_or_else(|| Policy::builtin())
     }
 
     /// Where everything is on record.
@@ -158,7 +159,7 @@ impl Gate {
             grants: &asking.grants,
             target: &asking.target,
             facts: &asking.facts,
-            policy: &self.policy,
+            policy: self.policy(),
             tool_risk: asking.risk,
             seen: &asking.seen,
             looked: &asking.looked,
@@ -376,7 +377,7 @@ impl Gate {
         let audit = Audit::new("/dev/null/linux-sysadmin".into(), settings);
         // One may take its turn all the same, and come as far as the record.
         let turns = turn::Turns::new(std::env::temp_dir().join("linux-sysadmin-tests"));
-        Self { turns, ..Self::new(Safety::default(), Policy::builtin(), Arc::new(audit)) }
+        Self { turns, ..Self::new(Safety::default(), None, Arc::new(audit)) }
     }
 }
 

@@ -27,7 +27,7 @@ impl Lab {
         std::fs::create_dir(kept.path().join("files")).unwrap();
         // Of this test alone: others take turns on the same machine.
         let turns = turn::Turns::new(kept.path().join("turns"));
-        let gate = Gate { turns, ..Gate::new(safety, Policy::builtin(), Arc::new(audit)) };
+        let gate = Gate { turns, ..Gate::new(safety, None, Arc::new(audit)) };
         Self { gate: Arc::new(gate), kept }
     }
 
@@ -175,18 +175,18 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     }
     assert_eq!(lab.names(), ["file"]);
     let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
-    let wary = Gate::new(wary, Policy::builtin(), lab.gate.audit().clone());
+    let wary = Gate::new(wary, None, lab.gate.audit().clone());
     for (step, code) in [(write(&lab.path("file"), "x"), Some(UNAVAILABLE)), (run(&["true"]), None)] {
         let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
         let refused = wary.apply(asking, change(vec![step])).await.err();
         assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
     }
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
-    let strict = Gate::new(strict, Policy::builtin(), lab.gate.audit().clone());
+    let strict = Gate::new(strict, None, lab.gate.audit().clone());
     let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
     assert_eq!(refused.code, UNAVAILABLE);
     let lenient = Safety { confirmation_threshold: Risk::Critical, ..Safety::default() };
-    let lenient = Gate::new(lenient, Policy::builtin(), lab.gate.audit().clone());
+    let lenient = Gate::new(lenient, None, lab.gate.audit().clone());
     assert!(matches!(lenient.apply(lab.asking(false).await, remove()).await, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
 }
@@ -280,7 +280,7 @@ async fn while_somebody_is_asked_others_may_change_the_target() {
 }
 
 /// Rules of the test's own: what they say of `rm`, `touch` and `echo`.
-fn rules(lab: &Lab, level: &str, risk: &str) -> Arc<Policy> {
+fn rules(lab: &Lab, level: &str, risk: &str) -> Option<Arc<Policy>> {
     let path = lab.kept.path().join("rules.yaml");
     let rule = |id: &str, of: &str| {
         format!(

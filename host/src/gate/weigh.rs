@@ -180,8 +180,7 @@ mod tests {
 
     /// What the built-in rules say of new contents of a file.
     fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
-        let policy = Policy::builtin();
-        let mut weighing = Weighing::new(&policy);
+        let mut weighing = Weighing::new(Policy::builtin());
         let before = text::of_file(path, before.as_bytes());
         weighing.code(text::of_file(path, after.as_bytes()).unwrap(), before, path).unwrap();
         let reasons: Vec<&str> = weighing.risks.iter().map(|(_, reason)| reason.as_str()).collect();

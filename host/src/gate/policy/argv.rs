@@ -68,6 +68,10 @@ impl<'a> Argv<'a> {
             }
             let is_option = word.starts_with('-') || style == Style::Posix && word.starts_with('+');
             if !are_options_over && is_option && word.len() > 1 {
+                if runs.is_some_and(|runs| runs.exec.iter().any(|exec| exec == word)) {
+                    at += end_of_exec(&words[at..]);
+                    continue;
+                }
                 let next = words.get(at).copied();
                 match self.option(word, next, style) {
                     Takes::Value => (at, is_maybe_value) = (at + 1, false),
@@ -81,12 +85,12 @@ impl<'a> Argv<'a> {
             if let Some(runs) = runs.filter(|runs| runs.rest) {
                 let is_own = skipped < runs.skip
                     || (word == "-" && runs.skip == 0)
-                    || runs.assignments && is_assignment(word);
+                    || runs.assignments && is_variable(word);
                 if !is_own {
                     self.rest = &words[at - 1..];
                     return;
                 }
-                skipped += usize::from(!is_assignment(word) || !runs.assignments);
+                skipped += usize::from(!(runs.assignments && is_variable(word)));
             }
             if style == Style::Bundle && at == 2 {
                 word.chars().for_each(|short| self.short(short));
@@ -145,13 +149,16 @@ impl<'a> Argv<'a> {
     pub(super) fn values(&self, option: &Wanted<'_>) -> impl Iterator<Item = Option<&'a str>> {
         let (exact, short) = (option.exact, option.short());
         let whole = option.name;
+        let grammar = self.grammar;
+        // getopt_long(3) takes every beginning that is no other option.
+        let is_abbreviation = move |own: &str| {
+            let is_beginning = own.len() > 2 && own.starts_with("--") && whole.starts_with(own);
+            is_beginning && !grammar.is_some_and(|grammar| grammar.knows(own))
+        };
         let is_it = move |name: Name<'a>| match name {
             Name::Short(own) => short == Some(own),
             Name::Long(own) if exact => own == whole,
-            // getopt_long(3) takes every beginning that is unambiguous.
-            Name::Long(own) => {
-                own == whole || own.len() > 2 && own.starts_with("--") && whole.starts_with(own)
-            }
+            Name::Long(own) => own == whole || is_abbreviation(own),
         };
         let alone = short.filter(|short| short.is_ascii() && self.shorts & (1 << (*short as u32)) != 0);
         let of_options = self.options.iter().filter(move |(name, _)| is_it(*name)).map(|(_, value)| *value);
@@ -184,7 +191,18 @@ impl Wanted<'_> {
     }
 }
 
-/// `NAME=value`, as env(1), sudo(8) and shells take it before a command.
+/// What env(1) and sudo(8) take before a command: anything with a `=`.
+fn is_variable(word: &str) -> bool {
+    word.find('=').is_some_and(|at| at > 0)
+}
+
+/// Where the command of find(1)'s `-exec` ends: at `;`, or at the `+` behind `{}`.
+pub(super) fn end_of_exec(words: &[&str]) -> usize {
+    let ends = |at: usize| words[at] == ";" || words[at] == "+" && at > 0 && words[at - 1] == "{}";
+    (0..words.len()).find(|at| ends(*at)).unwrap_or(words.len())
+}
+
+/// `NAME=value`, as shells take it before a command.
 pub(super) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);

@@ -38,7 +38,12 @@ pub(super) fn is_open(word: &str) -> bool {
 }
 
 /// Whether a glob, whose `*` stands for any text and `?` for one character, meets a word. Takes time linear in the word.
+///
+/// A glob behind `~` takes capitals for small letters.
 pub(super) fn word(glob: &str, word: &str) -> Met {
+    if let Some(glob) = glob.strip_prefix('~') {
+        return self::word(glob, &word.to_ascii_lowercase());
+    }
     if !is_open(word) {
         return Met::sure(covers(glob, word));
     }
@@ -102,6 +107,8 @@ fn ends_agree(glob: &str, word: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct PathGlob {
     components: Vec<Box<str>>,
+    /// One of them is a wildcard itself.
+    is_wildcard: bool,
 }
 
 impl PathGlob {
@@ -135,7 +142,8 @@ impl PathGlob {
         if components.last().is_some_and(|last: &Box<str>| &**last == "**") {
             components.push("*".into());
         }
-        Ok(Self { components })
+        let is_wildcard = components.iter().any(|component| &**component == SOME_TEXT);
+        Ok(Self { components, is_wildcard })
     }
 
     /// Its first component where that is a plain name, and else its last one.
@@ -147,27 +155,27 @@ impl PathGlob {
         }
     }
 
-    /// Whether it meets a path, given by its components.
-    pub(super) fn meets(&self, path: &[&str]) -> Met {
-        if self.components.iter().any(|component| &**component == SOME_TEXT) {
+    /// Whether it meets a path, given by its components, and by what is open in them.
+    pub(super) fn meets(&self, path: &[&str], open: Open) -> Met {
+        if self.is_wildcard {
             let same = |(glob, name): (&Box<str>, &&str)| **glob == **name;
             return Met::sure(
                 path.len() == self.components.len() && self.components.iter().zip(path).all(same),
             );
         }
-        match path.iter().map(|name| open(name)).max() {
-            None | Some(Open::No) => Met::sure(walk(&self.components, path, |glob, name| covers(glob, name))),
-            Some(Open::Component) => {
+        match open {
+            Open::No => Met::sure(walk(&self.components, path, |glob, name| covers(glob, name))),
+            Open::Component => {
                 Met::possible(walk(&self.components, path, |glob, name| word(glob, name) != Met::No))
             }
-            Some(Open::Path) => Met::possible(self.agrees(path)),
+            Open::Path => Met::possible(self.agrees(path)),
         }
     }
 
     /// Whether glob and path agree before the first thing that could be several components, and behind the last one.
     fn agrees(&self, path: &[&str]) -> bool {
         fn side<'a>(mut both: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
-            both.find_map(|(glob, name)| match (glob, open(name)) {
+            both.find_map(|(glob, name)| match (glob, open_in(name)) {
                 ("**", _) => Some(true),
                 // How much of the component it is can't be told, but what stands before it, or behind it, is there.
                 (_, Open::Path) => Some(name.chars().all(|c| c == ANY) || word(glob, name) != Met::No),
@@ -192,14 +200,22 @@ pub(super) enum Anchor<'a> {
     None,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Open {
+/// What isn't known of a path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Open {
     No,
+    /// A part of a component.
     Component,
+    /// How many components it has.
     Path,
 }
 
-fn open(name: &str) -> Open {
+/// What isn't known of a path.
+pub(super) fn open(path: &[&str]) -> Open {
+    path.iter().map(|name| open_in(name)).max().unwrap_or(Open::No)
+}
+
+fn open_in(name: &str) -> Open {
     match is_open(name) {
         false => Open::No,
         true if name.contains(ANY) => Open::Path,

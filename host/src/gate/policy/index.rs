@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::glob::{self, Anchor, Met, PathGlob};
+use super::glob::{self, Anchor, Met, Open, PathGlob};
 use super::programs::Names;
 use super::rule::{Match, Rule, Step};
 
@@ -44,7 +44,7 @@ impl Index {
             self.by_glob.push(("*".to_owned(), number));
         }
         for name in &matches.commands {
-            match name.contains('*') {
+            match name.contains(['*', '?']) {
                 true => self.by_glob.push((name.clone(), number)),
                 false => self.by_name.entry(name.clone()).or_default().push(number),
             }
@@ -102,7 +102,8 @@ impl Files {
     fn of(&self, path: &[&str]) -> Vec<(usize, Met)> {
         let all;
         let none = Vec::new();
-        let places: [&[usize]; 3] = match path.iter().any(|name| glob::is_open(name)) {
+        let open = glob::open(path);
+        let places: [&[usize]; 3] = match open != Open::No {
             true => {
                 all = (0..self.globs.len()).collect::<Vec<_>>();
                 [&all, &none, &none]
@@ -116,7 +117,7 @@ impl Files {
         let places = places.into_iter().flatten();
         places
             .map(|place| &self.globs[*place])
-            .map(|(glob, number)| (*number, glob.meets(path)))
+            .map(|(glob, number)| (*number, glob.meets(path, open)))
             .filter(|(_, met)| *met != Met::No)
             .collect()
     }

@@ -3,13 +3,14 @@
 //! What is looked at only ever gets shorter, and every way to look at the same words again is counted, so that the time
 //! is linear in the argv.
 
-use super::argv::{Argv, is_assignment};
+use super::argv::{Argv, Operand, Wanted};
 use super::glob::{self, Met};
 use super::index::Index;
 use super::matching;
 use super::path;
-use super::programs::{Grammar, Names, Runs, Which};
+use super::programs::{Grammar, Runs, Which};
 use super::rule::Step;
+use super::script::{Language, Script};
 use super::shell;
 
 /// Programs that start each other.
@@ -20,6 +21,9 @@ const MOST_TEXTS: usize = 8;
 const MOST_GUESSES: usize = 8;
 /// Directories that a text for a shell changes into.
 const MOST_DIRECTORIES: usize = 8;
+
+/// A word that nobody knows yet.
+const ANYTHING: &str = "\u{f8fe}";
 
 /// What was found.
 pub(super) struct Judge<'p> {
@@ -76,13 +80,24 @@ impl<'p> Judge<'p> {
                 self.command(&words, place);
                 return;
             }
-            let argv = Argv::read(words);
+            let mut argv = Argv::read(words);
+            if place.is_fed && argv.grammar.is_some_and(Grammar::changes_files) {
+                argv.operands.push(Operand { word: ANYTHING, at: words.len(), is_maybe_value: false });
+            }
+            let directories =
+                argv.grammar.and_then(|grammar| grammar.runs.as_ref()).map(|runs| &runs.directory[..]);
+            for directory in directories.unwrap_or_default().iter().flat_map(|option| values(&argv, option)) {
+                self.enter(directory, &mut place);
+            }
             self.rules(&argv, &place);
             let Some(grammar) = argv.grammar else {
                 self.used(words, &place);
                 return;
             };
             self.files(grammar, &argv, &place);
+            if let Some(language) = grammar.script {
+                self.script(language, &argv, &place);
+            }
             let Some(runs) = &grammar.runs else { return };
             if argv.has_any(&runs.unless) {
                 return;
@@ -95,15 +110,13 @@ impl<'p> Judge<'p> {
             if runs.assignments {
                 argv.operands.iter().for_each(|operand| self.assignment(operand.word, &place));
             }
-            for option in &runs.directory {
-                for directory in values(&argv, option) {
-                    self.enter(directory, &mut place);
-                }
-            }
             self.started(runs, &argv, words, &place);
             if runs.text {
-                if !argv.rest.is_empty() {
-                    self.text(&argv.rest.join(" "), &place);
+                match argv.rest {
+                    [] => {}
+                    // What stands for the values of parallel(1) is the command where there is no other.
+                    [sign, values @ ..] if sign.starts_with(":::") => self.text(&values.join("\n"), &place),
+                    rest => self.text(&rest.join(" "), &place),
                 }
                 return;
             }
@@ -112,8 +125,12 @@ impl<'p> Judge<'p> {
             if let Some(text) = code.and_then(|at| argv.rest.get(at + 1)) {
                 self.text(text, &place);
             }
-            if argv.is_rest_unsure && argv.rest.len() > 1 && self.may_guess() {
-                self.command(&argv.rest[1..], place.clone());
+            // Where the command begins can't be told behind an option that nobody knows.
+            if argv.is_rest_unsure && !argv.rest.is_empty() {
+                self.is_unclear = true;
+                if argv.rest.len() > 1 && self.may_guess() {
+                    self.command(&argv.rest[1..], place.clone());
+                }
             }
             words = argv.rest;
         }
@@ -122,11 +139,12 @@ impl<'p> Judge<'p> {
     /// What is started by a program, but for the words behind its own.
     fn started(&mut self, runs: &Runs, argv: &Argv<'_>, words: &[&str], place: &Place) {
         let operands = || argv.operands.iter().map(|operand| operand.word);
+        self.is_unclear |= runs.dialect && argv.has_any(&runs.code);
         match runs.operand {
             true if argv.has_any(&runs.code) => {
-                if let Some(text) = operands().next() {
-                    self.text(text, place);
-                }
+                let text = operands().next();
+                let attached = runs.code.iter().flat_map(|option| values(argv, option));
+                text.into_iter().chain(attached).for_each(|text| self.text(text, place));
             }
             true => {}
             false => {
@@ -157,7 +175,7 @@ impl<'p> Judge<'p> {
             let mut rest = words;
             while let Some(at) = rest.iter().position(|word| runs.exec.iter().any(|option| option == word)) {
                 rest = &rest[at + 1..];
-                let end = rest.iter().position(|word| matches!(*word, ";" | "+")).unwrap_or(rest.len());
+                let end = super::argv::end_of_exec(rest);
                 self.command(&rest[..end], place.clone());
                 rest = &rest[end..];
             }
@@ -207,23 +225,37 @@ impl<'p> Judge<'p> {
                 self.file_in(step, &redirect.file, &place.directories);
             }
             let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-            match words[..] {
-                ["eval", ref rest @ ..] | ["builtin" | "command", "eval", ref rest @ ..] => {
-                    self.command(&words, place.clone());
-                    self.text(&rest.join(" "), &place);
-                }
-                ["trap", text, _, ..] => self.text(text, &place),
-                ["alias", ref rest @ ..] => {
-                    let texts = rest.iter().filter_map(|word| word.split_once('='));
-                    texts.for_each(|(_, text)| self.text(text, &place));
-                }
-                ["cd" | "pushd", ref rest @ ..] => {
+            self.command(&words, place.clone());
+            match without_builtin(&words) {
+                ["eval", rest @ ..] => self.text(&rest.join(" "), &place),
+                ["cd" | "pushd", rest @ ..] => {
                     let directory = rest.iter().find(|word| !word.starts_with('-') && !word.starts_with('+'));
                     self.enter(directory.copied().unwrap_or("~"), &mut place);
                 }
-                _ => self.command(&words, place.clone()),
+                ["trap", text, _, ..] => self.text(text, &place),
+                ["alias", rest @ ..] => {
+                    let texts = rest.iter().filter_map(|word| word.split_once('='));
+                    texts.for_each(|(_, text)| self.text(text, &place));
+                }
+                _ => {}
             }
         }
+    }
+
+    /// Judges what a script for sed or awk does.
+    fn script(&mut self, language: Language, argv: &Argv<'_>, place: &Place) {
+        let (given, files) = language.options();
+        let is_given = |option: &&str| argv.values(&Wanted { name: option, exact: false }).next().is_some();
+        let mut texts: Vec<&str> = given.iter().flat_map(|option| values(argv, option)).collect();
+        if texts.is_empty() {
+            texts.extend(argv.operands.first().map(|operand| operand.word));
+        }
+        let text = texts.join("\n");
+        let script = Script::read(language, &text);
+        self.is_unclear |= script.is_unclear || glob::is_open(&text) || files.iter().any(is_given);
+        script.reads.iter().for_each(|file| self.file_in(Step::Read, file, &place.directories));
+        script.writes.iter().for_each(|file| self.file_in(Step::Write, file, &place.directories));
+        script.runs.iter().for_each(|text| self.text(text, place));
     }
 
     /// env(1)'s `-S`: the words of the text, and then the others.
@@ -258,7 +290,7 @@ impl<'p> Judge<'p> {
     }
 
     fn assignment(&mut self, word: &str, place: &Place) {
-        if is_assignment(word) {
+        if word.contains('=') {
             self.rules(&Argv::read(&["export", word]), place);
         }
     }
@@ -298,6 +330,8 @@ impl<'p> Judge<'p> {
             Which::First => operands.get(..1).unwrap_or_default(),
             Which::ButFirst => operands.get(1..).unwrap_or_default(),
             Which::Last => &operands[operands.len().saturating_sub(1)..],
+            // Where the target stands in an option, all are sources.
+            Which::ButLast if target_option(argv).is_some() => operands,
             Which::ButLast => &operands[..operands.len().saturating_sub(1)],
             Which::Into => return self.into(step, argv, place),
             Which::Key(key) => {
@@ -318,7 +352,7 @@ impl<'p> Judge<'p> {
 
     /// cp(1) and those like it: the last operand, or what would lie in it, or in the directory of `-t`.
     fn into(&mut self, step: Step, argv: &Argv<'_>, place: &Place) {
-        let named = ["-t", "--target-directory"].into_iter().flat_map(|option| values(argv, option)).next();
+        let named = target_option(argv);
         let (target, sources) = match (named, argv.operands.split_last()) {
             (Some(target), _) => (target, &argv.operands[..]),
             (None, Some((last, sources))) => (last.word, sources),
@@ -354,18 +388,23 @@ impl<'p> Judge<'p> {
             }
         }
     }
+}
 
-    /// Whether a program by this name is looked through.
-    #[cfg(test)]
-    pub(super) fn sees_through(program: &str) -> bool {
-        super::programs::grammar(&Names::of(program)).is_some_and(|grammar| grammar.runs.is_some())
-    }
+/// What a shell does itself, whether or not it is told to.
+fn without_builtin<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
+    let begins =
+        words.iter().position(|word| !matches!(*word, "command" | "builtin" | "--")).unwrap_or(words.len());
+    &words[begins..]
 }
 
 /// What is behind options, and behind `--`.
 fn without_dashes<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     let begins = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
     &words[begins..]
+}
+
+fn target_option<'a>(argv: &Argv<'a>) -> Option<&'a str> {
+    ["-t", "--target-directory"].into_iter().flat_map(|option| values(argv, option)).next()
 }
 
 fn values<'a>(argv: &Argv<'a>, option: &str) -> Vec<&'a str> {

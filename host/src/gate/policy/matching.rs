@@ -17,7 +17,9 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     let args = || argv.operands[after..].iter().map(|operand| operand.word);
     let conditions: [&dyn Fn() -> Met; 7] = [
         &|| subcommand,
-        &|| match rule.options_none.iter().any(|option| has(option, argv, true) == Met::Yes) {
+        &|| match !is_taken_back(rule, argv)
+            && rule.options_none.iter().any(|option| has(option, argv, true) == Met::Yes)
+        {
             true => Met::No,
             false => Met::Yes,
         },
@@ -97,10 +99,19 @@ pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
 fn has(option: &OptionGlob, argv: &Argv<'_>, exact: bool) -> Met {
     let wanted = Wanted { name: &option.name, exact };
     best_of(argv.values(&wanted).map(|value| match (&option.value, value) {
+        (None, Some("no" | "false" | "off" | "0" | "without" | "disable")) if exact => Met::No,
         (None, _) => Met::Yes,
         (Some(glob), Some(value)) => glob::word(glob, value),
         (Some(_), None) => Met::No,
     }))
+}
+
+/// Whether `--no-dry-run` stands there.
+fn is_taken_back(rule: &Match, argv: &Argv<'_>) -> bool {
+    rule.options_none.iter().filter_map(|option| option.name.strip_prefix("--")).any(|name| {
+        let name = format!("--no-{name}");
+        argv.values(&Wanted { name: &name, exact: true }).next().is_some()
+    })
 }
 
 /// Whether a path in the word is met by one of the globs.
@@ -108,11 +119,13 @@ fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
     let of_path = |text: &str| {
         best_of(directories.iter().filter_map(|directory| {
             let components = path::components(directory, text)?;
-            Some(best_of(globs.iter().map(|glob| glob.meets(&components))))
+            let open = glob::open(&components);
+            Some(best_of(globs.iter().map(|glob| glob.meets(&components, open))))
         }))
     };
-    // An operand without a slash is a name in the directory where the command starts.
-    let name = Some(word).filter(|word| !word.contains('/') && !word.starts_with('-'));
+    // An operand without a slash is a name in the directory that was changed into.
+    let name =
+        Some(word).filter(|word| directories.len() > 1 && !word.contains('/') && !word.starts_with('-'));
     best_of(path::within(word).chain(name).map(of_path))
 }
 

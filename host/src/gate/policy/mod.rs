@@ -5,6 +5,9 @@
 //! the rules say which of that a person has to see first.
 
 mod argv;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod decisions;
 mod glob;
 mod index;
 mod judge;
@@ -13,6 +16,7 @@ mod matching;
 mod path;
 mod programs;
 mod rule;
+mod script;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -88,7 +92,7 @@ const NESTED: Beyond = Beyond {
     reason: "too many programs start one another to see what is run in the end",
 };
 
-static BUILTIN: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::of(load::builtin())));
+static BUILTIN: LazyLock<Policy> = LazyLock::new(|| Policy::of(load::builtin()));
 
 impl Verdict {
     /// Whether a rule that is met means a change: a capability that doesn't end in `read`.
@@ -116,16 +120,14 @@ impl Verdict {
 
 impl Policy {
     /// The rules that come with this program, read when they are first asked for.
-    pub fn builtin() -> Arc<Self> {
-        BUILTIN.clone()
+    pub fn builtin() -> &'static Self {
+        &BUILTIN
     }
 
-    /// The rules that the configuration names.
-    pub fn load(config: &PolicyFile) -> Result<Arc<Self>, PolicyError> {
-        match load::rules(config)? {
-            Some(rules) => Ok(Arc::new(Self::of(rules))),
-            None => Ok(Self::builtin()),
-        }
+    /// The rules that the configuration names; none where those hold that come with this program, which aren't read for
+    /// it.
+    pub fn load(config: &PolicyFile) -> Result<Option<Arc<Self>>, PolicyError> {
+        Ok(load::rules(config)?.map(|rules| Arc::new(Self::of(rules))))
     }
 
     fn of(mut rules: Vec<Rule>) -> Self {
@@ -151,6 +153,19 @@ impl Policy {
         let mut judge = Judge::new(&self.index, self.rules.len());
         judge.file(step, path);
         self.conclude(&judge)
+    }
+
+    /// A line for each rule: its id, its level, and the reason.
+    pub fn rules(&self) -> impl Iterator<Item = String> {
+        self.rules.iter().map(|Rule { id, level, risk, risk_score, reason, .. }| {
+            let level = match level {
+                Level::Safe => "SAFE",
+                Level::Confirm => "CONFIRM",
+                Level::Block => "BLOCK",
+            };
+            let risk = serde_json::to_value(risk).unwrap_or_default();
+            format!("{id:<32} {level:<8} {risk_score:>3} {:<9} {reason}", risk.as_str().unwrap_or("-"))
+        })
     }
 
     fn conclude(&self, judge: &Judge<'_>) -> Verdict {

@@ -25,7 +25,7 @@ pub(super) fn components<'a>(directory: &'a str, path: &'a str) -> Option<Vec<&'
             home if home.starts_with('~') && components.is_empty() && !is_relative => components.push(HOME),
             name => components.push(name),
         }
-        forget_process(&mut components);
+        settle(&mut components);
     }
     Some(components)
 }
@@ -34,10 +34,12 @@ pub(super) fn components<'a>(directory: &'a str, path: &'a str) -> Option<Vec<&'
 const HOME: &str = "\u{f8fe}";
 
 /// `/proc/1/root/etc` is `/etc` by another name, and so is what is below a process's working directory, which may be
-/// the root.
-fn forget_process(components: &mut Vec<&str>) {
+/// the root. `/var/run` and `/var/lock` are links everywhere.
+fn settle(components: &mut Vec<&str>) {
     match components[..] {
         ["proc", _, "root" | "cwd"] | ["proc", _, "task", _, "root" | "cwd"] => components.clear(),
+        ["var", "run"] => *components = vec!["run"],
+        ["var", "lock"] => *components = vec!["run", "lock"],
         _ => {}
     }
 }

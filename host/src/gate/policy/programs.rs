@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::script::Language;
+
 /// How a program's command line is read. The fields are documented where they are filled in, in `programs.yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +24,8 @@ pub(super) struct Grammar {
     pub(super) makes: Vec<Which>,
     /// Only with one of these options does it write.
     pub(super) writes_if: Vec<String>,
+    /// Its scripts' language.
+    pub(super) script: Option<Language>,
     pub(super) runs: Option<Runs>,
 }
 
@@ -88,6 +92,7 @@ pub(super) struct Runs {
     pub(super) text_after: Vec<String>,
     pub(super) feeds: bool,
     pub(super) alone: bool,
+    pub(super) dialect: bool,
 }
 
 static PROGRAMS: LazyLock<Programs> = LazyLock::new(Programs::new);
@@ -119,6 +124,29 @@ pub(super) fn grammar(names: &Names) -> Option<&'static Grammar> {
     PROGRAMS.grammars.get(*number)
 }
 
+const SUFFIXES: [&str; 13] = [
+    ".no-molly-guard",
+    ".distrib",
+    ".real",
+    ".orig",
+    ".tiny",
+    ".basic",
+    ".nox",
+    ".gtk3",
+    ".static",
+    ".openbsd",
+    ".traditional",
+    ".exe",
+    "-rs",
+];
+const PREFIXES: [&str; 3] = ["gnu", "uu_", "uutils-"];
+
+/// How many grammars there are.
+#[cfg(test)]
+pub(super) fn count() -> usize {
+    PROGRAMS.grammars.len()
+}
+
 /// The name in a program's path, and the same without its version.
 pub(super) struct Names<'a> {
     full: &'a str,
@@ -129,8 +157,10 @@ impl<'a> Names<'a> {
     /// `/usr/bin/../bin/python3.11` is `python3.11` and `python`.
     pub(super) fn of(program: &'a str) -> Self {
         let full = program.trim_end_matches('/').rsplit('/').next().unwrap_or(program);
-        // Whoever asks for such a long name asks for none that a rule has.
-        let plain = full.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        // Under these names distributions keep what another program stands in front of.
+        let plain = SUFFIXES.iter().find_map(|suffix| full.strip_suffix(suffix)).unwrap_or(full);
+        let plain = PREFIXES.iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(plain);
+        let plain = plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         let plain = (!plain.is_empty() && plain.len() < full.len()).then_some(plain);
         Self { full, plain }
     }
@@ -141,7 +171,13 @@ impl<'a> Names<'a> {
 }
 
 impl Grammar {
-    /// Whether this short option takes a value: behind it in the word, or as the next word.
+    /// Programs that it is the grammar of.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What follows this short option: a value behind it in the word, or the next word, or nothing.
     pub(super) fn short_takes(&self, short: char) -> Takes {
         let has = |list: &[String]| list.iter().any(|option| is_short(option, short));
         match () {
@@ -152,7 +188,18 @@ impl Grammar {
         }
     }
 
-    /// The same for a whole option, as `--output` or find's `-name`.
+    /// Whether it changes the files that are its operands.
+    pub(super) fn changes_files(&self) -> bool {
+        self.writes_if.is_empty()
+            && !(self.writes.is_empty() && self.removes.is_empty() && self.makes.is_empty())
+    }
+
+    /// Whether this is an option of its own, and no other one's beginning.
+    pub(super) fn knows(&self, option: &str) -> bool {
+        [&self.values, &self.flags, &self.attached].into_iter().flatten().any(|known| known == option)
+    }
+
+    /// What follows a whole option, as `--output` or find's `-name`.
     pub(super) fn long_takes(&self, option: &str) -> Takes {
         let has = |list: &[String]| list.iter().any(|known| known == option);
         // An abbreviation, as getopt_long(3) takes it.

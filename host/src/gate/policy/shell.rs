@@ -11,6 +11,10 @@ use super::argv::is_assignment;
 /// Substitutions within each other.
 const MOST_NESTED: usize = 16;
 
+/// Words behind which a command begins.
+const RESERVED: [&str; 14] =
+    ["coproc", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "esac", "!", "{", "}"];
+
 /// What a text does.
 #[derive(Debug, Default)]
 pub(super) struct Script {
@@ -24,6 +28,15 @@ pub(super) struct Script {
 pub(super) struct Command {
     pub(super) words: Vec<String>,
     pub(super) redirects: Vec<Redirect>,
+}
+
+/// A here-document.
+struct Document {
+    delimiter: String,
+    /// Its text is taken as it stands.
+    is_quoted: bool,
+    /// Its lines may begin with tabs.
+    is_indented: bool,
 }
 
 /// `> file` or `< file`.
@@ -40,20 +53,25 @@ pub(super) fn read(text: &str) -> Script {
     reader.script
 }
 
+/// Whether what stands before a `)` is the pattern of a `case`.
+fn is_case(command: &Command) -> bool {
+    command.words.iter().find(|word| !RESERVED.contains(&word.as_str())).is_some_and(|word| word == "case")
+}
+
 struct Reader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
     script: Script,
-    /// Delimiters of here-documents that begin at the next newline, and whether their text is taken as it stands.
-    documents: Vec<(String, bool)>,
+    /// Those that begin at the next newline.
+    documents: Vec<Document>,
 }
 
 impl<'t> Reader<'t> {
     /// Reads commands up to the end, or, within `$(`, up to its `)`.
     fn list(&mut self, is_within: bool) {
         let mut command = Command::default();
-        let mut groups = 0;
+        let (mut groups, mut cases) = (0, 0);
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' => self.skip(1),
@@ -79,7 +97,10 @@ impl<'t> Reader<'t> {
                 '(' if self.rest().starts_with("((") && command.words.is_empty() => {
                     // Two groups for a shell that has no such arithmetic.
                     self.script.is_unclear = true;
+                    let start = self.at + 2;
                     self.deeper(2, Self::arithmetic);
+                    let groups = &self.text[start.min(self.at)..self.at];
+                    self.inner(groups, |inner| inner.list(false));
                 }
                 '(' => {
                     self.skip(1);
@@ -88,8 +109,9 @@ impl<'t> Reader<'t> {
                 }
                 ')' => {
                     self.skip(1);
+                    cases += usize::from(is_case(&command));
                     self.end(&mut command);
-                    if groups == 0 && is_within {
+                    if groups == 0 && cases == 0 && is_within {
                         return;
                     }
                     groups = usize::saturating_sub(groups, 1);
@@ -102,6 +124,10 @@ impl<'t> Reader<'t> {
                     // `2>file`, `{name}>file`
                     let is_descriptor = is_number || word.starts_with('{') && word.ends_with('}');
                     if !(is_descriptor && matches!(self.peek(), Some('<' | '>'))) {
+                        cases = usize::saturating_sub(
+                            cases,
+                            usize::from(command.words.is_empty() && word == "esac"),
+                        );
                         command.words.push(word);
                     }
                 }
@@ -135,32 +161,38 @@ impl<'t> Reader<'t> {
 
     /// The command is complete.
     fn end(&mut self, command: &mut Command) {
-        let Command { words, redirects } = std::mem::take(command);
-        let mut words = words.into_iter().peekable();
-        let mut is_loop = false;
-        while let Some(word) = words.peek() {
-            match word.as_str() {
-                "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "esac" | "!"
-                | "{" | "}" | "coproc" => {}
-                "for" | "case" | "select" => {
-                    is_loop = true;
-                    break;
-                }
+        let Command { mut words, redirects } = std::mem::take(command);
+        let mut begins = 0;
+        while let Some(word) = words.get(begins) {
+            let next = words.get(begins + 1).map(String::as_str);
+            let after = words.get(begins + 2).map(String::as_str);
+            begins += match word.as_str() {
+                "time" if next == Some("-p") => 2,
+                "time" if next.is_some_and(|next| !next.starts_with('-')) => 1,
+                "coproc" if after == Some("{") => 2,
+                "for" | "select" if after == Some("do") => 3,
+                // The words that it goes through, or the first pattern.
+                "for" | "select" | "case" => words.len() - begins,
                 "function" => {
-                    words.next();
-                    let definition = std::iter::once("function".to_owned()).chain(words.next());
-                    self.script.commands.push(Command { words: definition.collect(), redirects: Vec::new() });
-                    continue;
+                    let definition = std::iter::once("function").chain(next).map(str::to_owned).collect();
+                    self.script.commands.push(Command { words: definition, redirects: Vec::new() });
+                    2
                 }
+                word if RESERVED.contains(&word) => 1,
                 word if is_assignment(word) => {
                     let assignment = vec!["export".to_owned(), word.to_owned()];
                     self.script.commands.push(Command { words: assignment, redirects: Vec::new() });
+                    1
                 }
                 _ => break,
-            }
-            words.next();
+            };
         }
-        let words: Vec<String> = if is_loop { Vec::new() } else { words.collect() };
+        // bash(1) runs what stands in the subscripts of names that it is given as text.
+        let is_subscript = |word: &String| {
+            word.split_once('[').is_some_and(|(_, rest)| rest.contains("$(") || rest.contains('`'))
+        };
+        self.script.is_unclear |= words.iter().any(is_subscript);
+        words.drain(..begins.min(words.len()));
         if !(words.is_empty() && redirects.is_empty()) {
             self.script.commands.push(Command { words, redirects });
         }
@@ -174,6 +206,8 @@ impl<'t> Reader<'t> {
         let here = matches!(sign, "<<" | "<<<");
         self.skip(sign.len());
         let after = self.rest();
+        // The sign may go on in the next line.
+        self.script.is_unclear |= after.starts_with("\\\n");
         let strips = sign == "<<" && after.starts_with('-');
         // `>&2` is another name for a descriptor, `>|` and `>&file` a file.
         let names_descriptor =
@@ -192,7 +226,7 @@ impl<'t> Reader<'t> {
         let file = self.word();
         if sign == "<<" {
             let is_quoted = self.text[start..self.at].contains(['\'', '"', '\\']);
-            self.documents.push((file, is_quoted));
+            self.documents.push(Document { delimiter: file, is_quoted, is_indented: strips });
         } else if !here && !names_descriptor {
             command.redirects.push(Redirect { writes, file });
         }
@@ -200,15 +234,18 @@ impl<'t> Reader<'t> {
 
     /// The here-documents that were announced on the line before.
     fn documents(&mut self) {
-        for (delimiter, is_quoted) in std::mem::take(&mut self.documents) {
+        for Document { delimiter, is_quoted, is_indented } in std::mem::take(&mut self.documents) {
             let start = self.at;
-            let mut end = None;
+            let (mut end, mut is_continued) = (None, false);
             while end.is_none() && self.at < self.text.len() {
                 let rest = self.rest();
                 let line = rest.split('\n').next().unwrap_or(rest);
-                if line.trim_start_matches('\t') == delimiter {
+                let own = if is_indented { line.trim_start_matches('\t') } else { line };
+                if own == delimiter && !is_continued {
                     end = Some(self.at);
                 }
+                let backslashes = line.len() - line.trim_end_matches('\\').len();
+                is_continued = !is_quoted && backslashes % 2 == 1;
                 self.skip((line.len() + 1).min(rest.len()));
             }
             self.script.is_unclear |= end.is_none();

@@ -110,6 +110,10 @@ impl Reader<'_> {
             }
             Some('(') => self.in_parentheses(),
             Some('{') => self.deeper(2, Self::parameter),
+            Some('[') => {
+                self.script.is_unclear = true;
+                self.skip(1);
+            }
             Some('\'') if !is_quoted => return self.escaped(word),
             // `$"…"` is `"…"` in another language.
             Some('"') if !is_quoted => return self.skip(1),
@@ -236,7 +240,11 @@ impl Reader<'_> {
                     self.skip(c.len_utf8());
                     match c {
                         '(' => open += 1,
-                        ')' => open -= 1,
+                        ')' => {
+                            open -= 1;
+                            // `$((a) b)` is a group in a substitution.
+                            self.script.is_unclear |= open == 1 && self.peek() != Some(')');
+                        }
                         '\'' | '"' | '\n' => self.script.is_unclear = true,
                         _ => {}
                     }

@@ -1,4 +1,7 @@
 mod engine;
+mod families;
+mod limits;
+mod rules;
 
 use std::sync::Arc;
 

@@ -1,0 +1,418 @@
+//! What sed(1) and awk(1) do beside editing: their scripts can start programs, and read and write files.
+//!
+//! Read as GNU sed 4.9 and gawk 5.2 do. What isn't understood, or is read otherwise by other versions, is unclear: a
+//! script that the reader falls out of step with must not look harmless. Takes time linear in the text.
+
+use serde::Deserialize;
+
+/// The language of a program's scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Language {
+    Sed,
+    Awk,
+}
+
+impl Language {
+    /// The options whose value is a script, and those that name a file with one, or let it be run otherwise.
+    pub(super) fn options(self) -> (&'static [&'static str], &'static [&'static str]) {
+        match self {
+            Self::Sed => (&["-e", "--expression"], &["-f", "--file"]),
+            Self::Awk => (
+                &["-e", "--source"],
+                &["-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec", "-D", "--debug", "-W"],
+            ),
+        }
+    }
+}
+
+/// What a script does.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Script<'t> {
+    pub(super) reads: Vec<&'t str>,
+    pub(super) writes: Vec<&'t str>,
+    /// Texts for a shell.
+    pub(super) runs: Vec<&'t str>,
+    /// It runs what can't be told here, or can't be read.
+    pub(super) is_unclear: bool,
+}
+
+impl<'t> Script<'t> {
+    /// Reads a script.
+    pub(super) fn read(language: Language, text: &'t str) -> Self {
+        let mut script = Self::default();
+        match language {
+            Language::Sed => script.is_unclear |= sed(text, &mut script).is_none(),
+            Language::Awk => script.is_unclear = awk(text),
+        }
+        script
+    }
+}
+
+/// One command after the other; `None` where one isn't understood.
+fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}'));
+        if rest.is_empty() {
+            return Some(());
+        }
+        rest = address(rest)?;
+        if let Some(behind) = rest.trim_start().strip_prefix(',') {
+            rest = address(behind.trim_start())?;
+        }
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '!');
+        let mut characters = rest.chars();
+        let command = characters.next()?;
+        rest = characters.as_str();
+        match command {
+            '{' | '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'F' | 'z' => {
+            }
+            'q' | 'Q' | 'l' | 'L' => rest = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()),
+            '#' => rest = line(rest).1,
+            // Labels end at a `;` in some versions, and in others at the line's end.
+            ':' | 'b' | 't' | 'T' | 'v' => {
+                let (label, behind) = line(rest);
+                match label.find([';', '}']) {
+                    None => rest = behind,
+                    Some(_) if command == ':' => return None,
+                    Some(at) => rest = &rest[at..],
+                }
+            }
+            // The text goes on behind a line that ends in a backslash, but for one that is escaped itself.
+            'a' | 'i' | 'c' => loop {
+                let (text, behind) = line(rest);
+                if text.ends_with("\\\\") {
+                    return None;
+                }
+                rest = behind.get(1..).unwrap_or_default();
+                if !text.ends_with('\\') {
+                    break;
+                }
+            },
+            'r' | 'R' | 'w' | 'W' | 'e' => {
+                let (name, behind) = line(rest);
+                script.note(command, name.trim_start())?;
+                rest = behind;
+            }
+            's' | 'y' => {
+                let mut characters = rest.chars();
+                let delimiter = characters.next().filter(|c| !matches!(c, '\\' | '\n'))?;
+                rest = up_to(up_to(characters.as_str(), delimiter, command == 's')?, delimiter, false)?;
+                if command == 's' {
+                    rest = flags(rest, script)?;
+                }
+            }
+            _ => return None,
+        }
+        // Whatever follows, but a separator, is something that wasn't understood.
+        let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
+        let is_ended = matches!(command, '#' | 'a' | 'i' | 'c' | 'r' | 'R' | 'w' | 'W' | 'e' | '{' | '}');
+        if !is_ended && !matches!(next, None | Some(';' | '\n' | '}' | '#')) {
+            return None;
+        }
+    }
+}
+
+impl<'t> Script<'t> {
+    /// A command of sed, or a flag of `s`, that names a file or a command; `None` where it names none.
+    fn note(&mut self, command: char, name: &'t str) -> Option<()> {
+        let names = match command {
+            'r' | 'R' => &mut self.reads,
+            'w' | 'W' => &mut self.writes,
+            _ => &mut self.runs,
+        };
+        names.push(Some(name).filter(|name| !name.is_empty())?);
+        Some(())
+    }
+}
+
+/// What is behind an address, where there is one.
+fn address(text: &str) -> Option<&str> {
+    let behind = match text.chars().next()? {
+        '$' => &text[1..],
+        '0'..='9' | '+' | '~' => {
+            text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '~' | '+'))
+        }
+        '/' => up_to(&text[1..], '/', true)?.trim_start_matches(['I', 'M']),
+        '\\' => {
+            let mut characters = text.chars().skip(1);
+            let delimiter = characters.next().filter(|c| !matches!(c, '\\' | '\n'))?;
+            up_to(&text[1 + delimiter.len_utf8()..], delimiter, true)?.trim_start_matches(['I', 'M'])
+        }
+        _ => text,
+    };
+    Some(behind)
+}
+
+/// What is behind the delimiter. Whether a delimiter within brackets counts depends on the version.
+fn up_to(text: &str, delimiter: char, has_brackets: bool) -> Option<&str> {
+    let mut is_escaped = false;
+    let mut is_bracket = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            _ if c == delimiter && is_bracket => return None,
+            _ if c == delimiter => return Some(&text[at + c.len_utf8()..]),
+            '\\' => is_escaped = !is_bracket,
+            '[' if has_brackets => is_bracket = true,
+            // `[]x]` and `[^]x]` begin with it.
+            ']' if is_bracket => is_bracket = text[..at].ends_with('[') || text[..at].ends_with("[^"),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The flags of `s`, of which `e` runs what comes out of it, and `w` writes to a file.
+fn flags<'t>(text: &'t str, script: &mut Script<'t>) -> Option<&'t str> {
+    for (at, c) in text.char_indices() {
+        match c {
+            'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => {}
+            'w' => {
+                let (name, behind) = line(&text[at + 1..]);
+                script.note('w', name.trim_start())?;
+                return Some(behind);
+            }
+            'e' => return None,
+            _ => return Some(&text[at..]),
+        }
+    }
+    Some("")
+}
+
+/// A line, and what is behind it.
+fn line(text: &str) -> (&str, &str) {
+    let end = text.find('\n').unwrap_or(text.len());
+    (&text[..end], &text[end..])
+}
+
+/// What a `/` would be in awk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slash {
+    /// It begins a regular expression, since a value has to follow.
+    Expression,
+    /// It divides.
+    Division,
+    /// Either; `if (x) /re/` and `(x) / 2` differ in what stands far before.
+    Unsure,
+}
+
+/// Whether a script for awk does more than to look at its input and print: whatever reads, writes, runs, or loads.
+fn awk(text: &str) -> bool {
+    let mut slash = Slash::Expression;
+    let mut is_print = false;
+    let mut parentheses = 0_usize;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let behind = &rest[c.len_utf8()..];
+        (rest, slash) = match c {
+            // A regular expression ends on its line.
+            '/' if slash == Slash::Unsure && line(behind).0.contains('/') => return true,
+            '/' if slash != Slash::Expression => (behind, Slash::Expression),
+            '"' | '/' => match quoted(behind, c) {
+                Some(behind) => (behind, Slash::Division),
+                None => return true,
+            },
+            '#' => (line(behind).1, slash),
+            ' ' | '\t' | '\r' => (behind, slash),
+            '\\' if behind.starts_with(['\n', '\r']) => (behind.trim_start(), slash),
+            'a'..='z' | 'A'..='Z' | '_' => {
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let word = &rest[..end];
+                if matches!(word, "system" | "getline" | "ARGV" | "ARGC" | "ARGIND" | "PROCINFO") {
+                    return true;
+                }
+                is_print |= matches!(word, "print" | "printf");
+                let is_keyword = matches!(
+                    word,
+                    "print" | "printf" | "return" | "in" | "else" | "do" | "case" | "exit" | "delete"
+                );
+                (&rest[end..], if is_keyword { Slash::Expression } else { Slash::Division })
+            }
+            '0'..='9' | '.' | ']' => (behind, Slash::Division),
+            '$' => (behind, Slash::Unsure),
+            '|' if !behind.starts_with('|') => return true,
+            '|' => (&behind[1..], Slash::Expression),
+            '>' if is_print && parentheses == 0 => return true,
+            '(' => {
+                parentheses += 1;
+                (behind, Slash::Expression)
+            }
+            ')' => {
+                parentheses = parentheses.saturating_sub(1);
+                (behind, Slash::Unsure)
+            }
+            ';' | '{' | '}' => {
+                (is_print, parentheses) = (false, 0);
+                (behind, Slash::Expression)
+            }
+            '+' | '-' if behind.starts_with(c) => (&behind[1..], Slash::Unsure),
+            // Behind a comma a statement goes on in the next line.
+            '\n' | ',' | '=' | '!' | '~' | '<' | '>' | '&' | '+' | '-' | '*' | '%' | '^' | '?' | ':'
+            | '[' => (behind, Slash::Expression),
+            // `@load`, `@include`, `@name()`, and whatever awk doesn't know.
+            _ => return true,
+        };
+    }
+    false
+}
+
+/// What is behind a string or a regular expression; `None` where its end isn't on the line. A `/` within brackets ends
+/// it in some versions and in others not.
+fn quoted(text: &str, end: char) -> Option<&str> {
+    let (mut is_escaped, mut is_bracket) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' => return None,
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            _ if c == end && is_bracket => return None,
+            _ if c == end => return Some(&text[at + 1..]),
+            '[' if end == '/' => is_bracket = true,
+            ']' => is_bracket = false,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(language: Language, text: &str) -> Script<'_> {
+        Script::read(language, text)
+    }
+
+    #[test]
+    fn a_sed_script_that_only_edits_does_nothing_else() {
+        let harmless = [
+            "",
+            "p",
+            "5q",
+            "$p",
+            "1,5!d",
+            "/^e/d",
+            "s/we/e/",
+            "s/a/e/g",
+            "s,/e,/w,",
+            "/x/!d;s/e/w/2",
+            "/a/,/b/p",
+            "1~2p",
+            "2,+3d",
+            "s/[0-9]/n/gp",
+            "y/ew/we/",
+            "a e reboot",
+            "1i\\\ne reboot",
+            "/x/{s/a/b/;p}",
+            "\\,/etc/,d",
+            "# e reboot",
+            "=",
+            "n;d",
+            ":a\nN\n$!ba\ns/\\n/ /g",
+            "s/[^]e]/x/",
+            "/a/I,/b/ s/x\\/y/e/;p",
+        ];
+        for text in harmless {
+            assert_eq!(read(Language::Sed, text), Script::default(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_sed_script_says_what_it_runs_reads_and_writes() {
+        let named = |reads: &[&'static str], writes: &[&'static str], runs: &[&'static str]| Script {
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            runs: runs.to_vec(),
+            is_unclear: false,
+        };
+        let table = [
+            ("1e reboot", named(&[], &[], &["reboot"])),
+            ("1!e reboot", named(&[], &[], &["reboot"])),
+            ("$e reboot;p", named(&[], &[], &["reboot;p"])),
+            ("p;e reboot\np", named(&[], &[], &["reboot"])),
+            ("/x/w /etc/hosts", named(&[], &["/etc/hosts"], &[])),
+            ("y/a/b/;w/etc/hosts", named(&[], &["/etc/hosts"], &[])),
+            ("s|x|y|gw /etc/hosts", named(&[], &["/etc/hosts"], &[])),
+            ("/x/{W /etc/hosts\n}", named(&[], &["/etc/hosts"], &[])),
+            ("$r /etc/shadow", named(&["/etc/shadow"], &[], &[])),
+            ("a\\\n1\ne reboot", named(&[], &[], &["reboot"])),
+        ];
+        for (text, expected) in table {
+            assert_eq!(read(Language::Sed, text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_of_sed_is_unclear() {
+        for text in [
+            "e",
+            "s/x/reboot/e",
+            "s/x/y/ge;p",
+            "s/x/y",
+            "s/[/]/x/",
+            "k",
+            "/x",
+            "w",
+            ":a;e reboot",
+            "s\\x\\y\\",
+            "p p",
+            "1",
+            "a x\\\\\ne reboot",
+        ] {
+            assert!(read(Language::Sed, text).is_unclear, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_awk_script_that_looks_and_prints_is_clear() {
+        let harmless = [
+            "{print $1}",
+            "/a|b/ {print $1}",
+            "$3 > 10 || $2 > 5",
+            "NR > x",
+            "$3 == 0 {print $1}",
+            "{ print ($1 > 5) }",
+            "/system/ { n++ } END { print n / 2, n }",
+            "{ print \"a > b | c\" }",
+            "BEGIN { FS = \":\" } { print $1 } # | sh",
+            "{ if ($1 > 2) { print $2 } }",
+            "!seen[$0]++",
+            "{ s += $1 } END { printf \"%d\\n\", s }",
+            "$1 ~ /x/ && !/y/",
+        ];
+        for text in harmless {
+            assert_eq!(read(Language::Awk, text), Script::default(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_awk_script_that_runs_reads_or_writes_is_unclear() {
+        let unclear = [
+            "BEGIN{system(\"reboot\")}",
+            "{ system ( \"x\" ) }",
+            "{ print | \"sh\" }",
+            "BEGIN { \"x\" | getline }",
+            "{ print > \"/x\" }",
+            "{ print >> \"/x\" }",
+            "{ printf(\"x\") > \"/x\" }",
+            "BEGIN { while ((getline x < \"/etc/shadow\") > 0) print x }",
+            "@load \"x\"",
+            "@include \"x\"",
+            "{ print |& \"sh\" }",
+            "BEGIN { ARGV[1] = \"/etc/shadow\" }",
+            "{ print \"open }",
+            "/open",
+            "{ n = 4 / 2; print | \"sh /\" }",
+            "if (1) /\"/; print | \"sh\" #\"",
+            "{ x++ /1; y=\"/\"; print | \"sh\" } #\"",
+            "{ print 1,\n2 > \"/x\" }",
+            "/[/]/ { print }",
+            "BEGIN { f = \"system\"; @f(\"reboot\") }",
+        ];
+        for text in unclear {
+            assert!(read(Language::Awk, text).is_unclear, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What must hold for every command line: wrapping lowers nothing, nothing panics, and the work is bounded.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What is put before a command, and has it run.
+const WRAPPERS: &[&[&str]] = &[
+    &["sudo"],
+    &["sudo", "-u", "root", "--"],
+    &["doas"],
+    &["env", "A=b"],
+    &["nice", "-n", "10"],
+    &["ionice", "-c3"],
+    &["timeout", "-k", "5", "10"],
+    &["nohup"],
+    &["setsid", "-f"],
+    &["stdbuf", "-oL"],
+    &["chroot", "/mnt"],
+    &["unshare", "-m"],
+    &["nsenter", "-t", "1", "-m"],
+    &["systemd-run", "--wait"],
+    &["xargs", "-0"],
+    &["ip", "netns", "exec", "blue"],
+    &["busybox"],
+    &["time"],
+    &["flock", "/run/lock"],
+    &["runuser", "-u", "root", "--"],
+    &["strace", "-f"],
+    &["taskset", "1"],
+    &["find", "/srv", "-exec"],
+];
+
+const COMMANDS: &[&[&str]] = &[
+    &["rm", "-rf", "/"],
+    &["rm", "-rf", "/srv"],
+    &["reboot"],
+    &["dd", "of=/dev/sda"],
+    &["cat", "/etc/shadow"],
+    &["tee", "/etc/sudoers"],
+    &["systemctl", "stop", "ssh"],
+    &["iptables", "-F"],
+    &["sh", "-c", "echo x > /etc/passwd"],
+    &["python3", "-c", "x"],
+    &["ls"],
+    &["mkfs", "/dev/sda"],
+];
+
+fn is_no_lower(one: &Verdict, other: &Verdict) -> bool {
+    one.level >= other.level
+        && one.risk >= other.risk
+        && one.risk_score >= other.risk_score
+        && other.capabilities.iter().all(|capability| one.capabilities.contains(capability))
+}
+
+fn quoted(argv: &[&str]) -> String {
+    argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" ")
+}
+
+fn words() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "sudo",
+        "env",
+        "-S",
+        "-c",
+        "sh",
+        "find",
+        "-exec",
+        ";",
+        "+",
+        "{}",
+        "xargs",
+        "ip",
+        "netns",
+        "exec",
+        "--",
+        "-",
+        "A=b",
+        "/etc/shadow",
+        "$(",
+        ")",
+        "`",
+        "'",
+        "\"",
+        "<<x",
+        "${",
+        "((",
+        "*",
+        "rm",
+        "-rf",
+        "/",
+        "systemctl",
+        "tar",
+        "--to-command=x",
+        "\n",
+    ]);
+    prop_oneof![known.prop_map(str::to_owned), any::<String>()]
+}
+
+proptest! {
+    #[test]
+    fn wrapping_lowers_no_verdict(command in prop::sample::select(COMMANDS), wrappers in prop::collection::vec(prop::sample::select(WRAPPERS), 0..5)) {
+        let policy = Policy::builtin();
+        let bare = policy.verdict(command);
+        let mut argv: Vec<&str> = command.to_vec();
+        for wrapper in wrappers {
+            argv.splice(0..0, wrapper.iter().copied());
+            let wrapped = policy.verdict(&argv);
+            prop_assert!(is_no_lower(&wrapped, &bare), "{argv:?}: {wrapped:?}, and bare {bare:?}");
+        }
+        let text = quoted(&argv);
+        for shell in [["sh", "-c", &text], ["bash", "-lc", &text], ["su", "-c", &text], ["env", "-S", &text]] {
+            let wrapped = policy.verdict(&shell);
+            prop_assert!(is_no_lower(&wrapped, &bare), "{shell:?}: {wrapped:?}, and bare {bare:?}");
+        }
+    }
+
+    #[test]
+    fn no_argv_is_too_strange(argv in prop::collection::vec(words(), 0..12)) {
+        let policy = Policy::builtin();
+        policy.verdict(&argv);
+        policy.verdict(&["sh", "-c", &argv.concat()]);
+        policy.verdict(&["sh", "-c", &argv.join(" ")]);
+        argv.iter().for_each(|path| { policy.of_file(FileStep::Write, path); });
+    }
+
+    #[test]
+    fn more_commands_in_a_text_lower_no_verdict(one in prop::sample::select(COMMANDS), other in prop::sample::select(COMMANDS), sign in prop::sample::select(vec![";", "&&", "|", "||", "&", "\n"])) {
+        let policy = Policy::builtin();
+        let bare = policy.verdict(one);
+        let both = of_text(&format!("{} {sign} {}", quoted(other), quoted(one)));
+        prop_assert!(is_no_lower(&both, &bare), "{both:?}, and bare {bare:?}");
+    }
+}
+
+/// This would take hours if anything looked at the same words again and again.
+#[test]
+fn the_size_of_an_argv_costs_no_more_than_its_length() {
+    let policy = Policy::builtin();
+    let long = "a".repeat(1 << 20);
+    let many = |word: &'static str| vec![word; 50_000];
+    policy.verdict(&["rm", &long]);
+    policy.verdict(&["sh", "-c", &long]);
+    policy.verdict(&["awk", &"system".repeat(1 << 17)]);
+    policy.verdict(&["rm", &format!("-{long}")]);
+    policy.verdict(&["cat", &"/..".repeat(1 << 18)]);
+    for word in [
+        "a",
+        "env",
+        "find",
+        "-exec",
+        "xargs",
+        "-S",
+        "/etc/shadow",
+        "eval",
+        "--x",
+        "sudo",
+        "watch",
+        "su",
+        "-c",
+    ] {
+        policy.verdict(&many(word));
+    }
+    for first in [
+        "rm",
+        "cp",
+        "find",
+        "systemctl",
+        "ip",
+        "git",
+        "xargs",
+        "env",
+        "watch",
+        "ssh",
+        "parallel",
+        "tmux",
+        "frob",
+    ] {
+        let mut argv = many("/etc/x");
+        argv[0] = first;
+        policy.verdict(&argv);
+    }
+    for piece in [
+        "$(",
+        "`",
+        "(",
+        "{ ",
+        "\\`",
+        "<(",
+        "${",
+        "$((",
+        "<<x\n",
+        "\"",
+        "'",
+        "$'",
+        "eval ",
+        "x=(",
+        "case x in ",
+        "a;",
+        "*",
+        "[",
+        "{,",
+    ] {
+        of_text(&piece.repeat(20_000));
+    }
+}
+
+#[test]
+fn programs_that_start_each_other_too_deep_are_not_followed() {
+    let nested = |verdict: &Verdict| verdict.matched_rules.contains(&"code.nested".to_owned());
+    let mut argv = vec!["env"; 10_000];
+    argv.push("ls");
+    let verdict = Policy::builtin().verdict(&argv);
+    assert!(
+        nested(&verdict) && verdict.level == Level::Confirm && verdict.risk == Some(Risk::High),
+        "{verdict:?}"
+    );
+    assert!(!nested(&Policy::builtin().verdict(&argv[9_980..])));
+    let mut text = "ls".to_owned();
+    for _ in 0..10 {
+        text = format!("eval {text}");
+    }
+    assert!(nested(&of_text(&text)));
+    let deep = format!("{}ls{}", "$(".repeat(100), ")".repeat(100));
+    assert!(of_text(&deep).matched_rules.contains(&"code.shell".to_owned()));
+}
+
+#[test]
+fn an_option_that_nobody_knows_hides_no_command() {
+    for argv in ["timeout --x a --y b 5 reboot", "sudo --what ever reboot", "nice --x reboot"] {
+        assert_eq!(verdict(argv).level, Level::Confirm, "{argv}");
+    }
+    assert!(verdict("systemctl --unknown value stop ssh").risk >= Some(Risk::High));
+}
