@@ -20,6 +20,8 @@ mod script;
 mod shell;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "what it finds isn't weighed yet"))]
+pub mod text;
 
 use std::sync::{Arc, LazyLock};
 
