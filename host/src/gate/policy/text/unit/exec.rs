@@ -138,7 +138,25 @@ fn run(
     if is_shell(&argv[0]) && argv.len() == 1 && entry.key == "ExecStart" {
         code.gives(format_args!("opens a shell, {at}"));
     }
+    if signals_itself(&argv) {
+        return;
+    }
     code.run(argv, at, user);
+}
+
+/// `kill -HUP $MAINPID`, by which a great many units reload: systemd's own `ExecReload=` of sorts, to no other process.
+fn signals_itself(argv: &[String]) -> bool {
+    let Some((program, arguments)) = argv.split_first() else { return false };
+    let Some((process, options)) = arguments.split_last() else { return false };
+    let is_signal = |word: &String| {
+        let name = word.strip_prefix('-').unwrap_or(word);
+        name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '+') || name == "s"
+    };
+    ["/bin/kill", "/usr/bin/kill"].contains(&program.as_str())
+        && matches!(process.as_str(), "$MAINPID" | "${MAINPID}")
+        && options.len() <= 2
+        && options.first().is_none_or(|option| option.starts_with('-'))
+        && options.iter().all(is_signal)
 }
 
 /// `@-:+!|` in any order, each once, `!` twice.
