@@ -148,15 +148,19 @@ fn run(
 fn signals_itself(argv: &[String]) -> bool {
     let Some((program, arguments)) = argv.split_first() else { return false };
     let Some((process, options)) = arguments.split_last() else { return false };
-    let is_signal = |word: &String| {
-        let name = word.strip_prefix('-').unwrap_or(word);
-        name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '+') || name == "s"
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '+')
+    };
+    // Any other operand would be another process.
+    let is_signal = match options {
+        [] => true,
+        [option] => option.strip_prefix('-').is_some_and(is_name),
+        [option, name] => option == "-s" && is_name(name),
+        _ => false,
     };
     ["/bin/kill", "/usr/bin/kill"].contains(&program.as_str())
         && matches!(process.as_str(), "$MAINPID" | "${MAINPID}")
-        && options.len() <= 2
-        && options.first().is_none_or(|option| option.starts_with('-'))
-        && options.iter().all(is_signal)
+        && is_signal
 }
 
 /// `@-:+!|` in any order, each once, `!` twice.
