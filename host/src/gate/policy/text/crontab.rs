@@ -58,8 +58,11 @@ pub fn read(text: &str, form: &Form) -> Code {
             code.gives(format_args!("gives `{}` what follows its first % to read, {at}", shown(&command)));
         }
         let argv = [shell.as_str(), "-c", &command].map(str::to_owned);
-        let argv =
-            if shell.ends_with("/sh") { ["sh".to_owned(), argv[1].clone(), argv[2].clone()] } else { argv };
+        let argv = if ["/bin/sh", "/usr/bin/sh"].contains(&shell.as_str()) {
+            ["sh".to_owned(), argv[1].clone(), argv[2].clone()]
+        } else {
+            argv
+        };
         code.run(argv.into(), at, user.as_deref());
     }
     code

@@ -12,6 +12,7 @@ mod crontab;
 mod git;
 mod logrotate;
 mod modules;
+mod packages;
 mod place;
 mod programs;
 mod ssh;
@@ -102,6 +103,9 @@ fn read(kind: &Kind, path: &str, contents: &[u8]) -> Code {
         Kind::Logrotate => logrotate::read(text),
         Kind::Sysctl => modules::sysctl(text),
         Kind::Modprobe => modules::modprobe(text),
+        Kind::Interfaces => modules::interfaces(text),
+        Kind::Apt => packages::apt(text),
+        Kind::Dpkg => packages::dpkg(text),
         Kind::Pam { one_service } => modules::pam(text, *one_service),
         Kind::Assignments => assignments::read(text),
         Kind::Git(user) => git::read(text, user.as_deref()),

@@ -1,5 +1,5 @@
-//! Settings of the kernel and of PAM that name a program which root then runs: `kernel.core_pattern`, modprobe's
-//! `install`, `pam_exec.so`.
+//! Settings of the kernel, of the network and of PAM that name a program which root then runs: `kernel.core_pattern`,
+//! modprobe's `install`, ifup's `post-up`, `pam_exec.so`.
 
 use super::programs::is_loose;
 use super::words::{joined, lines, word};
@@ -63,6 +63,26 @@ pub fn modprobe(text: &str) -> Code {
                 code.gives(format_args!("takes settings from {}, {what}, line {number}", shown(rest)));
             }
             _ => {}
+        }
+    }
+    code
+}
+
+/// What ifup and ifdown run with an interface (interfaces(5)).
+pub fn interfaces(text: &str) -> Code {
+    const COMMANDS: [&str; 7] = ["up", "pre-up", "post-up", "down", "pre-down", "post-down", "script"];
+    let mut code = Code::default();
+    for (number, line) in joined(text) {
+        let mut rest = line.as_str();
+        let Some(key) = word(&mut rest) else { continue };
+        let at = format!("{key}, line {number}");
+        if COMMANDS.contains(&key) {
+            code.shell(rest, at, None);
+        } else if matches!(key, "source" | "source-directory") && rest.starts_with('/') && is_loose(rest) {
+            code.gives(format_args!(
+                "takes settings from {}, which others than root may write, {at}",
+                shown(rest)
+            ));
         }
     }
     code

@@ -34,6 +34,12 @@ pub enum Kind {
         /// Whether the file is of one service.
         one_service: bool,
     },
+    /// ifup.
+    Interfaces,
+    /// apt.
+    Apt,
+    /// dpkg.
+    Dpkg,
     /// A shell, PAM or an init script, as variables to be set.
     Assignments,
     /// git, as its settings.
@@ -82,7 +88,7 @@ const LOGIN: [&str; 20] = [
 ];
 
 /// Directories of which every file is run, or read by what runs it.
-const RUN_WHOLE: [&str; 39] = [
+const RUN_WHOLE: [&str; 32] = [
     "/etc/cron.hourly",
     "/etc/cron.daily",
     "/etc/cron.weekly",
@@ -112,20 +118,13 @@ const RUN_WHOLE: [&str; 39] = [
     "/etc/acpi",
     "/etc/X11/Xsession.d",
     "/etc/letsencrypt/renewal-hooks",
-    "/etc/apt/apt.conf.d",
-    "/etc/dpkg/dpkg.cfg.d",
-    "/etc/polkit-1/rules.d",
-    "/usr/share/polkit-1/rules.d",
-    "/etc/containers/systemd",
-    "/usr/share/containers/systemd",
     "/var/spool/cron/atjobs",
     "/var/spool/at",
-    "/etc/xinetd.d",
     "/etc/bash_completion.d",
 ];
 
 /// Single files of that sort.
-const WHOLE: [&str; 19] = [
+const WHOLE: [&str; 14] = [
     "/etc/rc.local",
     "/etc/profile",
     "/etc/bash.bashrc",
@@ -138,13 +137,37 @@ const WHOLE: [&str; 19] = [
     "/etc/csh.cshrc",
     "/etc/csh.login",
     "/etc/ssh/sshrc",
-    "/etc/network/interfaces",
-    "/etc/inittab",
-    "/etc/inetd.conf",
-    "/etc/apt/apt.conf",
-    "/etc/dpkg/dpkg.cfg",
     "/etc/dhcp/dhclient-enter-hooks",
     "/etc/dhcp/dhclient-exit-hooks",
+];
+
+/// Commands in a form that isn't taken apart here: directories, then files.
+const OTHER_FORMS: [&str; 16] = [
+    "/etc/polkit-1/rules.d",
+    "/usr/share/polkit-1/rules.d",
+    "/etc/containers/systemd",
+    "/usr/share/containers/systemd",
+    "/etc/xinetd.d",
+    "/etc/supervisor",
+    "/etc/supervisord.d",
+    "/etc/fail2ban/action.d",
+    "/etc/monit",
+    "/etc/incron.d",
+    "/var/spool/incron",
+    "/etc/cloud",
+    "/var/lib/cloud",
+    "/etc/sv",
+    "/etc/runit",
+    "/etc/service",
+];
+const OTHER_FILES: [&str; 7] = [
+    "/etc/inittab",
+    "/etc/inetd.conf",
+    "/etc/supervisord.conf",
+    "/etc/smartd.conf",
+    "/etc/nut/upsmon.conf",
+    "/etc/security/pam_env.conf",
+    "/etc/security/namespace.init",
 ];
 
 const PROGRAMS: [&str; 9] = [
@@ -219,6 +242,18 @@ pub fn kind(path: &str) -> Option<Kind> {
     }
     if in_one_of(&RUN_WHOLE) || WHOLE.contains(&path) || is_rc(path) {
         return Some(Kind::Opaque("a script"));
+    }
+    if in_one_of(&OTHER_FORMS) || OTHER_FILES.contains(&path) {
+        return Some(Kind::Opaque("commands in a form that isn't read here"));
+    }
+    if path == "/etc/network/interfaces" || within("/etc/network/interfaces.d") {
+        return Some(Kind::Interfaces);
+    }
+    if path == "/etc/apt/apt.conf" || within("/etc/apt/apt.conf.d") {
+        return Some(Kind::Apt);
+    }
+    if path == "/etc/dpkg/dpkg.cfg" || within("/etc/dpkg/dpkg.cfg.d") {
+        return Some(Kind::Dpkg);
     }
     let is_program =
         in_one_of(&PROGRAMS) || path.strip_prefix("/opt/").is_some_and(|rest| rest.contains("/bin/"));
@@ -389,6 +424,10 @@ mod tests {
             ("/srv/a/.git/hooks/post-merge", Some(Kind::Opaque("a hook of git"))),
             ("/srv/a.git/hooks/update", Some(Kind::Opaque("a hook of git"))),
             ("/srv/a/.git/config", Some(Kind::Git(None))),
+            ("/etc/network/interfaces.d/a", Some(Kind::Interfaces)),
+            ("/etc/apt/apt.conf.d/20a", Some(Kind::Apt)),
+            ("/etc/dpkg/dpkg.cfg.d/a", Some(Kind::Dpkg)),
+            ("/etc/supervisor/conf.d/a.conf", Some(Kind::Opaque("commands in a form that isn't read here"))),
             ("/etc/default/ssh", Some(Kind::Assignments)),
             ("/etc/nginx/nginx.conf", None),
             ("/etc/hosts", None),

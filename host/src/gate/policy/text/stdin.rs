@@ -1,7 +1,7 @@
 //! What a program is given to read that it, or somebody for it, runs: `crontab -`, `sh`, `at now`, `tee` into a unit.
 
 use super::place::{Kind, not_root};
-use super::programs::{is_interpreter, is_shell, is_wrapper, name};
+use super::programs::{is_interpreter, is_shell, is_wrapper, name, shell_text};
 use super::{Code, of_file, read};
 
 /// Most words behind a wrapper that are tried for the program which it runs.
@@ -23,7 +23,13 @@ pub fn of_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
             let from_file = arguments.iter().any(|argument| argument.starts_with("-f"));
             (!from_file).then(|| shell(stdin))
         }
-        program if is_shell(program) => reads_code(program, arguments).then(|| shell(stdin)),
+        program if is_shell(program) => match shell_text(argv) {
+            // What its commands do with it, they say themselves.
+            Some(text) => {
+                names_a_reader(text).then(|| Code::unreadable("what a shell's commands make of it"))
+            }
+            None => reads_code(program, arguments).then(|| shell(stdin)),
+        },
         "psql" | "mysql" | "mariadb" | "sqlite3" => {
             // Each has a command that opens a shell.
             Some(Code::unreadable(format!("what {} runs", name(program))))
@@ -56,6 +62,12 @@ pub fn of_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
         wrapper if is_wrapper(wrapper) || wrapper == "ip" => within(arguments, stdin),
         _ => None,
     }
+}
+
+/// Whether a shell's text has a word by which something is run that is read.
+fn names_a_reader(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"_./-".contains(c));
+    words.any(|word| is_interpreter(word) || READERS.contains(&name(word)))
 }
 
 /// The program among the arguments of one that runs it. Which of them is the program isn't known here: any that reads

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Deserializer, Mapping, Value};
 

@@ -138,7 +138,29 @@ fn run(
     if is_shell(&argv[0]) && argv.len() == 1 && entry.key == "ExecStart" {
         code.gives(format_args!("opens a shell, {at}"));
     }
+    if signals_itself(&argv) {
+        return;
+    }
     code.run(argv, at, user);
+}
+
+/// `kill -HUP $MAINPID`, by which a great many units reload: systemd's own `ExecReload=` of sorts, to no other process.
+fn signals_itself(argv: &[String]) -> bool {
+    let Some((program, arguments)) = argv.split_first() else { return false };
+    let Some((process, options)) = arguments.split_last() else { return false };
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '+')
+    };
+    // Any other operand would be another process.
+    let is_signal = match options {
+        [] => true,
+        [option] => option.strip_prefix('-').is_some_and(is_name),
+        [option, name] => option == "-s" && is_name(name),
+        _ => false,
+    };
+    ["/bin/kill", "/usr/bin/kill"].contains(&program.as_str())
+        && matches!(process.as_str(), "$MAINPID" | "${MAINPID}")
+        && is_signal
 }
 
 /// `@-:+!|` in any order, each once, `!` twice.

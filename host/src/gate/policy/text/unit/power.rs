@@ -129,10 +129,8 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 code.gives(format_args!("allows {}, all that is on it, {at}", shown(&device)));
             }
         }
-        key if ACTIONS.contains(&key) => {
-            if !["none", "no", "false", "0", "off"].contains(&value) {
-                code.gives(format_args!("can end the running system ({key}={}), {at}", shown(value)));
-            }
+        key if ACTIONS.contains(&key) && !["none", "no", "false", "0", "off"].contains(&value) => {
+            code.gives(format_args!("can end the running system ({key}={}), {at}", shown(value)));
         }
         key if STARTS.contains(&key) => {
             for name in words(value) {

@@ -99,6 +99,24 @@ fn the_account_is_the_last_one_of_the_section() {
 }
 
 #[test]
+fn a_signal_to_the_units_own_process_is_nothing_to_say() {
+    let table = [
+        ("/bin/kill -HUP $MAINPID", true),
+        ("/usr/bin/kill -s HUP ${MAINPID}", true),
+        ("-/bin/kill $MAINPID", true),
+        ("/bin/kill -9 1", false),
+        ("/bin/kill -9 1 $MAINPID", false),
+        ("/bin/kill -- -1 $MAINPID", false),
+        ("/bin/kill -HUP $OTHER", false),
+        ("/opt/kill -HUP $MAINPID", false),
+    ];
+    for (command, says_nothing) in table {
+        assert_eq!(service(&format!("ExecReload={command}")).lines.is_empty(), says_nothing, "{command}");
+    }
+    assert!(!service("Environment=MAINPID=1\nExecReload=/bin/kill -HUP $MAINPID").lines.is_empty());
+}
+
+#[test]
 fn every_kind_of_unit_has_its_commands() {
     let table: [(&str, &str, &[&str]); 6] = [
         ("a.socket", "[Socket]\nExecStartPre=/bin/a b", &["/bin/a", "b"]),

@@ -1,3 +1,5 @@
+mod verdicts;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -48,7 +50,7 @@ fn debians_own_texts_are_read_whole_and_give_no_power() {
 
 #[test]
 fn a_line_is_what_its_program_runs() {
-    let table: [(&str, &str, &[&str]); 47] = [
+    let table: [(&str, &str, &[&str]); 49] = [
         ("/etc/cron.d/a", "*/5 * * * * root  a | b\n@daily alice c\n", &["$ a | b", "$ c"]),
         ("/etc/cron.d/a", "# x\nMAILTO=root\n\n17 *\t* * *\troot\ta\r\n", &["$ a"]),
         ("/etc/cron.d/a", "0 0 1 jan mon-fri root a \\% b", &["$ a % b"]),
@@ -159,6 +161,12 @@ fn a_line_is_what_its_program_runs() {
             &["docker run -v /etc/shadow:/run/secrets:ro b"],
         ),
         ("/srv/docker-compose.yml", "web:\n  image: b\n  privileged: true\n", &["docker run --privileged b"]),
+        (
+            "/etc/network/interfaces",
+            "iface eth0 inet dhcp\n  post-up a \\\n b\n  down c\n  mtu 9000\n",
+            &["$ a  b", "$ c"],
+        ),
+        ("/etc/dpkg/dpkg.cfg.d/a", "post-invoke=a b\n", &["$ a b"]),
         (
             "/usr/share/dbus-1/system-services/a.service",
             "[D-BUS Service]\nExec=/bin/a b\nUser=root",
@@ -400,6 +408,7 @@ fn what_a_program_reads_is_code_where_it_runs_it() {
         "sudo perl",
         "mysql",
         "make -f -",
+        "sh -c cat|sh",
     ] {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert!(of_stdin(&argv, b"x").is_some_and(|code| code.unreadable.is_some()), "{line}");
@@ -410,7 +419,10 @@ fn what_a_program_reads_is_code_where_it_runs_it() {
 }
 
 /// One place of each kind.
-const PLACES: [&str; 18] = [
+const PLACES: [&str; 21] = [
+    "/etc/network/interfaces",
+    "/etc/apt/apt.conf",
+    "/etc/dpkg/dpkg.cfg",
     "/etc/systemd/system/a@.service",
     "/etc/systemd/system/a.service.d/a.conf",
     "/etc/systemd/system.conf",
