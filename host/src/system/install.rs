@@ -12,7 +12,7 @@ use super::fragments::{self, Wanted};
 use super::record::{self, Record, sha256};
 use super::rights::{self, Rights};
 use super::steps::{self, Failed, Step};
-use super::{ACCOUNT, SystemError, passwd, trust};
+use super::{ACCOUNT, SystemError, passwd, programs, trust};
 use crate::component::SUMS;
 use crate::sudoers;
 use crate::target::Target;
@@ -112,7 +112,7 @@ impl Installation {
     /// Does it, and tries it out as the user whom it is for. Where anything fails, all of it is undone.
     pub async fn carry_out(&self, target: &Target) -> Result<(), Failed> {
         steps::carry_out(target, &self.steps, async || {
-            steps::must(target, "visudo", &["-c", "-q"]).await?;
+            programs::must(target, "visudo", &["-c", "-q"]).await?;
             if let Some(user) = &self.user {
                 try_out(target, user, &self.rights.program).await?;
             }
@@ -126,8 +126,8 @@ impl Installation {
 async fn try_out(target: &Target, user: &str, program: &Path) -> Result<(), SystemError> {
     let program = program.display().to_string();
     let args = ["-n", "-u", user, "--", "sudo", "-n", "-u", ACCOUNT, &program, "serve"];
-    let output = steps::run(target, "sudo", &args, FIRST_START).await?;
-    steps::succeeded("sudo", &args, output).map(drop)
+    let output = programs::run(target, "sudo", &args, FIRST_START).await?;
+    programs::succeeded("sudo", &args, output).map(drop)
 }
 
 /// Those who may use the server now, and whoever is to.
@@ -162,7 +162,7 @@ async fn is_a_person(target: &Target, user: &str) -> Result<(), SystemError> {
         );
     }
     // Accounts may come from elsewhere than passwd.
-    let found = steps::run(target, "getent", &["passwd", user], Duration::from_secs(60)).await?;
+    let found = programs::run(target, "getent", &["passwd", user], programs::SHORT).await?;
     let entries = passwd::parse(&String::from_utf8_lossy(&found.stdout));
     let server = super::account().map(|account| account.uid);
     match entries.into_iter().find(|entry| entry.name == user) {

@@ -13,6 +13,8 @@ mod environment;
 mod fragments;
 mod install;
 pub mod passwd;
+mod programs;
+mod put;
 mod record;
 mod remove;
 mod rights;

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -13,7 +12,7 @@ use super::account::{self, HOME, State};
 use super::fragments;
 use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
-use super::{ACCOUNT, SystemError, passwd, steps, trust};
+use super::{ACCOUNT, SystemError, passwd, programs, trust};
 use crate::audit::JOURNAL;
 use crate::sudoers;
 use crate::target::Target;
@@ -101,7 +100,7 @@ pub async fn checks(
 
 /// What sudo says of somebody's rights.
 async fn said(target: &Target, args: &[&str]) -> Result<String, SystemError> {
-    let output = steps::run(target, "sudo", args, Duration::from_secs(60)).await?;
+    let output = programs::run(target, "sudo", args, programs::SHORT).await?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

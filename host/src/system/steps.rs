@@ -1,23 +1,14 @@
 //! What `install` and `remove` do, one step after the other: shown before, undone where one of them fails.
-//!
-//! A file is staged beside its place, checked, and renamed. What was there is kept beside it until everything is done.
-//! Both have names with a dot, which sudo passes over in its directory.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use sha2::{Digest, Sha256};
 
 use super::account::HOME;
-use super::{ACCOUNT, SystemError};
-use crate::target::{Command, Keep, Output, Privilege, Target};
-use crate::visible::excerpt;
-
-/// For programs that only look something up, or change one file.
-const SHORT: Duration = Duration::from_secs(60);
+use super::programs::must;
+use super::{ACCOUNT, SystemError, put};
+use crate::target::Target;
 
 /// One thing that is to be different.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +26,7 @@ pub enum Step {
     Write { path: PathBuf, text: String, mode: u32, is_sudos: bool },
     /// A file is taken away.
     Remove { path: PathBuf },
-    /// Directories are taken away where nothing is in them any more.
+    /// A directory is taken away at the very end, where nothing is in it any more.
     RemoveEmpty { path: PathBuf },
     /// A directory is taken away with everything in it, which can't be undone.
     RemoveTree { path: PathBuf },
@@ -141,6 +132,12 @@ pub async fn carry_out(
     match finally().await {
         Ok(()) => {
             keep(done);
+            for step in steps {
+                // That something else is in it is no failure.
+                if let Step::RemoveEmpty { path } = step {
+                    let _ = fs::remove_dir(path);
+                }
+            }
             Ok(())
         }
         Err(error) => Err(taken_back(target, done, error).await),
@@ -192,15 +189,16 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
             }
         }
         Step::Copy { from, to, mode, sha256, .. } => {
-            let staged = beside(to, "new");
-            let copied = copy(from, &staged, *mode, sha256).map_err(|error| SystemError::io(from, error));
+            let staged = put::beside(to, "new");
+            let copied =
+                put::copy(from, &staged, *mode, sha256).map_err(|error| SystemError::io(from, error));
             copied.inspect_err(|_| drop(fs::remove_file(&staged)))?;
             replace(&staged, to, done)?;
         }
         Step::Write { path, text, mode, is_sudos } => {
-            let staged = beside(path, "new");
+            let staged = put::beside(path, "new");
             let written =
-                stage(&staged, text.as_bytes(), *mode).map_err(|error| SystemError::io(path, error));
+                put::stage(&staged, text.as_bytes(), *mode).map_err(|error| SystemError::io(path, error));
             let checked = match (written, is_sudos) {
                 (Ok(()), true) => visudo(target, &staged).await,
                 (written, _) => written,
@@ -209,15 +207,12 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
             replace(&staged, path, done)?;
         }
         Step::Remove { path } => {
-            let before = beside(path, "before");
+            let before = put::beside(path, "before");
             fs::rename(path, &before).map_err(|error| SystemError::io(path, error))?;
             done.push(Undo::File { path: path.clone(), before: Some(before) });
         }
-        // That something else is in it is no failure.
-        Step::RemoveEmpty { path } => match fs::remove_dir(path) {
-            Err(error) if !is_there_or_full(&error) => return Err(SystemError::io(path, error)),
-            _ => {}
-        },
+        // What is kept until then may be in it.
+        Step::RemoveEmpty { .. } => {}
         Step::RemoveTree { path } => {
             fs::remove_dir_all(path).map_err(|error| SystemError::io(path, error))?;
         }
@@ -285,81 +280,10 @@ fn set(path: &Path, mode: u32, uid: u32, gid: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// The copy's bytes are those that were shown, or there is none.
-fn copy(from: &Path, staged: &Path, mode: u32, sha256: &str) -> io::Result<()> {
-    let mut source = File::open(from)?;
-    let mut to = staged_file(staged)?;
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = source.read(&mut buffer)?;
-        if read == 0 {
-            break;
-        }
-        digest.update(&buffer[..read]);
-        to.write_all(&buffer[..read])?;
-    }
-    let found = hex::encode(digest.finalize());
-    if found != sha256 {
-        return Err(io::Error::other(format!(
-            "it was changed meanwhile: SHA-256 {found} instead of {sha256}"
-        )));
-    }
-    finish(&to, mode)
-}
-
-fn stage(staged: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = staged_file(staged)?;
-    file.write_all(contents)?;
-    finish(&file, mode)
-}
-
-/// What an earlier run left there when it was killed is no use to anybody.
-fn staged_file(staged: &Path) -> io::Result<File> {
-    match fs::remove_file(staged) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(staged)
-}
-
-fn finish(file: &File, mode: u32) -> io::Result<()> {
-    std::os::unix::fs::fchown(file, Some(0), Some(0))?;
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
-    file.sync_all()
-}
-
 fn replace(staged: &Path, path: &Path, done: &mut Vec<Undo>) -> Result<(), SystemError> {
-    let before = beside(path, "before");
-    let kept = match fs::remove_file(&before) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => match fs::hard_link(path, &before) {
-            Ok(()) => Ok(Some(before.clone())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        },
-    };
-    let replaced = kept.and_then(|kept| fs::rename(staged, path).map(|()| kept));
-    match replaced {
-        Ok(before) => {
-            done.push(Undo::File { path: path.to_owned(), before });
-            Ok(())
-        }
-        Err(error) => {
-            let _ = fs::remove_file(staged);
-            let _ = fs::remove_file(&before);
-            Err(SystemError::io(path, error))
-        }
-    }
-}
-
-fn beside(path: &Path, what: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{what}"))
-}
-
-fn is_there_or_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty)
+    let before = put::replace(staged, path).map_err(|error| SystemError::io(path, error))?;
+    done.push(Undo::File { path: path.to_owned(), before });
+    Ok(())
 }
 
 /// A shell that isn't one.
@@ -379,45 +303,10 @@ async fn as_account(target: &Target, argv: &[&str], paths: &[String]) -> Result<
     must(target, "sudo", &[&head[..], argv, &paths].concat()).await.map(drop)
 }
 
-/// Runs a program, found in root's own directories, that must succeed.
-pub async fn must(target: &Target, program: &str, args: &[&str]) -> Result<Output, SystemError> {
-    let output = run(target, program, args, SHORT).await?;
-    succeeded(program, args, output)
-}
-
-/// The output of a program that was to succeed.
-pub fn succeeded(program: &str, args: &[&str], output: Output) -> Result<Output, SystemError> {
-    if output.exit_code == 0 {
-        return Ok(output);
-    }
-    let said = [output.stderr, output.stdout].concat();
-    let said = excerpt(String::from_utf8_lossy(&said).trim(), 1000);
-    let command = format!("{program} {}", args.join(" "));
-    Err(SystemError::Command { command, exit_code: output.exit_code, said })
-}
-
-/// Runs a program, found in root's own directories, with nothing on stdin.
-pub async fn run(
-    target: &Target,
-    program: &str,
-    args: &[&str],
-    timeout: Duration,
-) -> Result<Output, SystemError> {
-    let command = Command {
-        program: program.to_owned(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout,
-        keep: Keep::Head,
-    };
-    let none = || SystemError::Refused(format!("{program} was not run"));
-    Ok(target.run_all(&[command]).await.pop().ok_or_else(none)??)
-}
-
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest, Sha256};
+
     use super::*;
     use crate::target::Overrides;
 
@@ -453,6 +342,8 @@ mod tests {
         assert_eq!(names(directory.path()), ["a", "b"]);
         carried_out(&[remove("a")]).await.unwrap();
         assert_eq!(names(directory.path()), ["b"]);
+        carried_out(&[Step::RemoveEmpty { path: directory.path().into() }, remove("b")]).await.unwrap();
+        assert!(!directory.path().exists());
     }
 
     #[tokio::test]

@@ -99,12 +99,12 @@ fn an_operators_rules_replace_those_with_their_id_and_are_added_to_the_others() 
     let replacing =
         RULE.replace("own.rule", "power.off").replace("CONFIRM", "SAFE").replace("frob", "reboot");
     let config = file(directory.path(), &format!("rules:{RULE}{replacing}"));
-    let both = Policy::load(&config).unwrap();
+    let both = Policy::load(&config).unwrap().unwrap();
     assert_eq!(both.verdict(&["frob", "x"]).matched_rules, ["own.rule"]);
     assert_eq!(both.verdict(&["reboot"]).level, Level::Safe);
     assert_eq!(both.verdict(&["poweroff"]), Verdict::default());
     assert_eq!(both.verdict(&["mkfs", "/dev/sda"]), Policy::builtin().verdict(&["mkfs", "/dev/sda"]));
-    let alone = Policy::load(&PolicyFile { include_builtin: false, ..config }).unwrap();
+    let alone = Policy::load(&PolicyFile { include_builtin: false, ..config }).unwrap().unwrap();
     assert_eq!(alone.verdict(&["frob", "x"]).matched_rules, ["own.rule"]);
     assert_eq!(alone.verdict(&["mkfs", "/dev/sda"]), Verdict::default());
     // What can't be seen through is no rule.
@@ -115,7 +115,7 @@ fn an_operators_rules_replace_those_with_their_id_and_are_added_to_the_others() 
 fn an_operators_rules_may_name_the_sets_that_come_with_the_program() {
     let directory = tempfile::tempdir().unwrap();
     let text = format!("rules:{}", RULE.replace("args_any: ['*']", "path: $disks"));
-    let policy = Policy::load(&file(directory.path(), &text)).unwrap();
+    let policy = Policy::load(&file(directory.path(), &text)).unwrap().unwrap();
     assert!(policy.verdict(&["frob", "/dev/sda"]).matched_rules.contains(&"own.rule".to_owned()));
     assert!(!policy.verdict(&["frob", "/srv"]).matched_rules.contains(&"own.rule".to_owned()));
 }

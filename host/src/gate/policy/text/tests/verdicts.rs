@@ -68,6 +68,7 @@ fn an_evil_text_is_not_harmless() {
         ("/etc/cron.d/a", "@reboot root sh%rm -rf /\n"),
         ("/etc/cron.d/a", "SHELL=/usr/bin/python3\n@reboot root import os\n"),
         ("/var/spool/cron/crontabs/root", "@daily chmod u+s /bin/bash\n"),
+        ("/etc/cron.d/x", "SHELL=/tmp/sh\n@daily root true\n"),
         ("/etc/anacrontab", "1 5 x iptables \\\n-F\n"),
         ("/etc/sudoers.d/a", "ada ALL=(ALL) NOPASSWD: ALL\n"),
         ("/srv/compose.yaml", "services: {a: {image: b, privileged: true}}"),
