@@ -191,6 +191,18 @@ impl<'a> Argv<'a> {
         })
     }
 
+    /// Whether an option is one that has values.
+    pub(super) fn takes_value(&self, option: &str) -> bool {
+        let takes = self.grammar.map_or(Takes::Unknown, |grammar| {
+            let mut characters = option.chars().skip(1);
+            match (characters.next(), characters.next()) {
+                (Some(short), None) => grammar.short_takes(short),
+                _ => grammar.long_takes(option),
+            }
+        });
+        matches!(takes, Takes::Value | Takes::Attached)
+    }
+
     /// The names of long options.
     pub(super) fn long_names(&self) -> impl Iterator<Item = &'a str> {
         self.options.iter().filter_map(|(name, _)| match name {

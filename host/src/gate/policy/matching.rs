@@ -103,8 +103,12 @@ fn has(option: &OptionGlob, argv: &Argv<'_>, exact: bool) -> Met {
     }
     let wanted = Wanted { name: &option.name, exact };
     best_of(argv.values(&wanted).map(|value| match (&option.value, value) {
-        // `--dry-run=no`, or `-s-`
-        (None, Some(value)) if exact && !matches!(value, "yes" | "true" | "1") => Met::No,
+        // `--dry-run=no`, or `-s-`, where it takes no value.
+        (None, Some(value))
+            if exact && !argv.takes_value(&option.name) && !matches!(value, "yes" | "true" | "1") =>
+        {
+            Met::No
+        }
         (None, _) => Met::Yes,
         (Some(glob), Some(value)) => glob::word(glob, value),
         (Some(_), None) => Met::No,
@@ -114,10 +118,11 @@ fn has(option: &OptionGlob, argv: &Argv<'_>, exact: bool) -> Met {
 /// Whether something like `--no-dry-run` stands there; apt-get(8) takes it shortened, too.
 fn is_taken_back(rule: &Match, argv: &Argv<'_>) -> bool {
     let names = || rule.options_none.iter().filter_map(|option| option.name.strip_prefix("--"));
-    argv.long_names().filter_map(|long| long.strip_prefix("--no-")).any(|taken| {
-        !taken.is_empty()
-            && names().any(|name| name.starts_with(taken) || name.starts_with(&format!("no-{taken}")))
-    })
+    let longs = argv.long_names().filter_map(|long| long.strip_prefix("--"));
+    let others = longs.filter(|long| names().all(|name| name != *long));
+    others
+        .filter_map(|long| long.strip_prefix("no-"))
+        .any(|taken| !taken.is_empty() && names().any(|name| name.starts_with(taken)))
 }
 
 /// Whether a path in the word is met by one of the globs.
