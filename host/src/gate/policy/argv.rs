@@ -10,6 +10,8 @@ pub(super) struct Argv<'a> {
     /// ASCII letters and digits that stand as options without a value, alone or in a cluster.
     shorts: u128,
     options: Vec<(Name<'a>, Option<&'a str>)>,
+    /// Options behind one that nobody knows.
+    doubted: Vec<&'a str>,
     pub(super) operands: Vec<Operand<'a>>,
     /// The words that another program gets, for one that runs it.
     pub(super) rest: &'a [&'a str],
@@ -45,6 +47,7 @@ impl<'a> Argv<'a> {
             grammar,
             shorts: 0,
             options: Vec::new(),
+            doubted: Vec::new(),
             operands: Vec::new(),
             rest,
             is_rest_unsure: false,
@@ -73,6 +76,10 @@ impl<'a> Argv<'a> {
                     continue;
                 }
                 let next = words.get(at).copied();
+                // It may be the value of the one before.
+                if is_maybe_value && words[at - 2].starts_with("--") {
+                    self.doubted.push(word);
+                }
                 match self.option(word, next, style) {
                     Takes::Value => (at, is_maybe_value) = (at + 1, false),
                     Takes::Unknown => is_maybe_value = true,
@@ -133,6 +140,11 @@ impl<'a> Argv<'a> {
                     self.options.push((Name::Short(short), Some(behind.strip_prefix('=').unwrap_or(behind))));
                     return Takes::Attached;
                 }
+                // apt-get(8) takes `-s=no` and `-s-`.
+                Takes::Nothing if behind.starts_with(['=', '-']) => {
+                    self.options.push((Name::Short(short), Some(behind.strip_prefix('=').unwrap_or(behind))));
+                    return Takes::Attached;
+                }
                 Takes::Nothing | Takes::Unknown => self.short(short),
             }
         }
@@ -168,6 +180,35 @@ impl<'a> Argv<'a> {
     /// Whether one of these options is there, by its very name.
     pub(super) fn has_any(&self, options: &[String]) -> bool {
         options.iter().any(|name| self.values(&Wanted { name, exact: true }).next().is_some())
+    }
+
+    /// Whether an option may be another one's value, as it stands behind one that nobody knows.
+    pub(super) fn doubts(&self, option: &str) -> bool {
+        let short = option.strip_prefix('-').filter(|short| short.len() == 1);
+        self.doubted.iter().any(|word| {
+            word.split('=').next() == Some(option)
+                || !word.starts_with("--") && short.is_some_and(|short| word.contains(short))
+        })
+    }
+
+    /// Whether an option is one that has values.
+    pub(super) fn takes_value(&self, option: &str) -> bool {
+        let takes = self.grammar.map_or(Takes::Unknown, |grammar| {
+            let mut characters = option.chars().skip(1);
+            match (characters.next(), characters.next()) {
+                (Some(short), None) => grammar.short_takes(short),
+                _ => grammar.long_takes(option),
+            }
+        });
+        matches!(takes, Takes::Value | Takes::Attached)
+    }
+
+    /// The names of long options.
+    pub(super) fn long_names(&self) -> impl Iterator<Item = &'a str> {
+        self.options.iter().filter_map(|(name, _)| match name {
+            Name::Long(name) => Some(*name),
+            Name::Short(_) => None,
+        })
     }
 
     /// All values of options that are words of their own or stand behind `=`.

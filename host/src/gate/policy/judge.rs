@@ -3,12 +3,16 @@
 //! What is looked at only ever gets shorter, and every way to look at the same words again is counted, so that the time
 //! is linear in the argv.
 
+mod files;
+
+use std::sync::Arc;
+
 use super::argv::{Argv, Operand, Wanted};
 use super::glob::{self, Met};
 use super::index::Index;
 use super::matching;
 use super::path;
-use super::programs::{Grammar, Runs, Which};
+use super::programs::{Names, Runs, grammar};
 use super::rule::Step;
 use super::script::{Language, Script};
 use super::shell;
@@ -25,6 +29,9 @@ const MOST_DIRECTORIES: usize = 8;
 /// A word that nobody knows yet.
 const ANYTHING: &str = "\u{f8fe}";
 
+/// The kernel's `PATH_MAX`.
+const MOST_PATH: usize = 4096;
+
 /// What was found.
 pub(super) struct Judge<'p> {
     index: &'p Index,
@@ -35,6 +42,7 @@ pub(super) struct Judge<'p> {
     /// Too many programs start each other.
     pub(super) is_nested: bool,
     guesses: usize,
+    open_files: usize,
 }
 
 /// How deep, and where.
@@ -43,19 +51,26 @@ struct Place {
     programs: usize,
     texts: usize,
     /// Where relative paths may begin.
-    directories: Vec<String>,
+    directories: Arc<Vec<String>>,
     /// Further words are added that nobody knows, as xargs(1) does.
     is_fed: bool,
 }
 
 impl<'p> Judge<'p> {
     pub(super) fn new(index: &'p Index, rules: usize) -> Self {
-        Self { index, met: vec![Met::No; rules], is_unclear: false, is_nested: false, guesses: 0 }
+        Self {
+            index,
+            met: vec![Met::No; rules],
+            is_unclear: false,
+            is_nested: false,
+            guesses: 0,
+            open_files: 0,
+        }
     }
 
     /// Judges a command line.
     pub(super) fn argv(&mut self, words: &[&str]) {
-        let directories = vec!["/".to_owned()];
+        let directories = Arc::new(vec!["/".to_owned()]);
         self.command(words, Place { programs: 0, texts: 0, directories, is_fed: false });
     }
 
@@ -81,7 +96,7 @@ impl<'p> Judge<'p> {
                 return;
             }
             let mut argv = Argv::read(words);
-            if place.is_fed && argv.grammar.is_some_and(Grammar::changes_files) {
+            if place.is_fed {
                 argv.operands.push(Operand { word: ANYTHING, at: words.len(), is_maybe_value: false });
             }
             let directories =
@@ -90,15 +105,16 @@ impl<'p> Judge<'p> {
                 self.enter(directory, &mut place);
             }
             self.rules(&argv, &place);
-            let Some(grammar) = argv.grammar else {
+            self.is_unclear |= super::programs::is_broken();
+            let Some(known) = argv.grammar else {
                 self.used(words, &place);
                 return;
             };
-            self.files(grammar, &argv, &place);
-            if let Some(language) = grammar.script {
+            self.files(known, &argv, &place);
+            if let Some(language) = known.script {
                 self.script(language, &argv, &place);
             }
-            let Some(runs) = &grammar.runs else { return };
+            let Some(runs) = &known.runs else { return };
             if argv.has_any(&runs.unless) {
                 return;
             }
@@ -111,17 +127,24 @@ impl<'p> Judge<'p> {
                 argv.operands.iter().for_each(|operand| self.assignment(operand.word, &place));
             }
             self.started(runs, &argv, words, &place);
-            if runs.text {
-                match argv.rest {
-                    [] => {}
-                    // What stands for the values of parallel(1) is the command where there is no other.
-                    [sign, values @ ..] if sign.starts_with(":::") => self.text(&values.join("\n"), &place),
-                    rest => self.text(&rest.join(" "), &place),
+            if let Some(sign) = runs.feeds.then(|| replaced_sign(&argv)).flatten() {
+                let words: Vec<String> = argv.rest.iter().map(|word| word.replace(sign, ANYTHING)).collect();
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                match runs.text {
+                    true => self.joined(&words, &place),
+                    false => self.command(&words, place),
                 }
                 return;
             }
+            if runs.text {
+                return self.joined(argv.rest, &place);
+            }
             // flock(1) takes it behind the file, runuser(1) behind the name.
-            let code = argv.rest.iter().take(8).position(|word| runs.code.iter().any(|code| code == word));
+            let is_code = |word: &&str| runs.code.iter().any(|code| code == word);
+            let is_program = argv.rest.first().is_some_and(|program| {
+                grammar(&Names::of(program)).is_some_and(|grammar| grammar.runs.is_some())
+            });
+            let code = argv.rest.iter().take(if is_program { 0 } else { 8 }).position(is_code);
             if let Some(text) = code.and_then(|at| argv.rest.get(at + 1)) {
                 self.text(text, &place);
             }
@@ -133,6 +156,16 @@ impl<'p> Judge<'p> {
                 }
             }
             words = argv.rest;
+        }
+    }
+
+    /// Judges words that are joined to a text for a shell.
+    fn joined(&mut self, words: &[&str], place: &Place) {
+        match words {
+            [] => {}
+            // What stands for the values of parallel(1) is the command where there is no other.
+            [sign, values @ ..] if sign.starts_with(":::") => self.text(&values.join("\n"), place),
+            words => self.text(&words.join(" "), place),
         }
     }
 
@@ -176,7 +209,17 @@ impl<'p> Judge<'p> {
             while let Some(at) = rest.iter().position(|word| runs.exec.iter().any(|option| option == word)) {
                 rest = &rest[at + 1..];
                 let end = super::argv::end_of_exec(rest);
-                self.command(&rest[..end], place.clone());
+                // Below where it looks, where that is one place.
+                let found = match argv.operands.first().map(|operand| operand.word) {
+                    Some(start)
+                        if start.starts_with('/')
+                            && argv.operands.get(1).is_none_or(|next| !next.word.starts_with('/')) =>
+                    {
+                        format!("{start}/{ANYTHING}")
+                    }
+                    _ => ANYTHING.to_owned(),
+                };
+                self.replaced(&rest[..end], "{}", &found, place);
                 rest = &rest[end..];
             }
         }
@@ -201,6 +244,13 @@ impl<'p> Judge<'p> {
             let words: Vec<&str> = operands().skip(1).collect();
             self.text(&words.join(" "), place);
         }
+    }
+
+    /// Judges a command in whose words something is put that is known only later.
+    fn replaced(&mut self, words: &[&str], sign: &str, with: &str, place: &Place) {
+        let words: Vec<String> = words.iter().map(|word| word.replace(sign, with)).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.command(&words, place.clone());
     }
 
     fn may_guess(&mut self) -> bool {
@@ -283,8 +333,8 @@ impl<'p> Judge<'p> {
             true => directory.to_owned(),
             false => format!("{}/{directory}", place.directories.last().map_or("", String::as_str)),
         };
-        match place.directories.len() < MOST_DIRECTORIES {
-            true => place.directories.push(inside),
+        match place.directories.len() < MOST_DIRECTORIES && inside.len() <= MOST_PATH {
+            true => Arc::make_mut(&mut place.directories).push(inside),
             false => self.is_unclear = true,
         }
     }
@@ -303,91 +353,6 @@ impl<'p> Judge<'p> {
             }
         }
     }
-
-    /// The files that the program's grammar says something of.
-    fn files(&mut self, grammar: &Grammar, argv: &Argv<'_>, place: &Place) {
-        let writes = match grammar.writes_if.is_empty() || argv.has_any(&grammar.writes_if) {
-            true => &grammar.writes[..],
-            false => &[],
-        };
-        let all: [(Step, &[Which]); 4] = [
-            (Step::Read, &grammar.reads),
-            (Step::Write, writes),
-            (Step::Remove, &grammar.removes),
-            (Step::MakeDirectory, &grammar.makes),
-        ];
-        for (step, which) in all {
-            for which in which {
-                self.which(step, which, argv, place);
-            }
-        }
-    }
-
-    fn which(&mut self, step: Step, which: &Which, argv: &Argv<'_>, place: &Place) {
-        let operands = &argv.operands[..];
-        let some = match which {
-            Which::All => operands,
-            Which::First => operands.get(..1).unwrap_or_default(),
-            Which::ButFirst => operands.get(1..).unwrap_or_default(),
-            Which::Last => &operands[operands.len().saturating_sub(1)..],
-            // Where the target stands in an option, all are sources.
-            Which::ButLast if target_option(argv).is_some() => operands,
-            Which::ButLast => &operands[..operands.len().saturating_sub(1)],
-            Which::Into => return self.into(step, argv, place),
-            Which::Key(key) => {
-                for value in operands.iter().filter_map(|operand| operand.word.strip_prefix(key.as_str())) {
-                    self.file_in(step, value, &place.directories);
-                }
-                return;
-            }
-            Which::Option(option) => {
-                for value in values(argv, option) {
-                    self.file_in(step, value, &place.directories);
-                }
-                return;
-            }
-        };
-        some.iter().for_each(|operand| self.file_in(step, operand.word, &place.directories));
-    }
-
-    /// cp(1) and those like it: the last operand, or what would lie in it, or in the directory of `-t`.
-    fn into(&mut self, step: Step, argv: &Argv<'_>, place: &Place) {
-        let named = target_option(argv);
-        let (target, sources) = match (named, argv.operands.split_last()) {
-            (Some(target), _) => (target, &argv.operands[..]),
-            (None, Some((last, sources))) => (last.word, sources),
-            (None, None) => return,
-        };
-        self.file_in(step, target, &place.directories);
-        // A name in a directory is of interest where the directory is one of the system's.
-        for source in sources {
-            let name = source.word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            if target.len() + name.len() < 4096 {
-                self.file_in(step, &format!("{target}/{name}"), &place.directories);
-            }
-        }
-    }
-
-    /// Every path that a program names of which nothing is known.
-    fn used(&mut self, words: &[&str], place: &Place) {
-        for file in words[1..].iter().flat_map(|word| path::within(word)) {
-            self.file_in(Step::Use, file, &place.directories);
-        }
-    }
-
-    fn file_in(&mut self, step: Step, file: &str, directories: &[String]) {
-        // Relative or not, it is looked at from each directory; an absolute one is the same from all.
-        let count = if file.starts_with('/') { 1 } else { directories.len() };
-        for directory in &directories[..count] {
-            let Some(components) = path::components(directory, file) else { continue };
-            if path::is_stream(&components) {
-                continue;
-            }
-            for (number, met) in self.index.of_file(step, &components) {
-                self.met[number] = self.met[number].max(met);
-            }
-        }
-    }
 }
 
 /// What a shell does itself, whether or not it is told to.
@@ -397,14 +362,20 @@ fn without_builtin<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     &words[begins..]
 }
 
+/// What stands for the words that xargs(1) or parallel(1) adds, where they aren't added at the end.
+fn replaced_sign<'a>(argv: &Argv<'a>) -> Option<&'a str> {
+    let options = ["-I", "-i", "--replace"].into_iter();
+    let given: Vec<Option<&str>> =
+        options.flat_map(|name| argv.values(&Wanted { name, exact: false }).collect::<Vec<_>>()).collect();
+    let sign = given.last().map(|sign| sign.filter(|sign| !sign.is_empty()).unwrap_or("{}"));
+    // parallel(1) takes it without being told to.
+    sign.or(argv.rest.iter().any(|word| word.contains("{}")).then_some("{}"))
+}
+
 /// What is behind options, and behind `--`.
 fn without_dashes<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     let begins = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
     &words[begins..]
-}
-
-fn target_option<'a>(argv: &Argv<'a>) -> Option<&'a str> {
-    ["-t", "--target-directory"].into_iter().flat_map(|option| values(argv, option)).next()
 }
 
 fn values<'a>(argv: &Argv<'a>, option: &str) -> Vec<&'a str> {

@@ -96,22 +96,33 @@ pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
     (met, at)
 }
 
+/// With `exact`, it has to be certain.
 fn has(option: &OptionGlob, argv: &Argv<'_>, exact: bool) -> Met {
+    if exact && argv.doubts(&option.name) {
+        return Met::No;
+    }
     let wanted = Wanted { name: &option.name, exact };
     best_of(argv.values(&wanted).map(|value| match (&option.value, value) {
-        (None, Some("no" | "false" | "off" | "0" | "without" | "disable")) if exact => Met::No,
+        // `--dry-run=no`, or `-s-`, where it takes no value.
+        (None, Some(value))
+            if exact && !argv.takes_value(&option.name) && !matches!(value, "yes" | "true" | "1") =>
+        {
+            Met::No
+        }
         (None, _) => Met::Yes,
         (Some(glob), Some(value)) => glob::word(glob, value),
         (Some(_), None) => Met::No,
     }))
 }
 
-/// Whether `--no-dry-run` stands there.
+/// Whether something like `--no-dry-run` stands there; apt-get(8) takes it shortened, too.
 fn is_taken_back(rule: &Match, argv: &Argv<'_>) -> bool {
-    rule.options_none.iter().filter_map(|option| option.name.strip_prefix("--")).any(|name| {
-        let name = format!("--no-{name}");
-        argv.values(&Wanted { name: &name, exact: true }).next().is_some()
-    })
+    let names = || rule.options_none.iter().filter_map(|option| option.name.strip_prefix("--"));
+    let longs = argv.long_names().filter_map(|long| long.strip_prefix("--"));
+    let others = longs.filter(|long| names().all(|name| name != *long));
+    others
+        .filter_map(|long| long.strip_prefix("no-"))
+        .any(|taken| !taken.is_empty() && names().any(|name| name.starts_with(taken)))
 }
 
 /// Whether a path in the word is met by one of the globs.

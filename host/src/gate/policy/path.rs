@@ -34,11 +34,14 @@ pub(super) fn components<'a>(directory: &'a str, path: &'a str) -> Option<Vec<&'
 const HOME: &str = "\u{f8fe}";
 
 /// `/proc/1/root/etc` is `/etc` by another name, and so is what is below a process's working directory, which may be
-/// the root. `/var/run` and `/var/lock` are links everywhere.
+/// the root. `/var/run`, `/dev/fd` and their like are links everywhere.
 fn settle(components: &mut Vec<&str>) {
     match components[..] {
         ["proc", _, "root" | "cwd"] | ["proc", _, "task", _, "root" | "cwd"] => components.clear(),
         ["var", "run"] => *components = vec!["run"],
+        ["dev", "fd"] => *components = vec!["proc", "self", "fd"],
+        ["proc", "net"] => *components = vec!["proc", "self", "net"],
+        ["proc", "mounts"] => *components = vec!["proc", "self", "mounts"],
         ["var", "lock"] => *components = vec!["run", "lock"],
         _ => {}
     }
@@ -61,7 +64,7 @@ pub(super) fn is_stream(components: &[&str]) -> bool {
     matches!(
         components,
         ["dev", "null" | "zero" | "full" | "stdin" | "stdout" | "stderr" | "tty" | "random" | "urandom"]
-            | ["dev", "fd", ..]
+            | ["proc", "self", "fd", _]
             | ["-"]
     )
 }

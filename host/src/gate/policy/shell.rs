@@ -94,15 +94,9 @@ impl<'t> Reader<'t> {
                     self.skip(1);
                     self.end(&mut command);
                 }
-                '(' if self.rest().starts_with("((") && command.words.is_empty() => {
-                    // Two groups for a shell that has no such arithmetic.
-                    self.script.is_unclear = true;
-                    let start = self.at + 2;
-                    self.deeper(2, Self::arithmetic);
-                    let groups = &self.text[start.min(self.at)..self.at];
-                    self.inner(groups, |inner| inner.list(false));
-                }
                 '(' => {
+                    // Arithmetic for one shell is two groups for another.
+                    self.script.is_unclear |= self.rest().starts_with("((");
                     self.skip(1);
                     groups += 1;
                     self.group(&mut command);

@@ -36,7 +36,13 @@ impl Reader<'_> {
                             word.push(c);
                         }
                         ']' if bracket.is_some_and(|at| at + 1 < word.len()) => {
-                            word.truncate(bracket.take().unwrap_or_default());
+                            let begins = bracket.take().unwrap_or_default();
+                            // The brace that began within is gone.
+                            if braces > 0 && brace >= begins {
+                                braces = 0;
+                                self.script.is_unclear = true;
+                            }
+                            word.truncate(begins);
                             word.push(SOME);
                         }
                         '{' => {
@@ -51,6 +57,7 @@ impl Reader<'_> {
                             let inner = &word[brace..];
                             match braces == 0 && (inner.contains(',') || inner.contains("..")) {
                                 true => {
+                                    bracket = bracket.filter(|begins| *begins < brace);
                                     word.truncate(brace);
                                     word.push(ANY);
                                 }

@@ -206,6 +206,65 @@ fn the_size_of_an_argv_costs_no_more_than_its_length() {
 }
 
 #[test]
+fn brackets_and_braces_in_one_another_are_no_trouble() {
+    for text in ["[{x]}", "[aaaa{x]}", "{[a,b}]", "{[a],b}", "a{b[c{d]e}f,g}h]", "[[{{]]}}", "{a,{b,[c}d]}"] {
+        of_text(text);
+        of_text(&format!("rm -rf {text}"));
+    }
+}
+
+#[test]
+fn nothing_in_a_text_is_read_twice() {
+    for (opening, closing) in
+        [("(( $( ", " ) ))"), ("$(( $( ", " ) ))"), ("` ", " `"), ("${x:-$( ", " )}"), ("<( ", " )")]
+    {
+        let text = format!("{}{}{}", opening.repeat(8), "a;".repeat(1000), closing.repeat(8));
+        let commands = shell::read(&text).commands.len();
+        assert!(commands < 2000, "{opening}: {commands}");
+    }
+}
+
+#[test]
+fn what_is_added_or_found_may_be_anything() {
+    for line in [
+        "xargs kill -9",
+        "xargs cat",
+        "xargs -I% sh -c %",
+        "xargs -I% % x",
+        "parallel {} ::: reboot",
+        "find / -name x -exec {} ;",
+        "find / -name shadow -exec cat {} +",
+        "find /etc/sudoers.d -type f -exec tee {} ;",
+    ] {
+        assert_eq!(verdict(line).level, Level::Confirm, "{line}");
+    }
+    assert!(verdict("find /etc/sudoers.d -type f -exec tee {} ;").risk >= Some(Risk::Critical));
+    assert_eq!(verdict("find /srv -name x -exec echo {} ;"), Verdict::default());
+}
+
+#[test]
+fn an_option_makes_harmless_only_where_it_is_certain() {
+    for line in [
+        "apt-get -s- purge x",
+        "apt-get -s=no purge x",
+        "apt-get --simulate=NO purge x",
+        "apt-get --simulate=00 purge x",
+        "apt-get -s --no-s purge x",
+        "apt-get -s --no-simulate purge x",
+        "tar -x --unknown -O -f /tmp/a.tar",
+        "rsync --delete --unknown --dry-run /empty/ /srv/",
+        "apt-get purge -- --simulate",
+    ] {
+        assert_eq!(verdict(line).level, Level::Confirm, "{line}");
+    }
+    for line in
+        ["apt-get -s purge x", "apt-get --simulate=yes purge x", "rsync -a --delete --dry-run /empty/ /srv/"]
+    {
+        assert!(verdict(line).level == Level::Safe, "{line}: {:?}", verdict(line));
+    }
+}
+
+#[test]
 fn programs_that_start_each_other_too_deep_are_not_followed() {
     let nested = |verdict: &Verdict| verdict.matched_rules.contains(&"code.nested".to_owned());
     let mut argv = vec!["env"; 10_000];
