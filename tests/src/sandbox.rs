@@ -68,6 +68,11 @@ impl Sandbox {
 
     /// Starts a server and does nothing else.
     pub fn start(&self) -> Client {
+        Client::start_command(self.command())
+    }
+
+    /// What starts a server, for a client of whoever's.
+    pub fn command(&self) -> Command {
         let server = self.home.command(&guest("planner"), &["serve"]);
         let mut command = Command::new("unshare");
         command.args(["--mount", "--", "sh", "-c", INSIDE, "sh"]);
@@ -81,7 +86,7 @@ impl Sandbox {
         }
         // It is compiled once for all of them.
         command.env("XDG_CACHE_HOME", binary().with_file_name("test-cache"));
-        Client::start_command(command)
+        command
     }
 
     /// Where something of its `/srv` is to be found from outside.
