@@ -4,6 +4,7 @@
 // Not `forbid`: `component/cache.rs` deserializes compiled code, and says why.
 #![deny(unsafe_code)]
 
+mod account;
 mod answer;
 mod arguments;
 pub mod audit;
@@ -29,7 +30,9 @@ mod server;
 mod signals;
 mod small_file;
 mod sudoers;
+mod system;
 mod target;
+mod terminal;
 mod turns;
 mod visible;
 mod watch;

@@ -6,11 +6,12 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
-use crate::audit::{self, DecidedBy};
+use crate::audit::{self, DecidedBy, Person};
 use crate::gate::asking::{Answer, EXPIRES, expired};
 use crate::gate::{Question, sha256};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Running};
+use crate::terminal::{self, Refused};
 
 /// Calls that wait at the same time.
 const MOST: usize = 32;
@@ -70,14 +71,6 @@ struct Parked {
     /// None once it is decided.
     asked: Option<Asked>,
     running: Running,
-}
-
-/// One call that waits for a person at a terminal.
-pub struct Waiting {
-    /// What is asked.
-    pub question: Arc<Question>,
-    /// Since when.
-    pub since: SystemTime,
 }
 
 /// Of a call that was made again.
@@ -146,26 +139,6 @@ impl Parking {
         }
     }
 
-    /// What waits for a person at a terminal.
-    pub fn waiting(&self) -> Vec<Waiting> {
-        let parked = self.parked();
-        let waits = parked.iter().filter(|one| one.way == Way::Terminal && one.asked.is_some());
-        waits.map(|one| Waiting { question: one.question.clone(), since: one.since.1 }).collect()
-    }
-
-    /// A person's decision about the plan with this hash, at a terminal. The call goes on by itself, and its outcome is
-    /// for whoever makes it again.
-    pub fn decide(&self, id: &str, sha256: &str, answer: Answer) -> Result<(), Problem> {
-        let mut parked = self.parked();
-        let one = parked.iter_mut().find(|one| one.way == Way::Terminal && one.question.id == id);
-        let one = one.ok_or_else(unknown)?;
-        if one.question.sha256 != sha256 {
-            let message = "what was shown is not what waits: nothing was decided";
-            return Err(Problem::new("CONFIRMATION_MISMATCH", Category::Denied, message));
-        }
-        one.asked.take().ok_or_else(unknown)?.answer(Ok(answer))
-    }
-
     /// Ends all of them: nothing that waits runs.
     pub fn close(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -179,6 +152,27 @@ impl Parking {
             None => !one.running.has_ended() || one.since.0.elapsed() < 2 * EXPIRES,
         });
         parked
+    }
+}
+
+impl terminal::Parked for Parking {
+    fn waiting(&self) -> Vec<terminal::Waiting> {
+        let parked = self.parked();
+        let waits = parked.iter().filter(|one| one.way == Way::Terminal && one.asked.is_some());
+        waits.map(|one| one.question.waiting(one.since.1)).collect()
+    }
+
+    /// The call goes on by itself, and its outcome is for whoever makes it again.
+    fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused> {
+        let mut parked = self.parked();
+        let one = parked.iter_mut().find(|one| one.way == Way::Terminal && one.question.id == id);
+        let one = one.ok_or(Refused::Unknown)?;
+        if one.question.sha256 != sha256 {
+            return Err(Refused::OtherPlan);
+        }
+        let asked = one.asked.take().ok_or(Refused::Decided)?;
+        let by = DecidedBy::Terminal(by);
+        asked.answer(Ok(if yes { Answer::Yes(by) } else { Answer::No(by) })).map_err(|_| Refused::Expired)
     }
 }
 
@@ -206,6 +200,7 @@ mod tests {
 
     use super::*;
     use crate::running::tests::{asked, asking_call, ended};
+    use crate::terminal::Parked as _;
     use crate::turns::Turns;
 
     fn key(arguments: Value) -> CallKey {
@@ -216,6 +211,10 @@ mod tests {
         let mut running = asking_call(id, key, &Turns::new(8, 8));
         let asked = asked(&mut running).await;
         assert!(parking.park(way, asked, running).is_ok());
+    }
+
+    fn person() -> Person {
+        Person { uid: 0, account: "root".to_owned() }
     }
 
     fn yes() -> Answer {
@@ -259,7 +258,7 @@ mod tests {
         assert!(parking.again(&one).is_none() && parking.again(&three).is_none());
         assert!(parking.resume("b", &two, yes()).is_err() && parking.resume("c", &three, yes()).is_err());
         for id in ["a", "c"] {
-            assert_eq!(parking.decide(id, &"00".repeat(32), yes()).unwrap_err().code, "CONFIRMATION_UNKNOWN");
+            assert_eq!(parking.decide(id, &"00".repeat(32), true, person()), Err(Refused::Unknown));
         }
     }
 
@@ -283,13 +282,12 @@ mod tests {
         parked(&parking, "a", call.clone(), Way::Terminal).await;
         assert_eq!(parking.waiting().len(), 1);
         assert!(matches!(parking.again(&call), Some(Again::Waits(_))));
-        let other = parking.decide("a", &"11".repeat(32), yes()).unwrap_err();
-        assert_eq!(other.code, "CONFIRMATION_MISMATCH");
-        parking.decide("a", &"00".repeat(32), yes()).unwrap();
-        assert_eq!(parking.decide("a", &"00".repeat(32), yes()).unwrap_err().code, "CONFIRMATION_UNKNOWN");
+        assert_eq!(parking.decide("a", &"11".repeat(32), true, person()), Err(Refused::OtherPlan));
+        parking.decide("a", &"00".repeat(32), true, person()).unwrap();
+        assert_eq!(parking.decide("a", &"00".repeat(32), true, person()), Err(Refused::Decided));
         assert!(parking.waiting().is_empty());
         let Some(Again::Decided(mut running)) = parking.again(&call) else { panic!("it is decided") };
-        assert_eq!(ended(&mut running).await.notes, ["Yes(Elicitation)"]);
+        assert_eq!(ended(&mut running).await.notes, ["Yes(Terminal(Person { uid: 0, account: \"root\" }))"]);
         assert!(parking.again(&call).is_none());
     }
 

@@ -20,12 +20,15 @@ use crate::component::{
 };
 use crate::config::{self, Confirmation, Loaded};
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
+use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::origin::Origin;
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Desk, Running};
+use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
+use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
 
@@ -41,7 +44,10 @@ pub struct Pipeline {
     loaded: Loaded,
     turns: Turns,
     calls: TaskTracker,
-    parking: Parking,
+    parking: Arc<Parking>,
+    /// Where a person at a terminal reaches what is parked.
+    listener: Mutex<Option<Listener>>,
+    mode: Mode,
     gate: Arc<Gate>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
@@ -90,8 +96,9 @@ pub struct Caller {
 }
 
 impl Pipeline {
-    /// With the modules of these places, for the target of the configuration.
-    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Self {
+    /// With the modules of these places, for the target of the configuration. An error where its rules can't be followed.
+    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, PolicyError> {
+        let policy = Policy::load(&loaded.config.policy)?;
         let cache = config::directory("XDG_CACHE_HOME", ".cache");
         let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
         registry.tell_absent();
@@ -101,8 +108,8 @@ impl Pipeline {
         let target = Arc::new(Target::local(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
-        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), audit));
-        Self {
+        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, audit));
+        Ok(Self {
             live: RwLock::new(Arc::new(live)),
             changes: watch::Sender::new(0),
             reloading: tokio::sync::Mutex::default(),
@@ -111,15 +118,18 @@ impl Pipeline {
             loaded,
             turns,
             calls: TaskTracker::new(),
-            parking: Parking::default(),
+            parking: Arc::default(),
+            listener: Mutex::default(),
+            mode: system::mode(),
             gate,
             first_run,
-        }
+        })
     }
 
     /// Ends what waits, and returns when no plan and no call is on its way.
     pub async fn finished(&self) {
         self.parking.close();
+        drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
         self.calls.close();
         self.calls.wait().await;
@@ -172,7 +182,10 @@ impl Pipeline {
     pub async fn without_modules() -> Self {
         let places = Places { host: None, system: "/nonexistent".into(), user: None };
         let loaded = Loaded { config: Default::default(), path: Default::default(), generated: false };
-        Self::new(places, loaded, Cold::Compile).await
+        match Self::new(places, loaded, Cold::Compile).await {
+            Ok(pipeline) => pipeline,
+            Err(error) => panic!("the built-in rules hold: {error}"),
+        }
     }
 
     /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.
@@ -263,8 +276,10 @@ impl Pipeline {
     }
 
     /// How a question reaches whoever answers it, from a client that can be asked in this way.
-    pub fn way(&self, client: Option<Way>, _risk: Risk) -> Way {
+    pub fn way(&self, client: Option<Way>, risk: Risk) -> Way {
         match self.loaded.config.safety.confirmation {
+            // What can cost the machine isn't left to what a client says that somebody said.
+            _ if risk == Risk::Critical && self.mode != Mode::SingleUser => Way::Terminal,
             Confirmation::Terminal => Way::Terminal,
             Confirmation::TwoStep => Way::TwoStep,
             Confirmation::Auto => client.unwrap_or(Way::TwoStep),
@@ -273,9 +288,29 @@ impl Pipeline {
 
     /// Keeps a call until its answer comes: what is to be answered meanwhile. None where the call goes on and says why.
     pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<Arc<Question>, Box<Running>> {
+        if way == Way::Terminal
+            && let Err(error) = self.listen()
+        {
+            let _ = asked.answer(Err(asking::unavailable(error)));
+            return Err(Box::new(running));
+        }
         let question = asked.question.clone();
         self.parking.park(way, asked, running)?;
         Ok(question)
+    }
+
+    /// From the first call on that waits for a person at a terminal.
+    fn listen(&self) -> Result<(), ListenError> {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if listener.is_none() {
+            let parked: Arc<dyn terminal::Parked> = self.parking.clone();
+            let deciders = match self.mode {
+                Mode::SingleUser => Deciders::Account,
+                Mode::System { client } => Deciders::Root { client },
+            };
+            *listener = Some(Listener::start(&parked, self.gate.audit().directory(), deciders)?);
+        }
+        Ok(())
     }
 
     /// The answer to a call that waits.
@@ -376,6 +411,7 @@ impl Pipeline {
         let modules: Vec<Value> =
             registry.modules().iter().map(module).chain(registry.absent().iter().map(absent)).collect();
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
+        let safety = &self.loaded.config.safety;
         let mut snapshot = json!({
             "target_host": self.target.name(),
             "distro": facts,
@@ -388,6 +424,14 @@ impl Pipeline {
             },
             "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
             "modules": modules,
+            "safety": {
+                "mode": match self.mode {
+                    Mode::SingleUser => "single-user",
+                    Mode::System { .. } => "system",
+                },
+                "confirmation": safety.confirmation,
+                "confirmation_threshold": safety.confirmation_threshold,
+            },
             "integration_mode": self.loaded.config.integration_mode,
             "config_path": self.loaded.path,
             "first_run": first_run,

@@ -110,7 +110,8 @@ async fn unsafe_path(target: &Target, pattern: &Pattern, run_as: &str) -> Option
     None
 }
 
-async fn sudo_version(target: &Target) -> Option<SudoVersion> {
+/// Which sudo the target has; nothing where it has none that is known.
+pub async fn sudo_version(target: &Target) -> Option<SudoVersion> {
     let question = Command {
         program: "sudo".to_owned(),
         args: vec!["-V".to_owned()],

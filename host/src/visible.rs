@@ -25,6 +25,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The text on one line: its ends of lines and tabs are in the form `\n` and `\t`.
+pub fn one_line(text: &str) -> String {
+    visible(&text.replace('\n', "\\n").replace('\t', "\\t")).into_owned()
+}
+
 /// At most `most` characters of it, made visible.
 pub fn excerpt(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -76,6 +81,11 @@ mod tests {
         ] {
             assert_eq!(visible(text), shown);
         }
+    }
+
+    #[test]
+    fn what_is_shown_in_a_line_stays_in_it() {
+        assert_eq!(one_line("a\nb\tc\r\u{2028}\u{1b}"), "a\\nb\\tc\\u{d}\\u{2028}\\u{1b}");
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub use event::{
     Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Person, Rotated, TargetUsed,
 };
 pub use heads::Heads;
+pub use journal::SOCKET as JOURNAL;
 pub use process::{Life, Process};
 pub use record::{Fault, Record};
 pub use snapshot::{Records, Snapshot, Unreadable};

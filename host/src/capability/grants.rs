@@ -51,6 +51,8 @@ pub struct Looking {
     /// What it put into holes for paths. They were checked as text, and are to be asked again with
     /// [`Grants::may_lead`] for where they lead on the target.
     pub paths: Vec<(HoleType, String)>,
+    /// Whether a grant says that it only simulates a change.
+    pub simulates: bool,
 }
 
 /// A grant that can't be understood. The module that asks for it is refused.
@@ -196,13 +198,20 @@ impl Grants {
 
     /// Whether the module may look by this command.
     pub fn may_look(&self, command: &Command) -> Result<Looking, Problem> {
-        let mut only_for_changes = false;
+        let (mut found, mut only_for_changes): (Option<Looking>, _) = (None, false);
         for (grant, bound) in self.matching(command) {
-            if grant.request.effect != Effect::Change {
-                let paths = bound.paths().cloned().collect();
-                return Ok(Looking { shown: without_secrets(command, &bound), paths });
+            let simulates = grant.request.effect == Effect::DryRun;
+            match &mut found {
+                _ if grant.request.effect == Effect::Change => only_for_changes = true,
+                Some(found) => found.simulates |= simulates,
+                None => {
+                    let paths = bound.paths().cloned().collect();
+                    found = Some(Looking { shown: without_secrets(command, &bound), paths, simulates });
+                }
             }
-            only_for_changes = true;
+        }
+        if let Some(found) = found {
+            return Ok(found);
         }
         Err(self.may_not_run(
             command,

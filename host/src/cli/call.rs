@@ -4,12 +4,16 @@ use std::io::{self, Write};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value};
 
+use super::approve::Terminal;
+use crate::account::Account;
 use crate::arguments;
+use crate::audit::{DecidedBy, Person};
 use crate::envelope::Envelope;
 use crate::gate::Question;
 use crate::gate::asking::{Answer, unavailable};
@@ -68,15 +72,35 @@ async fn follow(mut running: Running) -> Envelope {
         match next {
             Next::Answered(envelope) => return *envelope,
             Next::Asks(asked) => {
-                let answer = ask(&asked.question).await;
+                let answer = tokio::select! {
+                    answer = ask(&asked.question) => answer,
+                    () = &mut signal => {
+                        running.cancel();
+                        continue;
+                    }
+                };
+                // Where it is too late, the call says so.
                 let _ = asked.answer(answer);
             }
         }
     }
 }
 
-async fn ask(_question: &Question) -> Result<Answer, Problem> {
-    Err(unavailable("this is no terminal"))
+async fn ask(question: &Question) -> Result<Answer, Problem> {
+    let mut terminal = Terminal::of_this_process()
+        .map_err(|_| unavailable("this process has no terminal; call it at one, or serve a client"))?;
+    let waiting = question.waiting(SystemTime::now());
+    // Typing takes as long as it takes; the question expires meanwhile all the same.
+    let typed = tokio::task::spawn_blocking(move || terminal.is_approved(&waiting)).await;
+    let uid = rustix::process::getuid().as_raw();
+    let account = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
+    let by = DecidedBy::Terminal(Person { uid, account });
+    match typed {
+        Ok(Ok(true)) => Ok(Answer::Yes(by)),
+        Ok(Ok(false)) => Ok(Answer::No(by)),
+        Ok(Err(error)) => Err(unavailable(format!("the terminal is gone: {error}"))),
+        Err(error) => Err(unavailable(error)),
+    }
 }
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {

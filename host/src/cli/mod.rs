@@ -1,11 +1,16 @@
 //! The command line. Exit codes: 0 success, 1 the tool answered an error, 2 usage or configuration.
 
+mod approve;
 mod audit;
 mod call;
+mod deny;
 mod modules;
+mod pending;
 mod serve;
 mod sudoers;
+mod system;
 mod tools;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,6 +64,14 @@ enum Command {
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
+    /// See what waits for a person's decision; with an ID the whole plan
+    Pending(pending::Pending),
+    /// See the whole plan of a call that waits, and approve it at this terminal
+    Approve(approve::Approve),
+    /// Refuse a call that waits
+    Deny(deny::Deny),
+    /// Run the server as an account of its own, out of reach of whoever uses it
+    System(system::System),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -66,6 +79,11 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
+    // Before clap, which reads variables.
+    if let Err(error) = crate::system::settle() {
+        eprintln!("error: the environment of the account can't be made: {error}");
+        return ExitCode::from(2);
+    }
     // Usage errors are clap's: it exits with 2 by itself.
     let cli = Cli::parse();
     let _logging = start_logging();
@@ -87,34 +105,56 @@ impl Cli {
         if let Command::CompileComponent { memory_mib, seconds } = self.command {
             return component::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
         }
-        // Needs no configuration, and is there where that is broken.
-        if let Command::Audit(command) = self.command {
-            return command.run().await;
+        // These need no configuration, and are there where that is broken.
+        match self.command {
+            Command::Audit(command) => return command.run().await,
+            Command::Pending(command) => return command.run().await,
+            Command::Approve(command) => return command.run().await,
+            Command::Deny(command) => return command.run().await,
+            _ => {}
+        }
+        if let Command::System(command) = self.command {
+            let named = self.modules.map(named_modules).transpose()?;
+            return command.run(named, modules_beside).await;
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve => serve::run(places, loaded).await,
-            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await),
+            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await?),
             Command::Call(command) => {
-                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await)).await
+                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await?)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,
-            Command::Audit(_) | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
+            // Done above.
+            Command::Audit(_)
+            | Command::Pending(_)
+            | Command::Approve(_)
+            | Command::Deny(_)
+            | Command::System(_)
+            | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }
     }
 }
 
 /// Where the components are. One that was named must be there; without any there are no tools.
 fn modules_directory(named: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
-    if let Some(named) = named {
-        anyhow::ensure!(named.is_dir(), "the modules' directory {} is not there", named.display());
-        return Ok(Some(named));
+    match named {
+        Some(named) => named_modules(named).map(Some),
+        None => Ok(modules_beside(&std::env::current_exe()?)),
     }
-    let program = std::env::current_exe()?;
+}
+
+fn named_modules(named: PathBuf) -> anyhow::Result<PathBuf> {
+    anyhow::ensure!(named.is_dir(), "the modules' directory {} is not there", named.display());
+    Ok(named)
+}
+
+/// Those that a program finds by itself.
+fn modules_beside(program: &Path) -> Option<PathBuf> {
     let beside = program.parent().unwrap_or(Path::new("/"));
     let candidates = [beside.join("modules"), beside.join("../lib/linux-sysadmin/modules")];
-    Ok(candidates.into_iter().find(|candidate| candidate.is_dir()))
+    candidates.into_iter().find(|candidate| candidate.is_dir())
 }
 
 /// On stderr, always: stdout belongs to the protocol, or to the answer. Written by a thread of its own, which drops

@@ -10,12 +10,14 @@ use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::server;
+use crate::system;
 use crate::watch::Watch;
 
 /// Descriptors: what calls may hold at once exceeds the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
 
 pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+    tracing::info!(mode = ?system::mode(), "whose rights this server has");
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
     if limit.current.is_some_and(|current| current < most)
@@ -30,7 +32,7 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
         )
         .ok();
     // Whoever waits for an answer to `initialize` doesn't wait for a compiler.
-    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await);
+    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await?);
     // Nobody waits for it: all that comes of it is a line.
     let telling = tokio::task::spawn_blocking(tell_unfinished);
     server::serve(pipeline, watch).await?;

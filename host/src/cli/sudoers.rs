@@ -23,7 +23,7 @@ pub(super) struct Sudoers {
 
 impl Sudoers {
     pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-        let pipeline = Pipeline::new(places, loaded, Cold::Compile).await;
+        let pipeline = Pipeline::new(places, loaded, Cold::Compile).await?;
         let (live, target) = (pipeline.live(), pipeline.target());
         let account = match self.account {
             Some(account) => account,

@@ -4,13 +4,18 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
 use super::store::Call;
-use crate::capability::{HoleType, Looking};
+use crate::capability::{HoleType, Looking, command_line};
 use crate::executed::Number;
+use crate::gate::policy::Level;
+use crate::gate::weigh::no_looking;
 use crate::problem::{Category, Problem};
+use crate::redact::excerpt;
 use crate::target::{Command, Privilege};
 
 /// Grants that the log names beside a refused command.
 const NAMED: usize = 10;
+/// Characters of a command line that a refusal shows.
+const LINE: usize = 200;
 
 impl Call {
     /// The commands as the target takes them, where the module may look by them and they can be started.
@@ -51,7 +56,24 @@ impl Call {
             granted.truncate(NAMED);
             self.log.refused(problem, &granted);
         })?;
+        if !looking.simulates {
+            self.changes_nothing(&command, &looking)?;
+        }
         Ok((command, looking))
+    }
+
+    /// What only looks does nothing that the policy takes for a change, whatever a grant says.
+    fn changes_nothing(&self, command: &Command, looking: &Looking) -> Result<(), Problem> {
+        let argv: Vec<&str> =
+            std::iter::once(&command.program).chain(&command.args).map(String::as_str).collect();
+        let verdict = self.gate.policy().verdict(&argv);
+        if verdict.level != Level::Block && !verdict.changes() {
+            return Ok(());
+        }
+        let line = excerpt(&command_line("", &looking.shown), LINE);
+        let problem = no_looking(&verdict, &line);
+        self.log.refused(&problem, &[]);
+        Err(problem)
     }
 
     /// Resolves the paths of all commands together, and asks about each again.

@@ -30,6 +30,8 @@ pub struct Config {
     pub errors: Errors,
     /// What is asked before it is done.
     pub safety: Safety,
+    /// Which commands a person has to see first.
+    pub policy: PolicyFile,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
     /// How much is on record.
@@ -83,6 +85,22 @@ impl Errors {
     }
 }
 
+/// Where the policy's rules are. Read when it is first needed, and checked at the start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyFile {
+    /// A file of rules, absolute or with `~/` before it.
+    pub path: Option<String>,
+    /// Whether the rules that come with this program hold, where the file has none with the same id.
+    pub include_builtin: bool,
+}
+
+impl Default for PolicyFile {
+    fn default() -> Self {
+        Self { path: None, include_builtin: true }
+    }
+}
+
 /// What is asked before it is done.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -107,7 +125,7 @@ impl Default for Safety {
 }
 
 /// How a confirmation is had, from every client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmation {
     /// As the client can: it asks its user, or else in two steps.
@@ -434,8 +452,11 @@ mod tests {
             ("safety:\n  confirmation_threshold: read-only\n", 2, "low, moderate, high or critical"),
             ("safety:\n  confirmation_threshold: some\n", 2, "some"),
             ("safety:\n  confirmed: true\n", 2, "confirmed"),
+            ("safety:\n  confirmation: never\n", 2, "two-step"),
             ("output:\n  default_limit: many\n", 2, "default_limit"),
             ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
+            ("policy:\n  paths: /x\n", 2, "paths"),
+            ("policy:\n  include_builtin: some\n", 2, "include_builtin"),
             ("modules:\n  policy: all\n", 2, "all"),
             ("modules:\n  disabled: ['../x']\n", 2, "64 hexadecimal digits"),
             ("modules:\n  disabled: ['sha256:abc']\n", 2, "64 hexadecimal digits"),

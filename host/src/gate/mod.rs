@@ -11,12 +11,14 @@ mod files;
 mod guard;
 pub mod locks;
 mod plan;
+pub mod policy;
 mod prepare;
 mod preview;
 mod question;
 mod record;
 pub mod recover;
 mod turn;
+pub mod weigh;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -32,6 +34,7 @@ use execute::{Execution, Ran, interrupted};
 pub use files::sha256;
 use guard::{Guard, Watched};
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
+use policy::Policy;
 use prepare::{Against, Plan};
 pub use question::Question;
 pub use turn::{Held, Turn};
@@ -51,6 +54,7 @@ use asking::Ask;
 /// What stands between a plan and a target.
 pub struct Gate {
     safety: Safety,
+    policy: Arc<Policy>,
     audit: Arc<Audit>,
     turns: turn::Turns,
     running: TaskTracker,
@@ -115,15 +119,20 @@ pub enum Outcome {
 
 impl Gate {
     /// With the operator's rules.
-    pub fn new(safety: Safety, audit: Arc<Audit>) -> Self {
+    pub fn new(safety: Safety, policy: Arc<Policy>, audit: Arc<Audit>) -> Self {
         let turns = turn::Turns::of_this_account(audit.directory());
-        Self { safety, audit, turns, running: TaskTracker::new() }
+        Self { safety, policy, audit, turns, running: TaskTracker::new() }
     }
 
     /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
     /// another one has in the middle is nothing to go by.
     pub async fn turn(&self, target: &Target) -> Result<Turn, Problem> {
         self.turns.take(target.name()).await
+    }
+
+    /// What the rules say of commands and files.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// Where everything is on record.
@@ -145,11 +154,12 @@ impl Gate {
             grants: &asking.grants,
             target: &asking.target,
             facts: &asking.facts,
+            policy: &self.policy,
             tool_risk: asking.risk,
             seen: &asking.seen,
         };
         let plan = against.prepare(&id, change).await?;
-        let needs_confirmation = plan.risk >= self.safety.confirmation_threshold;
+        let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;
         let (plan, identity, decided_by) = match asking.dry_run && self.safety.dry_run_bypass_confirmation {
             false if needs_confirmation => self.confirmed(&asking, &against, &id, plan).await?,
             _ => {
@@ -361,7 +371,7 @@ impl Gate {
         let audit = Audit::new("/dev/null/linux-sysadmin".into(), settings);
         // One may take its turn all the same, and come as far as the record.
         let turns = turn::Turns::new(std::env::temp_dir().join("linux-sysadmin-tests"));
-        Self { turns, ..Self::new(Safety::default(), Arc::new(audit)) }
+        Self { turns, ..Self::new(Safety::default(), Policy::builtin(), Arc::new(audit)) }
     }
 }
 

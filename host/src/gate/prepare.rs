@@ -8,6 +8,8 @@ use super::diff::{FileDiff, diff};
 use super::files::{Site, changed};
 use super::locks::Lock;
 use super::plan::{Action, Change, FilePath, Step};
+use super::policy::Policy;
+use super::weigh::Weighing;
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
 use crate::problem::{Category, Problem};
 use crate::redact::redact;
@@ -29,8 +31,12 @@ pub struct Plan {
     pub dry_run: Option<Allowed>,
     /// The highest of all that has a say in it.
     pub risk: Risk,
-    /// What raised it above the tool's own.
+    /// What raised it above the tool's own, and what else has to be asked about.
     pub reasons: Vec<String>,
+    /// Whether somebody has to be asked, whatever the risk.
+    pub asks: bool,
+    /// Ids of the policy's rules that it meets.
+    pub rules: Vec<String>,
 }
 
 /// One step, ready.
@@ -60,6 +66,8 @@ pub struct Allowed {
     pub shown: Command,
     /// How sudo is called for it, if it is.
     pub prefix: String,
+    /// Whether no grant says what all of its arguments may be.
+    pub free_form: bool,
     paths: Vec<(HoleType, String)>,
     /// Where those led when the plan was held against the target.
     pub leads: Vec<String>,
@@ -111,6 +119,8 @@ pub struct Against<'a> {
     pub target: &'a Target,
     /// What is known of it.
     pub facts: &'a Facts,
+    /// What the rules say.
+    pub policy: &'a Policy,
     /// The tool's own.
     pub tool_risk: Risk,
     /// SHA-256 of each file that the module has read whole in this call, by its path; none where it wasn't there.
@@ -167,6 +177,7 @@ impl Against<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
+        let mut weighing = Weighing::new(self.policy);
         let mut steps = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(commands).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
@@ -195,6 +206,14 @@ impl Against<'_> {
                     return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
                 }
             };
+            match &doing {
+                Doing::Run(command) => weighing.command(command, &undo)?,
+                Doing::File(site, validate) => {
+                    weighing.file(&step.action, site)?;
+                    validate.iter().try_for_each(|validate| weighing.command(validate, &[]))?;
+                }
+            }
+            undo.iter().try_for_each(|undo| weighing.command(undo, &[]))?;
             let diff = compared(&step.action, &doing, &undo);
             if hides(&step.action, diff.as_ref(), &doing, &undo) {
                 risks.push((Risk::High, "not all that it would write or run is shown".to_owned()));
@@ -204,14 +223,18 @@ impl Against<'_> {
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
+        after_undo.iter().chain(&dry_run).try_for_each(|command| weighing.command(command, &[]))?;
         distinct(&steps)?;
+        let Weighing { risks: by_rules, rules, asks, .. } = weighing;
+        risks.extend(by_rules);
 
         let risk = risks.iter().map(|(risk, _)| *risk).max().unwrap_or(Risk::Critical);
         let raised = risks.into_iter().filter(|(of, _)| *of == risk && risk > self.tool_risk);
         let mut reasons: Vec<String> = raised.map(|(_, reason)| reason).collect();
+        reasons.extend(asks.iter().cloned());
         reasons.sort();
         reasons.dedup();
-        Ok(Plan { change, steps, after_undo, dry_run, risk, reasons })
+        Ok(Plan { change, steps, after_undo, dry_run, risk, reasons, asks: !asks.is_empty(), rules })
     }
 
     /// Who holds a file is told only of what the module may reach anyway. What can't be resolved isn't looked at later
@@ -239,6 +262,7 @@ impl Against<'_> {
             command: command.clone(),
             shown: granted.shown,
             prefix,
+            free_form: granted.free_form,
             paths: granted.paths,
             leads: Vec::new(),
         })

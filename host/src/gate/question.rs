@@ -3,12 +3,17 @@
 //! Only the host begins a line. Whatever a module, a client or a file says stands behind a heading or is indented, with
 //! its control characters visible: nothing in it can look like a line of the host's.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::{Map, Value};
 
 use super::Asking;
+use super::asking::EXPIRES;
 use super::prepare::Plan;
 use crate::capability::Risk;
 use crate::redact::excerpt;
+use crate::terminal::Waiting;
+use crate::visible::one_line;
 
 /// Characters of a name, as a client gives it.
 const NAME: usize = 200;
@@ -76,6 +81,25 @@ impl Question {
                     "THIS IS NOT ALL OF IT: {more} more bytes don't fit here.\n\n{cut}\n\n{more} more bytes don't fit here."
                 )
             }
+        }
+    }
+
+    /// As it waits for a person at a terminal, since then.
+    pub fn waiting(&self, since: SystemTime) -> Waiting {
+        let asked_unix = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Waiting {
+            id: self.id.clone(),
+            tool: self.tool.clone(),
+            module: self.module.clone(),
+            target: self.target.clone(),
+            risk: self.risk,
+            summary: self.summary.clone(),
+            client: self.client.clone(),
+            asked_unix,
+            expires_unix: asked_unix + EXPIRES.as_secs(),
+            question: self.text.clone(),
+            preview: self.preview.clone(),
+            sha256: self.sha256.clone(),
         }
     }
 
@@ -184,11 +208,6 @@ fn text_of(preview: &Value, name: &str) -> String {
 fn texts(preview: &Value, name: &str) -> Vec<String> {
     let all = preview.get(name).and_then(Value::as_array).into_iter().flatten();
     all.filter_map(Value::as_str).map(one_line).collect()
-}
-
-/// Line breaks and tabs as they are written: one of the two is not for a line that somebody else wrote.
-fn one_line(text: &str) -> String {
-    crate::visible::visible(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// Lines of the host's.

@@ -63,7 +63,7 @@ pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) ->
         plan: preview.into(),
         plan_sha256: identity,
         risk: plan.risk,
-        rules: plan.reasons.clone().into(),
+        rules: plan.rules.clone().into(),
         decision: Decision::Allowed,
         decided_by: Some(decided_by),
         files: files.collect(),

@@ -25,7 +25,7 @@ impl Lab {
         let settings = audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
         let audit = Audit::new(kept.path().join("log"), settings).with_journal("/nonexistent".into());
         std::fs::create_dir(kept.path().join("files")).unwrap();
-        Self { gate: Arc::new(Gate::new(safety, Arc::new(audit))), kept }
+        Self { gate: Arc::new(Gate::new(safety, Policy::builtin(), Arc::new(audit))), kept }
     }
 
     fn path(&self, name: &str) -> String {
@@ -169,18 +169,18 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     }
     assert_eq!(lab.names(), ["file"]);
     let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
-    let wary = Gate::new(wary, lab.gate.audit().clone());
+    let wary = Gate::new(wary, Policy::builtin(), lab.gate.audit().clone());
     for (step, code) in [(write(&lab.path("file"), "x"), Some(UNAVAILABLE)), (run(&["true"]), None)] {
         let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
         let refused = wary.apply(asking, change(vec![step])).await.err();
         assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
     }
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
-    let strict = Gate::new(strict, lab.gate.audit().clone());
+    let strict = Gate::new(strict, Policy::builtin(), lab.gate.audit().clone());
     let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
     assert_eq!(refused.code, UNAVAILABLE);
     let lenient = Safety { confirmation_threshold: Risk::Critical, ..Safety::default() };
-    let lenient = Gate::new(lenient, lab.gate.audit().clone());
+    let lenient = Gate::new(lenient, Policy::builtin(), lab.gate.audit().clone());
     assert!(matches!(lenient.apply(lab.asking(false).await, remove()).await, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
 }
@@ -271,6 +271,89 @@ async fn while_somebody_is_asked_others_may_change_the_target() {
     assert!(outcome.is_ok());
     assert!(lab.gate.turn(&target).now_or_never().is_none(), "it is held again");
     drop(turn);
+}
+
+/// Rules of the test's own: what they say of `rm`, `touch` and `echo`.
+fn rules(lab: &Lab, level: &str, risk: &str) -> Arc<Policy> {
+    let path = lab.kept.path().join("rules.yaml");
+    let rule = |id: &str, of: &str| {
+        format!(
+            "- {{id: {id}, level: {level}, risk_score: 50, {risk} capabilities: [test.change], reason: is tried, match: {{{of}}}}}\n"
+        )
+    };
+    let rules = [rule("commands", "command: [touch, mv]"), rule("files", "step: write, path: '/**/judged'")];
+    std::fs::write(&path, format!("rules:\n{}", rules.concat())).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    Policy::load(&crate::config::PolicyFile { path: Some(path), include_builtin: false }).unwrap()
+}
+
+#[tokio::test]
+async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
+    for (level, risk, asked, code) in [
+        ("SAFE", "", None, ""),
+        // What a typed grant allows is as grave as its tool.
+        ("CONFIRM", "", None, ""),
+        ("CONFIRM", "risk: high,", Some(Risk::High), "CONFIRMATION_DECLINED"),
+        ("CONFIRM", "risk: critical,", Some(Risk::Critical), "CONFIRMATION_DECLINED"),
+        ("CONFIRM", "risk: low,", None, ""),
+        ("BLOCK", "risk: critical,", None, "POLICY_BLOCKED"),
+    ] {
+        let lab = Lab::new(Safety::default());
+        let gate = Gate::new(Safety::default(), rules(&lab, level, risk), lab.gate.audit().clone());
+        let (ran, judged) = (lab.path("ran"), lab.path("judged"));
+        let after = |mut plan: Change| {
+            plan.after_undo.push(super::plan::tests::command(&["touch", "--", &ran]));
+            plan
+        };
+        for plan in [
+            change(vec![run(&["touch", "--", &ran])]),
+            change(vec![with_undo(run(&["true"]), &["touch", "--", &ran])]),
+            after(change(vec![run(&["true"])])),
+            change(vec![write(&judged, "x")]),
+        ] {
+            let person = Arc::new(Person::who_says(no()));
+            let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
+            let refused = gate.apply(asking, plan).await.err();
+            assert_eq!(
+                refused.as_ref().map_or("", |problem| &problem.code),
+                code,
+                "{level} {risk} {refused:?}"
+            );
+            let question = person.asked.lock().unwrap().take();
+            assert_eq!(question.as_ref().map(|question| question.risk), asked, "{level} {risk}");
+            if let Some(question) = question {
+                assert!(question.text.contains("is tried"), "{}", question.text);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn where_a_grant_leaves_the_arguments_open_a_rule_asks_by_itself() {
+    let lab = Lab::new(Safety::default());
+    let gate = Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), lab.gate.audit().clone());
+    for (pattern, asked) in [("mv <path> <path>", false), ("mv <path> <arg>", true)] {
+        let person = Arc::new(Person::who_says(no()));
+        let mut grants = Grants::new("test");
+        let request = CommandRequest {
+            pattern: pattern.to_owned(),
+            effect: Effect::Change,
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            risk: Risk::Low,
+            reason: String::new(),
+        };
+        grants.command(&request).unwrap();
+        let asking = Asking {
+            ask: person.clone(),
+            grants: Arc::new(grants),
+            risk: Risk::Low,
+            ..lab.asking(false).await
+        };
+        let plan = change(vec![run(&["mv", &lab.path("none"), &lab.path("other")])]);
+        let _ = gate.apply(asking, plan).await;
+        assert_eq!(person.asked.lock().unwrap().is_some(), asked, "{pattern}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! One plan at a time on a target: within this server, and among all servers of this account.
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
+use crate::account;
 use crate::problem::{Category, Problem};
 
 /// How long another server's plan is waited for.
@@ -51,18 +52,8 @@ impl Turns {
     /// Of the servers of this account, whatever their homes: where the system keeps what is gone after a boot, or else in
     /// the directory of the log.
     pub(super) fn of_this_account(log: &Path) -> Self {
-        let uid = rustix::process::geteuid();
-        let runtime = match uid.is_root() {
-            true => PathBuf::from("/run"),
-            false => PathBuf::from(format!("/run/user/{}", uid.as_raw())),
-        };
-        let is_ours =
-            |found: Metadata| found.is_dir() && found.uid() == uid.as_raw() && found.mode() & 0o022 == 0;
-        let directory = match std::fs::symlink_metadata(&runtime).is_ok_and(is_ours) {
-            true => runtime.join("linux-sysadmin"),
-            false => log.join("targets"),
-        };
-        Self::new(directory)
+        let uid = rustix::process::geteuid().as_raw();
+        Self::new(account::runtime_directory(uid).unwrap_or_else(|| log.join("targets")))
     }
 
     /// With the files by which servers know of each other in this directory.

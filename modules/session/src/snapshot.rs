@@ -12,6 +12,8 @@ struct Snapshot {
     privilege: Privileges,
     server: Server,
     modules: Vec<HostModule>,
+    #[serde(default)]
+    safety: Option<Safety>,
     integration_mode: String,
     #[serde(default)]
     config_path: Option<String>,
@@ -79,6 +81,8 @@ pub(crate) struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded_reason: Option<String>,
     mac_system: MacSystem,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    safety: Option<Safety>,
     integration_mode: String,
     server: Server,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +127,25 @@ struct Privileges {
     /// Where sudo allows some commands only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     sudo_limited: bool,
+}
+
+/// Who confirms, and what keeps a model with a shell from doing it itself.
+#[derive(Debug, Deserialize, Serialize)]
+struct Safety {
+    /// `single-user` or `system`.
+    mode: String,
+    confirmation: String,
+    confirmation_threshold: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Safety {
+    fn noted(self) -> Self {
+        let note = "Whoever has a shell as this account has its sudo rights, configuration and audit log, too; \
+                    `linux-sysadmin system install` gives the server an account of its own.";
+        Self { note: (self.mode == "single-user").then(|| note.to_owned()), ..self }
+    }
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -188,6 +211,7 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
         degraded_reason: degraded.then(|| reason.to_owned()),
         privilege,
         mac_system: MacSystem { mode: mac_mode.filter(|_| mac_system != "none"), r#type: mac_system },
+        safety: snapshot.safety.map(Safety::noted),
         integration_mode: snapshot.integration_mode,
         server: snapshot.server,
         config_path: snapshot.config_path,
@@ -264,6 +288,7 @@ mod tests {
                 {"name": "broken", "origin": "host", "error": "not a component"},
                 {"name": "theirs", "origin": "user", "disabled": "the operator wants it so"},
             ],
+            "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
             "integration_mode": "complementary",
             "config_path": "/home/alice/.config/linux-sysadmin/config.yaml",
             "first_run": true,
@@ -294,6 +319,7 @@ mod tests {
             "degraded_reason":
                 "Neither root nor passwordless sudo: what needs root's rights is unavailable or shows less.",
             "mac_system": {"type": "apparmor", "mode": "enforcing"},
+            "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
             "integration_mode": "complementary",
             "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
             "config_path": "/home/alice/.config/linux-sysadmin/config.yaml",
@@ -323,6 +349,15 @@ mod tests {
             assert!(reply.get(member).is_none(), "{member}");
         }
         assert_eq!(reply["degraded_mode"], true, "degraded is not only at first");
+    }
+
+    #[test]
+    fn single_user_mode_says_plainly_what_it_is() {
+        let mut single = snapshot();
+        single["safety"]["mode"] = json!("single-user");
+        let note = reply(&single)["safety"]["note"].as_str().unwrap().to_owned();
+        assert!(note.contains("shell") && note.contains("system install"), "{note}");
+        assert!(reply(&snapshot())["safety"].get("note").is_none());
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Granted {
     pub risk: Risk,
     /// The grant that has this risk, as it was asked for.
     pub pattern: String,
+    /// Whether no grant says what all of its arguments may be: each that allows it has an `<arg>`.
+    pub free_form: bool,
 }
 
 impl Grants {
@@ -101,8 +103,10 @@ impl Grants {
     /// expected where only others match.
     fn granted(&self, command: &Command, effects: &[Effect], why: &str) -> Result<Granted, Problem> {
         let matching: Vec<(&CommandGrant, Match)> = self.matching(command).collect();
+        let mut free_form = true;
         let mut gravest: Option<&(&CommandGrant, Match)> = None;
         for found in matching.iter().filter(|(grant, _)| effects.contains(&grant.request.effect)) {
+            free_form &= found.0.pattern.holes().any(|hole| *hole == HoleType::Arg);
             if gravest.is_none_or(|(grant, _)| found.0.request.risk > grant.request.risk) {
                 gravest = Some(found);
             }
@@ -117,6 +121,7 @@ impl Grants {
             paths: bound.paths().cloned().collect(),
             risk: grant.request.risk,
             pattern: grant.pattern.text().to_owned(),
+            free_form,
         })
     }
 

@@ -9,8 +9,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
-use super::words::one_line;
 use crate::audit::{self, Record, Snapshot};
+use crate::visible::one_line;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Filter {

@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 
 use super::modules::wrapped;
 use crate::audit::{self, Heads, VerifyError};
-use crate::visible::visible;
+use crate::visible::{one_line, visible};
 use filter::Filter;
 
 #[derive(Args)]
@@ -118,7 +118,7 @@ impl Verify {
             Err(VerifyError::Broken(broken)) => {
                 // A damaged line may hold anything.
                 let text = format!("error: the audit log in {shown} is not what was written: {broken}");
-                writeln!(err, "{}", wrapped(&words::one_line(&text), "", "  "))?;
+                writeln!(err, "{}", wrapped(&one_line(&text), "", "  "))?;
                 Ok(false)
             }
             Err(VerifyError::Audit(error)) => Err(error.into()),

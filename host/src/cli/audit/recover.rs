@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::words::{self, one_line};
+use super::words;
 use crate::audit::{
     self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
     Unfinished,
@@ -14,6 +14,7 @@ use crate::cli::modules::wrapped;
 use crate::config;
 use crate::gate::recover::{self, Recovered};
 use crate::target::{Facts, Overrides, Target};
+use crate::visible::one_line;
 
 #[derive(Args)]
 pub(super) struct Recover {

@@ -4,15 +4,10 @@ use serde_json::Value;
 
 use crate::audit::{Life, Record};
 use crate::cli::modules::wrapped;
-use crate::visible::{excerpt, visible};
+use crate::visible::{excerpt, one_line};
 
 /// Of a name in a list of records.
 const LONGEST_NAME: usize = 60;
-
-/// The text on one line, with nothing hidden in it.
-pub(super) fn one_line(text: &str) -> String {
-    visible(&text.replace('\n', "\\n").replace('\t', "\\t")).into_owned()
-}
 
 fn name(text: Option<&str>) -> String {
     one_line(&excerpt(text.unwrap_or("?"), LONGEST_NAME))

@@ -6,16 +6,16 @@ use crate::component::InstallError;
 
 /// Where questions go.
 #[derive(Default)]
-pub(super) struct Asking(());
+pub(in crate::cli) struct Asking(());
 
 impl Asking {
     /// Whether there is anybody to ask.
-    pub(super) fn is_possible(&self) -> bool {
+    pub(in crate::cli) fn is_possible(&self) -> bool {
         io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
     /// Asks; the question ends in `?`.
-    pub(super) fn yes(&self, question: &str) -> Result<bool, InstallError> {
+    pub(in crate::cli) fn yes(&self, question: &str) -> Result<bool, InstallError> {
         let answer = || -> io::Result<String> {
             let mut output = io::stdout().lock();
             write!(output, "{question} [y/N] ")?;

@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use crate::component::{Cold, InstallError, Origin, Places, Workshop};
 use crate::config::{Disabled, Loaded};
 use crate::visible::visible;
-use ask::Asking;
+pub(super) use ask::Asking;
 use show::Shown;
 pub(super) use show::wrapped;
 

@@ -1,0 +1,103 @@
+//! Accounts of this machine: what the system's table says of them, and where the servers of one meet.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::system::passwd::{self, Entry};
+
+/// As `/etc/passwd` has it, see passwd(5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Of login.
+    pub name: String,
+    /// What the kernel knows of it.
+    pub uid: u32,
+    /// Absolute.
+    pub home: PathBuf,
+}
+
+impl Account {
+    /// The one of this number, where the table has it: a directory service's accounts aren't there.
+    pub fn of_uid(uid: u32) -> Option<Self> {
+        find(&table(), |account| account.uid == uid)
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        find(&table(), |account| account.name == name)
+    }
+}
+
+fn table() -> Vec<Entry> {
+    passwd::read().unwrap_or_default()
+}
+
+/// The first one, as it is for the system's own look-ups.
+fn find(table: &[Entry], is_it: impl Fn(&Entry) -> bool) -> Option<Account> {
+    let Entry { name, uid, home, .. } =
+        table.iter().find(|entry| is_it(entry) && entry.home.is_absolute())?.clone();
+    Some(Account { name, uid, home })
+}
+
+/// Where the account's servers keep what they share and what is gone after a boot, whatever their homes: there, if its
+/// parent is that account's own.
+pub fn runtime_directory(uid: u32) -> Option<PathBuf> {
+    let parent = match uid {
+        0 => PathBuf::from("/run"),
+        uid => PathBuf::from(format!("/run/user/{uid}")),
+    };
+    is_its_own(&parent, uid).then(|| parent.join("linux-sysadmin"))
+}
+
+fn is_its_own(directory: &Path, uid: u32) -> bool {
+    let is_its_own = |found: Metadata| found.is_dir() && found.uid() == uid && found.mode() & 0o022 == 0;
+    std::fs::symlink_metadata(directory).is_ok_and(is_its_own)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const TABLE: &str = "root:x:0:0:root:/root:/bin/bash\n\
+        # a comment\n\
+        broken:x:ten:10::/home/broken:/bin/sh\n\
+        short:x:11\n\
+        relative:x:12:12::home/relative:/bin/sh\n\
+        ada:x:1000:1000:Ada,,,:/home/ada:/bin/sh\n\
+        ada:x:1001:1001::/home/second:/bin/sh\n\
+        linux-sysadmin:x:990:990::/var/lib/linux-sysadmin:/usr/sbin/nologin\n";
+
+    #[test]
+    fn an_account_is_what_the_first_whole_line_of_its_name_says() {
+        let table = passwd::parse(TABLE);
+        let named = |name: &str| find(&table, |account| account.name == name);
+        let found = |name| named(name).map(|account| (account.uid, account.home));
+        assert_eq!(found("root"), Some((0, "/root".into())));
+        assert_eq!(found("ada"), Some((1000, "/home/ada".into())));
+        assert_eq!(found("linux-sysadmin"), Some((990, "/var/lib/linux-sysadmin".into())));
+        for name in ["broken", "short", "relative", "# a comment", "nobody", ""] {
+            assert_eq!(found(name), None, "{name}");
+        }
+        assert_eq!(find(&table, |account| account.uid == 1001).unwrap().home, Path::new("/home/second"));
+    }
+
+    #[test]
+    fn a_directory_that_another_account_could_write_to_is_not_ones_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let uid = rustix::process::geteuid().as_raw();
+        for (mode, own) in [(0o700, true), (0o755, true), (0o775, false), (0o777, false), (0o1777, false)] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(directory.path(), permissions).unwrap();
+            assert_eq!(is_its_own(directory.path(), uid), own, "{mode:o}");
+        }
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(!is_its_own(directory.path(), uid + 1));
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(directory.path(), &link).unwrap();
+        assert!(!is_its_own(&link, uid));
+        assert!(!is_its_own(&directory.path().join("none"), uid));
+    }
+}

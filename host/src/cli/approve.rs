@@ -1,0 +1,189 @@
+//! `linux-sysadmin approve`: shows the whole plan of a call that waits, and lets a person at the terminal approve it.
+//! Exit codes: 0 approved, 1 it was not, 2 wrong usage, or there is no terminal.
+//!
+//! Plan, question and answer go by `/dev/tty` and never by the standard streams: what is approved was shown to whoever
+//! has typed the answer, whatever is redirected.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use rustix::fs::OFlags;
+use rustix::termios::{QueueSelector, tcflush};
+
+use super::waiting::{self, Id, Whole, find, now};
+use crate::capability::Risk;
+use crate::terminal::{Servers, Waiting};
+use crate::visible::one_line;
+
+const AFTER_HELP: &str = "\
+The whole plan is shown at the terminal, and the answer is read there and nowhere else: `yes`, or for a
+plan of critical risk the name of its target. Anything else approves nothing, and the call goes on
+waiting. What was shown is what runs: a plan that has become another one since is not approved.
+
+In system mode only root approves, and never the account that the client runs as.";
+
+/// The process's own terminal, see tty(4).
+const TERMINAL: &str = "/dev/tty";
+/// Bytes of an answer.
+const LONGEST_ANSWER: u64 = 1024;
+
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Approve {
+    /// The call, as `linux-sysadmin pending` lists it; the first 4 digits are enough, where no other call has them
+    id: Id,
+}
+
+impl Approve {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let mut terminal = Terminal::of_this_process().context(
+            "an approval is typed at a terminal, and this process has none; `linux-sysadmin pending ID` shows the plan \
+             without one",
+        )?;
+        let found = match find(&Servers::within_reach(), &self.id).await {
+            Ok(found) => found,
+            Err(error) => {
+                waiting::tell(&error);
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        if !terminal.is_approved(&found.waiting).context("the terminal is gone: nothing was decided")? {
+            let id = one_line(&found.waiting.id);
+            eprintln!("not approved: the call goes on waiting; `linux-sysadmin deny {id}` refuses it");
+            return Ok(ExitCode::FAILURE);
+        }
+        if let Err(error) = found.server.decide(&found.waiting, true).await {
+            waiting::tell(&error);
+            return Ok(ExitCode::FAILURE);
+        }
+        writeln!(io::stdout().lock(), "approved: the change is running, and the client gets the outcome")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Where a person reads and types.
+pub(super) struct Terminal(File);
+
+impl Terminal {
+    /// The process's own.
+    pub(super) fn of_this_process() -> io::Result<Self> {
+        Self::open(Path::new(TERMINAL))
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        // It doesn't become ours by being opened.
+        let flags = OFlags::NOCTTY.bits().cast_signed();
+        let file = File::options().read(true).write(true).custom_flags(flags).open(path)?;
+        match rustix::termios::isatty(&file) {
+            true => Ok(Self(file)),
+            false => Err(rustix::io::Errno::NOTTY.into()),
+        }
+    }
+
+    /// Shows the plan and asks.
+    pub(super) fn is_approved(&mut self, waiting: &Waiting) -> io::Result<bool> {
+        let question = Question::about(waiting);
+        writeln!(self.0, "{}", Whole { waiting, now: now() })?;
+        // What was typed before the plan was to be seen is no answer to it.
+        tcflush(&self.0, QueueSelector::IFlush)?;
+        write!(self.0, "{} ", question.text)?;
+        question.is_approved(&self.0)
+    }
+}
+
+/// What is asked once the plan is shown.
+struct Question {
+    text: String,
+    /// That approves.
+    word: String,
+}
+
+impl Question {
+    fn about(waiting: &Waiting) -> Self {
+        let target = one_line(&waiting.target);
+        match waiting.risk {
+            // Not the word that fingers know: whoever types the name has looked which machine it is.
+            Risk::Critical => Self {
+                text: format!(
+                    "The risk is CRITICAL. To approve this very plan, type the name of its target, {target}:"
+                ),
+                word: target.trim().to_owned(),
+            },
+            risk => {
+                let risk = waiting::risk(risk);
+                Self {
+                    text: format!("To approve this very plan on {target}, of {risk} risk, type yes:"),
+                    word: "yes".to_owned(),
+                }
+            }
+        }
+    }
+
+    /// Whether the first line that comes is the word, and not nothing.
+    fn is_approved(&self, answers: impl Read) -> io::Result<bool> {
+        let mut answer = Vec::new();
+        BufReader::new(answers.take(LONGEST_ANSWER)).read_until(b'\n', &mut answer)?;
+        let answer = answer.trim_ascii();
+        Ok(!answer.is_empty() && answer == self.word.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::waiting::tests::waiting;
+    use super::*;
+
+    #[test]
+    fn only_the_very_word_approves() {
+        for (risk, answer, approved) in [
+            (Risk::High, "yes\n", true),
+            (Risk::High, " yes \r\n", true),
+            (Risk::Moderate, "yes", true),
+            (Risk::High, "y\n", false),
+            (Risk::High, "YES\n", false),
+            (Risk::High, "yes yes\n", false),
+            (Risk::High, "no\nyes\n", false),
+            (Risk::High, "\n", false),
+            (Risk::High, "", false),
+            (Risk::High, "web1\n", false),
+            (Risk::High, "yes\u{0}\n", false),
+            (Risk::Critical, "web1\n", true),
+            (Risk::Critical, "yes\n", false),
+            (Risk::Critical, "web\n", false),
+            (Risk::Critical, "\n", false),
+        ] {
+            let question = Question::about(&waiting(risk));
+            assert_eq!(question.is_approved(answer.as_bytes()).unwrap(), approved, "{risk:?} {answer:?}");
+        }
+        let long = format!("{}yes\n", " ".repeat(2000));
+        assert!(!Question::about(&waiting(Risk::High)).is_approved(long.as_bytes()).unwrap());
+        let nameless = Waiting { target: " ".to_owned(), ..waiting(Risk::Critical) };
+        assert!(!Question::about(&nameless).is_approved(&b"\n"[..]).unwrap());
+    }
+
+    #[test]
+    fn the_question_names_target_and_risk_and_shows_nothing_hidden() {
+        assert_eq!(
+            Question::about(&waiting(Risk::High)).text,
+            "To approve this very plan on web1, of high risk, type yes:"
+        );
+        let hostile = Waiting { target: "web1\n\u{1b}[2J".to_owned(), ..waiting(Risk::Critical) };
+        assert_eq!(
+            Question::about(&hostile).text,
+            "The risk is CRITICAL. To approve this very plan, type the name of its target, web1\\n\\u{1b}[2J:"
+        );
+    }
+
+    #[test]
+    fn what_is_no_terminal_is_not_asked_at() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for path in [file.path(), Path::new("/dev/null"), Path::new("/dev/no-such-terminal")] {
+            assert!(Terminal::open(path).is_err(), "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `linux-sysadmin deny`: refuses a call that waits. Exit codes: 0 refused, 1 it was not, 2 wrong usage.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::waiting::{self, Id, find};
+use crate::terminal::Servers;
+use crate::visible::one_line;
+
+#[derive(Args)]
+pub(super) struct Deny {
+    /// The call, as `linux-sysadmin pending` lists it; the first 4 digits are enough, where no other call has them
+    id: Id,
+}
+
+impl Deny {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        let found = match find(&Servers::within_reach(), &self.id).await {
+            Ok(found) => found,
+            Err(error) => {
+                waiting::tell(&error);
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        if let Err(error) = found.server.decide(&found.waiting, false).await {
+            waiting::tell(&error);
+            return Ok(ExitCode::FAILURE);
+        }
+        let summary = one_line(&found.waiting.summary);
+        writeln!(io::stdout().lock(), "denied: {summary}; nothing is changed, and the client is told so")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,192 @@
+//! `linux-sysadmin system`: sets system mode up, looks whether it holds, takes it away. Exit codes: 0 done or all is
+//! right, 1 refused, failed or not right, 2 wrong usage.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::modules::{Asking, wrapped};
+use crate::system::{ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks};
+use crate::target::{Overrides, Target};
+use crate::visible::visible;
+
+#[derive(Args)]
+pub(super) struct System {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Give the server an account of its own, and let a person's clients start it; as root
+    Install {
+        /// Who may use it, besides those who may already [default: who called sudo]
+        #[arg(long = "for", value_name = "USER", env = "SUDO_USER", hide_env = true)]
+        user: Option<String>,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Look at everything that system mode rests on
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take away what install put on this machine; as root
+    Remove {
+        /// The account as well, with its configuration, its keys and its audit log
+        #[arg(long)]
+        purge: bool,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl System {
+    /// `named` is a directory of modules that isn't the usual one; `modules_beside` finds that.
+    pub(super) async fn run(
+        self,
+        named: Option<PathBuf>,
+        modules_beside: impl Fn(&Path) -> Option<PathBuf>,
+    ) -> anyhow::Result<ExitCode> {
+        let target = Target::local(Overrides::default());
+        let program = std::env::current_exe()?;
+        match self.command {
+            Command::Install { user, yes } => {
+                let is_named = named.is_some();
+                let Some(modules) = named.or_else(|| modules_beside(&program)) else {
+                    return refused(&format!("there are no modules beside {}", program.display()));
+                };
+                // Root calls sudo for itself as well.
+                let user = user.filter(|user| user != "root");
+                let request = Request { program, modules, named: is_named, user };
+                match Installation::plan(&target, request).await {
+                    Ok(installation) => install(&target, installation, yes).await,
+                    Err(error) => refused(&error.to_string()),
+                }
+            }
+            Command::Status { json } => status(&checks(&target, &program, modules_beside).await, json),
+            Command::Remove { purge, yes } => match Removal::plan(purge) {
+                Ok(removal) => remove(&target, removal, yes).await,
+                Err(error) => refused(&error.to_string()),
+            },
+        }
+    }
+}
+
+async fn install(target: &Target, installation: Installation, yes: bool) -> anyhow::Result<ExitCode> {
+    let Installation { steps, notes, rights, .. } = &installation;
+    if steps.is_empty() {
+        say(&format!("System mode is set up, and nothing is to be done.\n{}", told(notes)))?;
+        say(&registration(rights))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let users: Vec<&str> = rights.users.iter().map(String::as_str).collect();
+    let heading = format!(
+        "The server is to run as {ACCOUNT}, an account of its own. Clients of {} may start it, and nothing else.",
+        users.join(", ")
+    );
+    if !agreed(&heading, steps, notes, yes)? {
+        return refused("nothing was changed");
+    }
+    match installation.carry_out(target).await {
+        Ok(()) => {
+            say(&format!("System mode is set up.\n\n{}", registration(&installation.rights)))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(failed) => undone(&failed),
+    }
+}
+
+async fn remove(target: &Target, removal: Removal, yes: bool) -> anyhow::Result<ExitCode> {
+    if removal.steps.is_empty() {
+        say(&format!("There is nothing to remove.\n{}", told(&removal.notes)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !agreed("System mode is taken away.", &removal.steps, &removal.notes, yes)? {
+        return refused("nothing was changed");
+    }
+    match removal.carry_out(target).await {
+        Ok(()) => {
+            say("System mode is removed.")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(failed) => undone(&failed),
+    }
+}
+
+/// Shows all of it; asks, unless that was said before.
+fn agreed(heading: &str, steps: &[Step], notes: &[String], yes: bool) -> anyhow::Result<bool> {
+    let mut text = wrapped(heading, "", "") + "\n\n";
+    for (number, step) in (1..).zip(steps) {
+        text.push_str(&wrapped(&visible(&step.described()), &format!("{number:3}. "), "     "));
+        text.push('\n');
+    }
+    text.push_str(&told(notes));
+    say(&text)?;
+    let asking = Asking::default();
+    if yes {
+        return Ok(true);
+    }
+    if !asking.is_possible() {
+        anyhow::bail!("there is no terminal to ask at; say --yes to do this without asking");
+    }
+    Ok(asking.yes("Do this?")?)
+}
+
+fn told(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n{}\n", wrapped(&visible(note), "Note: ", "  "))).collect()
+}
+
+fn undone(failed: &Failed) -> anyhow::Result<ExitCode> {
+    let what = match failed.left.is_empty() {
+        true => "everything that this run had done was undone".to_owned(),
+        false => format!("what this run had done was undone but for this: {}", failed.left.join("; ")),
+    };
+    refused(&format!("{}; {what}", failed.error))
+}
+
+fn status(checks: &[Check], json: bool) -> anyhow::Result<ExitCode> {
+    let all_right = checks.iter().all(|check| check.status == Status::Ok);
+    if json {
+        say(&serde_json::to_string_pretty(&json!({"all_right": all_right, "checks": checks}))?)?;
+    } else {
+        for check in checks {
+            let status = match check.status {
+                Status::Ok => "ok      ",
+                Status::Missing => "MISSING ",
+                Status::Wrong => "WRONG   ",
+                Status::Unknown => "unknown ",
+            };
+            let line = visible(&format!("{}: {}", check.name, check.detail)).replace('\n', " ");
+            say(&wrapped(&line, status, "        "))?;
+        }
+    }
+    Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// How the server is added to clients.
+fn registration(rights: &Rights) -> String {
+    let program = rights.program.display().to_string();
+    let args = ["-n", "-u", ACCOUNT, &program, "serve"];
+    let json = json!({"mcpServers": {"linux-sysadmin-mcp": {"command": "sudo", "args": args}}});
+    format!(
+        "Claude Code:\n    claude mcp add linux-sysadmin-mcp -- sudo {}\n\nOther clients (their mcpServers \
+         setting):\n    {json}",
+        args.join(" ")
+    )
+}
+
+fn refused(why: &str) -> anyhow::Result<ExitCode> {
+    writeln!(io::stderr().lock(), "{}", wrapped(&visible(&format!("error: {why}")), "", "  "))?;
+    Ok(ExitCode::FAILURE)
+}
+
+fn say(text: &str) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{}", text.trim_end())
+}

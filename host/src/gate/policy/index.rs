@@ -1,0 +1,123 @@
+//! Which rules are to be looked at: by the program's name, and by how a path begins or ends.
+
+use std::collections::HashMap;
+
+use super::glob::{self, Anchor, Met, PathGlob};
+use super::programs::Names;
+use super::rule::{Match, Rule, Step};
+
+/// The rules' conditions, to be found quickly. Rules are numbers here.
+pub(super) struct Index {
+    matches: Vec<Match>,
+    by_name: HashMap<String, Vec<usize>>,
+    /// Rules with a glob for a name, and those for every program.
+    by_glob: Vec<(String, usize)>,
+    files: Vec<(Step, Files)>,
+}
+
+/// The globs of one step.
+#[derive(Default)]
+struct Files {
+    globs: Vec<(PathGlob, usize)>,
+    by_first: HashMap<String, Vec<usize>>,
+    by_last: HashMap<String, Vec<usize>>,
+    others: Vec<usize>,
+}
+
+impl Index {
+    /// The conditions of each rule, in the rules' order.
+    pub(super) fn new(all: Vec<Match>) -> Self {
+        let mut index =
+            Self { matches: Vec::new(), by_name: HashMap::new(), by_glob: Vec::new(), files: Vec::new() };
+        for (number, mut matches) in all.into_iter().enumerate() {
+            match matches.steps.contains(&Step::Run) {
+                true => index.add_command(&matches, number),
+                false => index.add_files(&mut matches, number),
+            }
+            index.matches.push(matches);
+        }
+        index
+    }
+
+    fn add_command(&mut self, matches: &Match, number: usize) {
+        if matches.commands.is_empty() {
+            self.by_glob.push(("*".to_owned(), number));
+        }
+        for name in &matches.commands {
+            match name.contains('*') {
+                true => self.by_glob.push((name.clone(), number)),
+                false => self.by_name.entry(name.clone()).or_default().push(number),
+            }
+        }
+    }
+
+    fn add_files(&mut self, matches: &mut Match, number: usize) {
+        let globs = std::mem::take(&mut matches.paths);
+        for step in &matches.steps {
+            let place = match self.files.iter().position(|(known, _)| known == step) {
+                Some(place) => place,
+                None => {
+                    self.files.push((*step, Files::default()));
+                    self.files.len() - 1
+                }
+            };
+            let files = &mut self.files[place].1;
+            globs.iter().for_each(|glob| files.add(glob.clone(), number));
+        }
+    }
+
+    pub(super) fn matches(&self, number: usize) -> &Match {
+        &self.matches[number]
+    }
+
+    /// The rules that may speak of a program.
+    pub(super) fn of_program(&self, names: &Names<'_>) -> impl Iterator<Item = usize> {
+        let by_name = names.iter().filter_map(|name| self.by_name.get(name)).flatten().copied();
+        let by_glob = self
+            .by_glob
+            .iter()
+            .filter(|(glob, _)| names.iter().any(|name| glob::word(glob, name) != Met::No))
+            .map(|(_, number)| *number);
+        by_name.chain(by_glob)
+    }
+
+    /// The rules that speak of doing this with the file.
+    pub(super) fn of_file(&self, step: Step, path: &[&str]) -> impl Iterator<Item = (usize, Met)> {
+        let files = self.files.iter().find(|(known, _)| *known == step).map(|(_, files)| files);
+        files.into_iter().flat_map(move |files| files.of(path))
+    }
+}
+
+impl Files {
+    fn add(&mut self, glob: PathGlob, number: usize) {
+        let place = self.globs.len();
+        match glob.anchor() {
+            Anchor::First(name) => self.by_first.entry(name.to_owned()).or_default().push(place),
+            Anchor::Last(name) => self.by_last.entry(name.to_owned()).or_default().push(place),
+            Anchor::None => self.others.push(place),
+        }
+        self.globs.push((glob, number));
+    }
+
+    fn of(&self, path: &[&str]) -> Vec<(usize, Met)> {
+        let all;
+        let none = Vec::new();
+        let places: [&[usize]; 3] = match path.iter().any(|name| glob::is_open(name)) {
+            true => {
+                all = (0..self.globs.len()).collect::<Vec<_>>();
+                [&all, &none, &none]
+            }
+            false => {
+                let first = path.first().and_then(|name| self.by_first.get(*name));
+                let last = path.last().and_then(|name| self.by_last.get(*name));
+                [first.unwrap_or(&none), last.unwrap_or(&none), &self.others]
+            }
+        };
+        let places = places.into_iter().flatten();
+        places
+            .map(|place| &self.globs[*place])
+            .map(|(glob, number)| (*number, glob.meets(path)))
+            .filter(|(_, met)| *met != Met::No)
+            .collect()
+    }
+}

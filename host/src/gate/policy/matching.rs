@@ -1,0 +1,138 @@
+//! Whether one command line meets one rule.
+
+use super::argv::{Argv, Wanted};
+use super::glob::{self, Met, PathGlob};
+use super::path;
+use super::rule::{Match, OptionGlob};
+
+/// Every condition has to hold; the rule is met as surely as the least sure of them. The program's own name was looked
+/// at by whoever found the rule.
+pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Met {
+    if !rule.commands_none.is_empty()
+        && argv.names.iter().any(|name| any(&rule.commands_none, name) != Met::No)
+    {
+        return Met::No;
+    }
+    let (subcommand, after) = subcommand(rule, argv);
+    let args = || argv.operands[after..].iter().map(|operand| operand.word);
+    let conditions: [&dyn Fn() -> Met; 7] = [
+        &|| subcommand,
+        &|| match rule.options_none.iter().any(|option| has(option, argv, true) == Met::Yes) {
+            true => Met::No,
+            false => Met::Yes,
+        },
+        &|| best(&rule.options_any, |option| has(option, argv, false)),
+        &|| worst(&rule.options_all, |option| has(option, argv, false)),
+        &|| match rule.args_none.iter().any(|glob| args().any(|arg| glob::word(glob, arg) == Met::Yes)) {
+            true => Met::No,
+            false => Met::Yes,
+        },
+        &|| {
+            let of_any =
+                |glob: &String| best_of(args().chain(argv.all_values()).map(|arg| arg_is(glob, arg, argv)));
+            best(&rule.args_any, of_any).min(worst(&rule.args_all, of_any))
+        },
+        &|| match rule.paths.is_empty() {
+            true => Met::Yes,
+            false => {
+                best_of(args().chain(argv.all_values()).map(|word| path_in(&rule.paths, word, directories)))
+            }
+        },
+    ];
+    let mut met = Met::Yes;
+    for condition in conditions {
+        met = met.min(condition());
+        if met == Met::No {
+            break;
+        }
+    }
+    met
+}
+
+fn arg_is(glob: &str, arg: &str, argv: &Argv<'_>) -> Met {
+    let expands = argv.grammar.is_some_and(|grammar| grammar.expands);
+    match expands && arg.contains(['*', '?', '[']) {
+        true => glob::word(glob, &arg.replace(['*', '?', '['], glob::SOME_TEXT)),
+        false => glob::word(glob, arg),
+    }
+}
+
+/// Whether one of these globs meets the word.
+pub(super) fn any(globs: &[String], word: &str) -> Met {
+    best_of(globs.iter().map(|glob| glob::word(glob, word)))
+}
+
+/// Whether the first operands are one of the rule's subcommands, and where the others begin.
+fn subcommand(rule: &Match, argv: &Argv<'_>) -> (Met, usize) {
+    if rule.subcommands.is_empty() {
+        return (Met::Yes, 0);
+    }
+    let found = rule.subcommands.iter().map(|words| follows(words, argv));
+    found.max_by_key(|(met, _)| *met).unwrap_or((Met::No, 0))
+}
+
+/// Whether the operands begin with these words, but for what may be the value of an option.
+pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
+    let abbreviates = argv.grammar.is_some_and(|grammar| grammar.abbreviates);
+    let (mut met, mut at) = (Met::Yes, 0);
+    for wanted in words {
+        loop {
+            let Some(operand) = argv.operands.get(at) else { return (Met::No, 0) };
+            at += 1;
+            let is_beginning = abbreviates && !operand.word.is_empty() && wanted.starts_with(operand.word);
+            match glob::word(wanted, operand.word) {
+                Met::No if is_beginning => break,
+                Met::No if operand.is_maybe_value => {}
+                Met::No => return (Met::No, 0),
+                found => {
+                    met = met.min(found);
+                    break;
+                }
+            }
+        }
+    }
+    (met, at)
+}
+
+fn has(option: &OptionGlob, argv: &Argv<'_>, exact: bool) -> Met {
+    let wanted = Wanted { name: &option.name, exact };
+    best_of(argv.values(&wanted).map(|value| match (&option.value, value) {
+        (None, _) => Met::Yes,
+        (Some(glob), Some(value)) => glob::word(glob, value),
+        (Some(_), None) => Met::No,
+    }))
+}
+
+/// Whether a path in the word is met by one of the globs.
+fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
+    let of_path = |text: &str| {
+        best_of(directories.iter().filter_map(|directory| {
+            let components = path::components(directory, text)?;
+            Some(best_of(globs.iter().map(|glob| glob.meets(&components))))
+        }))
+    };
+    // An operand without a slash is a name in the directory where the command starts.
+    let name = Some(word).filter(|word| !word.contains('/') && !word.starts_with('-'));
+    best_of(path::within(word).chain(name).map(of_path))
+}
+
+fn best<T>(conditions: &[T], holds: impl Fn(&T) -> Met) -> Met {
+    match conditions.is_empty() {
+        true => Met::Yes,
+        false => best_of(conditions.iter().map(holds)),
+    }
+}
+
+fn worst<T>(conditions: &[T], holds: impl Fn(&T) -> Met) -> Met {
+    conditions.iter().map(holds).min().unwrap_or(Met::Yes)
+}
+
+fn best_of(mut all: impl Iterator<Item = Met>) -> Met {
+    let mut best = Met::No;
+    while best != Met::Yes
+        && let Some(one) = all.next()
+    {
+        best = best.max(one);
+    }
+    best
+}

@@ -1,0 +1,183 @@
+//! What a command, or a step on a file, may do to the machine, by rules that an operator can read and replace.
+//!
+//! [`rules.yaml`](rules.yaml) says what its parts mean. `programs.yaml` says how programs' command lines are read, and
+//! which programs start others: the rules are asked about each of those as well. Grants say what a module may do at all;
+//! the rules say which of that a person has to see first.
+
+mod argv;
+mod glob;
+mod index;
+mod judge;
+mod load;
+mod matching;
+mod path;
+mod programs;
+mod rule;
+mod shell;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+use std::sync::{Arc, LazyLock};
+
+use serde::Serialize;
+
+use glob::Met;
+use index::Index;
+use judge::Judge;
+pub use load::PolicyError;
+pub use rule::Level;
+use rule::{Rule, Step};
+
+use crate::capability::Risk;
+use crate::config::PolicyFile;
+
+/// Rules, ready to be asked.
+pub struct Policy {
+    rules: Vec<Rule>,
+    index: Index,
+}
+
+/// What the rules say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The highest of the rules that are met; safe where none is.
+    pub level: Level,
+    /// 0 to 100, the highest.
+    pub risk_score: u8,
+    /// The highest, where a rule has one.
+    pub risk: Option<Risk>,
+    /// What the command is able to do: a family, a dot, and `read` where it changes nothing.
+    pub capabilities: Vec<String>,
+    /// The ids of all rules that are met, the gravest first.
+    pub matched_rules: Vec<String>,
+    /// Of the gravest.
+    pub reason: String,
+}
+
+/// What a plan's step does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileStep {
+    /// Makes it, or gives it other contents.
+    Write,
+    /// Removes it, be it a file or a directory.
+    Remove,
+    /// Makes a directory.
+    MakeDirectory,
+}
+
+/// Of what the engine itself can't see, whatever the rules.
+struct Beyond {
+    id: &'static str,
+    score: u8,
+    capability: &'static str,
+    reason: &'static str,
+}
+
+const UNCLEAR: Beyond = Beyond {
+    id: "code.shell",
+    score: 80,
+    capability: "code.shell",
+    reason: "what a shell would run can't be told from the text",
+};
+
+const NESTED: Beyond = Beyond {
+    id: "code.nested",
+    score: 90,
+    capability: "code.nested",
+    reason: "too many programs start one another to see what is run in the end",
+};
+
+static BUILTIN: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::of(load::builtin())));
+
+impl Verdict {
+    /// Whether a rule that is met means a change: a capability that doesn't end in `read`.
+    pub fn changes(&self) -> bool {
+        self.capabilities.iter().any(|capability| capability != "read" && !capability.ends_with(".read"))
+    }
+
+    fn add(
+        &mut self,
+        level: Level,
+        score: u8,
+        risk: Option<Risk>,
+        capabilities: impl Iterator<Item = String>,
+    ) {
+        self.level = self.level.max(level);
+        self.risk_score = self.risk_score.max(score);
+        self.risk = self.risk.max(risk);
+        for capability in capabilities {
+            if !self.capabilities.contains(&capability) {
+                self.capabilities.push(capability);
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// The rules that come with this program, read when they are first asked for.
+    pub fn builtin() -> Arc<Self> {
+        BUILTIN.clone()
+    }
+
+    /// The rules that the configuration names.
+    pub fn load(config: &PolicyFile) -> Result<Arc<Self>, PolicyError> {
+        match load::rules(config)? {
+            Some(rules) => Ok(Arc::new(Self::of(rules))),
+            None => Ok(Self::builtin()),
+        }
+    }
+
+    fn of(mut rules: Vec<Rule>) -> Self {
+        let index = Index::new(rules.iter_mut().map(|rule| std::mem::take(&mut rule.matches)).collect());
+        Self { rules, index }
+    }
+
+    /// What the rules say of a command; the program first, with or without its path.
+    pub fn verdict<S: AsRef<str>>(&self, argv: &[S]) -> Verdict {
+        let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
+        let mut judge = Judge::new(&self.index, self.rules.len());
+        judge.argv(&words);
+        self.conclude(&judge)
+    }
+
+    /// What the rules say of a step on a file.
+    pub fn of_file(&self, step: FileStep, path: &str) -> Verdict {
+        let step = match step {
+            FileStep::Write => Step::Write,
+            FileStep::Remove => Step::Remove,
+            FileStep::MakeDirectory => Step::MakeDirectory,
+        };
+        let mut judge = Judge::new(&self.index, self.rules.len());
+        judge.file(step, path);
+        self.conclude(&judge)
+    }
+
+    fn conclude(&self, judge: &Judge<'_>) -> Verdict {
+        let mut verdict = Verdict::default();
+        let mut gravity = Vec::new();
+        for (rule, met) in self.rules.iter().zip(&judge.met).filter(|(_, met)| **met != Met::No) {
+            // What may only become what the rule means isn't refused, but asked about.
+            let level = if *met == Met::Maybe { rule.level.min(Level::Confirm) } else { rule.level };
+            verdict.add(level, rule.risk_score, rule.risk, rule.capabilities.iter().cloned());
+            gravity.push((level, rule.risk, rule.risk_score, rule.id.as_str(), rule.reason.as_str()));
+        }
+        let beyond = [(judge.is_unclear, UNCLEAR), (judge.is_nested, NESTED)];
+        for (_, Beyond { id, score, capability, reason }) in beyond.into_iter().filter(|(found, _)| *found) {
+            let (level, risk) = (Level::Confirm, Some(Risk::High));
+            verdict.add(level, score, risk, std::iter::once(capability.to_owned()));
+            gravity.push((level, risk, score, id, reason));
+        }
+        // Equally grave ones stay in the order of the file.
+        gravity.sort_by(|one, other| (other.0, other.1, other.2).cmp(&(one.0, one.1, one.2)));
+        verdict.reason = gravity.first().map(|(.., reason)| (*reason).to_owned()).unwrap_or_default();
+        if let [_, others @ ..] = &gravity[..]
+            && !others.is_empty()
+        {
+            let others: Vec<&str> = others.iter().map(|(.., id, _)| *id).collect();
+            verdict.reason.push_str(&format!(" (also {})", others.join(", ")));
+        }
+        verdict.matched_rules = gravity.into_iter().map(|(.., id, _)| id.to_owned()).collect();
+        verdict
+    }
+}

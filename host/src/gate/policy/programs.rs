@@ -1,0 +1,186 @@
+//! What is known of programs' command lines: `programs.yaml`, and how a program is found in it by its name.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// How a program's command line is read. The fields are documented where they are filled in, in `programs.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Grammar {
+    names: Vec<String>,
+    pub(super) style: Style,
+    values: Vec<String>,
+    flags: Vec<String>,
+    attached: Vec<String>,
+    pub(super) abbreviates: bool,
+    pub(super) expands: bool,
+    pub(super) reads: Vec<Which>,
+    pub(super) writes: Vec<Which>,
+    pub(super) removes: Vec<Which>,
+    pub(super) makes: Vec<Which>,
+    /// Only with one of these options does it write.
+    pub(super) writes_if: Vec<String>,
+    pub(super) runs: Option<Runs>,
+}
+
+/// What options look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Style {
+    #[default]
+    Gnu,
+    Posix,
+    Words,
+    Bundle,
+    None,
+}
+
+/// Which words of a command line name the files that something is done with.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub(super) enum Which {
+    All,
+    First,
+    Last,
+    ButFirst,
+    ButLast,
+    /// The last, and what would lie in it by the names of the others.
+    Into,
+    /// `of=`
+    Key(String),
+    /// `-o`, `--output`
+    Option(String),
+}
+
+impl From<String> for Which {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "all" => Self::All,
+            "first" => Self::First,
+            "last" => Self::Last,
+            "but-first" => Self::ButFirst,
+            "but-last" => Self::ButLast,
+            "into" => Self::Into,
+            _ if text.ends_with('=') => Self::Key(text),
+            _ => Self::Option(text),
+        }
+    }
+}
+
+/// How it starts another program.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Runs {
+    pub(super) rest: bool,
+    pub(super) skip: usize,
+    pub(super) assignments: bool,
+    pub(super) text: bool,
+    pub(super) code: Vec<String>,
+    pub(super) split: Vec<String>,
+    pub(super) program: Vec<String>,
+    pub(super) operand: bool,
+    pub(super) exec: Vec<String>,
+    pub(super) after: HashMap<String, usize>,
+    pub(super) unless: Vec<String>,
+    pub(super) directory: Vec<String>,
+    pub(super) text_after: Vec<String>,
+    pub(super) feeds: bool,
+    pub(super) alone: bool,
+}
+
+static PROGRAMS: LazyLock<Programs> = LazyLock::new(Programs::new);
+
+struct Programs {
+    grammars: Vec<Grammar>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Programs {
+    fn new() -> Self {
+        // A test reads the same text: it can't be wrong in a program that was built from tested sources. Without it,
+        // no program is known, and every path that a command names counts as used.
+        let grammars: Vec<Grammar> = serde_json::from_str(TABLE).unwrap_or_default();
+        let mut by_name = HashMap::new();
+        for (number, grammar) in grammars.iter().enumerate() {
+            by_name.extend(grammar.names.iter().map(|name| (name.clone(), number)));
+        }
+        Self { grammars, by_name }
+    }
+}
+
+/// `programs.yaml`, as build.rs turned it into what is read faster.
+const TABLE: &str = include_str!(concat!(env!("OUT_DIR"), "/programs.json"));
+
+/// What is known of the program that has one of these names.
+pub(super) fn grammar(names: &Names) -> Option<&'static Grammar> {
+    let number = names.iter().find_map(|name| PROGRAMS.by_name.get(name))?;
+    PROGRAMS.grammars.get(*number)
+}
+
+/// The name in a program's path, and the same without its version.
+pub(super) struct Names<'a> {
+    full: &'a str,
+    plain: Option<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    /// `/usr/bin/../bin/python3.11` is `python3.11` and `python`.
+    pub(super) fn of(program: &'a str) -> Self {
+        let full = program.trim_end_matches('/').rsplit('/').next().unwrap_or(program);
+        // Whoever asks for such a long name asks for none that a rule has.
+        let plain = full.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        let plain = (!plain.is_empty() && plain.len() < full.len()).then_some(plain);
+        Self { full, plain }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a str> {
+        std::iter::once(self.full).chain(self.plain)
+    }
+}
+
+impl Grammar {
+    /// Whether this short option takes a value: behind it in the word, or as the next word.
+    pub(super) fn short_takes(&self, short: char) -> Takes {
+        let has = |list: &[String]| list.iter().any(|option| is_short(option, short));
+        match () {
+            () if has(&self.values) => Takes::Value,
+            () if has(&self.attached) => Takes::Attached,
+            () if has(&self.flags) => Takes::Nothing,
+            () => Takes::Unknown,
+        }
+    }
+
+    /// The same for a whole option, as `--output` or find's `-name`.
+    pub(super) fn long_takes(&self, option: &str) -> Takes {
+        let has = |list: &[String]| list.iter().any(|known| known == option);
+        // An abbreviation, as getopt_long(3) takes it.
+        let begins = |list: &[String]| {
+            self.style == Style::Gnu
+                && list.iter().any(|known| known.starts_with("--") && known.starts_with(option))
+        };
+        match () {
+            () if has(&self.values) => Takes::Value,
+            () if has(&self.flags) || has(&self.attached) => Takes::Nothing,
+            () if option.len() > 2 && begins(&self.values) => Takes::Value,
+            () if option.len() > 2 && begins(&self.flags) => Takes::Nothing,
+            () => Takes::Unknown,
+        }
+    }
+}
+
+fn is_short(option: &str, short: char) -> bool {
+    let mut characters = option.chars();
+    characters.next() == Some('-') && characters.next() == Some(short) && characters.next().is_none()
+}
+
+/// What follows an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    Nothing,
+    Value,
+    /// Only what is attached to it.
+    Attached,
+    Unknown,
+}

@@ -1,0 +1,319 @@
+//! Rules as they are written in YAML, and as they are kept: checked, with the sets of words put in.
+
+use std::collections::BTreeMap;
+
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::glob::{self, PathGlob};
+use crate::capability::Risk;
+
+/// How a command is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Level {
+    /// Nothing speaks against it.
+    #[default]
+    Safe,
+    /// A person is to confirm it.
+    Confirm,
+    /// It is refused.
+    Block,
+}
+
+/// A file of rules.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    #[serde(default)]
+    sets: BTreeMap<String, Words>,
+    rules: Vec<WrittenRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    id: String,
+    level: Level,
+    risk_score: u8,
+    #[serde(default)]
+    risk: Option<Risk>,
+    capabilities: Words,
+    reason: String,
+    #[serde(rename = "match")]
+    matches: WrittenMatch,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenMatch {
+    command: Words,
+    command_none: Words,
+    subcommand_any: Words,
+    args_any: Words,
+    args_all: Words,
+    args_none: Words,
+    options_any: Words,
+    options_all: Words,
+    options_none: Words,
+    path: Words,
+    step: Steps,
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Step {
+    /// A command as a whole.
+    Run,
+    Read,
+    Write,
+    Remove,
+    MakeDirectory,
+    /// Named by a program of which nobody knows what it does.
+    Use,
+}
+
+/// A rule.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) level: Level,
+    pub(super) risk_score: u8,
+    pub(super) risk: Option<Risk>,
+    pub(super) capabilities: Vec<String>,
+    pub(super) reason: String,
+    pub(super) matches: Match,
+}
+
+/// What has to hold for a rule to count. What is empty asks for nothing.
+#[derive(Debug, Default)]
+pub(super) struct Match {
+    pub(super) commands: Vec<String>,
+    pub(super) commands_none: Vec<String>,
+    /// The words of each.
+    pub(super) subcommands: Vec<Vec<String>>,
+    pub(super) args_any: Vec<String>,
+    pub(super) args_all: Vec<String>,
+    pub(super) args_none: Vec<String>,
+    pub(super) options_any: Vec<OptionGlob>,
+    pub(super) options_all: Vec<OptionGlob>,
+    pub(super) options_none: Vec<OptionGlob>,
+    pub(super) paths: Vec<PathGlob>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// An option, and what its value has to be like where that matters.
+#[derive(Debug)]
+pub(super) struct OptionGlob {
+    pub(super) name: String,
+    pub(super) value: Option<String>,
+}
+
+/// What is wrong with a file of rules, and with which of them: the place among those with the same id.
+pub(super) struct Fault {
+    pub(super) id: String,
+    pub(super) nth: usize,
+    pub(super) reason: String,
+}
+
+impl Written {
+    /// The rules, checked. `others` are sets of another file that may be named here.
+    pub(super) fn check(self, others: &Sets) -> Result<(Vec<Rule>, Sets), Fault> {
+        let mut sets = others.clone();
+        sets.extend(self.sets.into_iter().map(|(name, words)| (name, words.0)));
+        let mut rules: Vec<Rule> = Vec::with_capacity(self.rules.len());
+        for rule in self.rules {
+            let fault = |nth, reason| Fault { id: rule.id.clone(), nth, reason };
+            if rules.iter().any(|other| other.id == rule.id) {
+                return Err(fault(1, format!("the id {:?} is there twice", rule.id)));
+            }
+            let id = rule.id.clone();
+            rules.push(rule.check(&sets).map_err(|reason| Fault {
+                reason: format!("{id}: {reason}"),
+                id,
+                nth: 0,
+            })?);
+        }
+        Ok((rules, sets))
+    }
+}
+
+/// Lists of words by their names.
+pub(super) type Sets = BTreeMap<String, Vec<String>>;
+
+impl WrittenRule {
+    fn check(self, sets: &Sets) -> Result<Rule, String> {
+        let named = |text: &str| {
+            let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+            !text.is_empty() && text.chars().all(fits)
+        };
+        if !named(&self.id) {
+            return Err("expected an id of a-z, 0-9, `-` and `.`".to_owned());
+        }
+        if self.risk_score > 100 {
+            return Err(format!("risk_score {} is not a number from 0 to 100", self.risk_score));
+        }
+        if self.risk == Some(Risk::ReadOnly) {
+            return Err("expected risk low, moderate, high or critical, found read-only".to_owned());
+        }
+        if let Some(capability) = self.capabilities.0.iter().find(|capability| !named(capability)) {
+            return Err(format!("the capability {capability:?}: expected a-z, 0-9, `-` and `.`"));
+        }
+        if self.capabilities.0.is_empty() {
+            return Err("expected one capability at least".to_owned());
+        }
+        if self.reason.trim().is_empty() {
+            return Err("expected a reason".to_owned());
+        }
+        Ok(Rule {
+            id: self.id,
+            level: self.level,
+            risk_score: self.risk_score,
+            risk: self.risk,
+            capabilities: self.capabilities.0,
+            reason: self.reason.trim().to_owned(),
+            matches: self.matches.check(sets)?,
+        })
+    }
+}
+
+impl WrittenMatch {
+    fn check(self, sets: &Sets) -> Result<Match, String> {
+        let words = |words: Words| words.with(sets);
+        let options = |words: Words| -> Result<Vec<OptionGlob>, String> {
+            words.with(sets)?.iter().map(|text| OptionGlob::parse(text)).collect()
+        };
+        let checked = Match {
+            commands: words(self.command)?,
+            commands_none: words(self.command_none)?,
+            subcommands: words(self.subcommand_any)?
+                .iter()
+                .map(|text| text.split_whitespace().map(str::to_owned).collect())
+                .collect(),
+            args_any: words(self.args_any)?,
+            args_all: words(self.args_all)?,
+            args_none: words(self.args_none)?,
+            options_any: options(self.options_any)?,
+            options_all: options(self.options_all)?,
+            options_none: options(self.options_none)?,
+            paths: {
+                let globs =
+                    words(self.path)?.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
+                globs?.into_iter().flatten().collect()
+            },
+            steps: if self.step.0.is_empty() { vec![Step::Run] } else { self.step.0 },
+        };
+        checked.is_sensible().map(|()| checked)
+    }
+}
+
+impl Match {
+    fn is_sensible(&self) -> Result<(), String> {
+        if self.steps.contains(&Step::Run) {
+            if self.steps.len() > 1 {
+                return Err("expected step run alone: the others are files".to_owned());
+            }
+            let globs = self.commands.iter().chain(&self.commands_none);
+            if let Some(name) = globs.into_iter().find(|name| name.contains('/') || name.is_empty()) {
+                return Err(format!("the command {name:?}: expected a program's name without its path"));
+            }
+            let everything = self.commands.is_empty() || self.commands.iter().any(|name| name == "*");
+            let nothing = self.subcommands.is_empty()
+                && self.args_any.is_empty()
+                && self.args_all.is_empty()
+                && self.options_any.is_empty()
+                && self.options_all.is_empty()
+                && self.paths.is_empty();
+            return match everything && nothing {
+                true => Err("the match is empty: every command would meet it".to_owned()),
+                false => Ok(()),
+            };
+        }
+        let for_commands = !self.commands.is_empty()
+            || !self.commands_none.is_empty()
+            || !self.subcommands.is_empty()
+            || !(self.args_any.is_empty() && self.args_all.is_empty() && self.args_none.is_empty())
+            || !(self.options_any.is_empty() && self.options_all.is_empty() && self.options_none.is_empty());
+        match for_commands {
+            true => Err("expected only `path` beside a step for files".to_owned()),
+            false if self.paths.is_empty() => Err("the match is empty: expected a path".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl OptionGlob {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        match name.starts_with(['-', '+']) && name.len() > 1 {
+            true => Ok(Self { name: name.to_owned(), value }),
+            false => Err(format!("the option {text:?}: expected -x, --name or --name=value")),
+        }
+    }
+}
+
+/// A word, or several.
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    /// With the words of each set in the place of its `$name`, and each alternative of `{a,b}`.
+    fn with(self, sets: &Sets) -> Result<Vec<String>, String> {
+        let mut all = Vec::with_capacity(self.0.len());
+        for word in self.0 {
+            let Some(name) = word.strip_prefix('$') else {
+                all.extend(glob::alternatives(&word)?);
+                continue;
+            };
+            let set = sets.get(name).ok_or_else(|| format!("there is no set {name:?}"))?;
+            for word in set {
+                all.extend(glob::alternatives(word)?);
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a word or a list of words")
+            }
+
+            fn visit_str<E>(self, word: &str) -> Result<Words, E> {
+                Ok(Words(vec![word.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Words, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = sequence.next_element()? {
+                    words.push(word);
+                }
+                Ok(Words(words))
+            }
+        }
+
+        deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+/// A step, or several.
+#[derive(Default)]
+struct Steps(Vec<Step>);
+
+impl<'de> Deserialize<'de> for Steps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = Words::deserialize(deserializer)?;
+        let step = |word: String| Step::deserialize(serde::de::value::StringDeserializer::new(word));
+        words.0.into_iter().map(step).collect::<Result<_, _>>().map(Self)
+    }
+}

@@ -1,0 +1,105 @@
+//! What the engine sees through, with the few rules that it takes to tell.
+
+use super::*;
+
+#[test]
+fn it_is_seen_who_starts_what() {
+    for line in [
+        "reboot",
+        "/sbin/reboot",
+        "/usr/bin/../sbin/reboot",
+        "sudo reboot",
+        "sudo -u root -- reboot",
+        "sudo -n -E A=b reboot",
+        "doas -u root reboot",
+        "env A=b reboot",
+        "env -i -u X -C /tmp reboot",
+        "env - reboot",
+        "nice -n 10 reboot",
+        "nice -10 reboot",
+        "ionice -c3 reboot",
+        "chrt -f 50 reboot",
+        "taskset -c 0-3 reboot",
+        "timeout -s KILL -k 5 10 reboot",
+        "nohup reboot",
+        "setsid -f reboot",
+        "stdbuf -oL reboot",
+        "chroot /mnt reboot",
+        "unshare -m reboot",
+        "nsenter -t 1 -m -u reboot",
+        "watch -n 1 reboot",
+        "systemd-run --wait -p A=b reboot",
+        "xargs -0 -n 1 reboot",
+        "ip netns exec blue reboot",
+        "ip -all netns exec reboot",
+        "ip net e blue reboot",
+        "busybox reboot",
+        "time -p reboot",
+        "strace -f -e trace=all reboot",
+        "flock -n /run/lock reboot",
+        "flock /run/lock -c reboot",
+        "script -q -c reboot /dev/null",
+        "su -c reboot",
+        "su - root -c reboot",
+        "su root -- -c reboot",
+        "runuser -u root -- reboot",
+        "ssh -p 22 host reboot",
+        "find / -name x -exec reboot ;",
+        "find / -name x -exec true ; -ok reboot {} +",
+        "start-stop-daemon -S -x /sbin/reboot -- now",
+        "sudo env A=b nice timeout 5 sh -c reboot",
+        "sudo --unknown value reboot",
+        "setpriv --reuid 0 reboot",
+    ] {
+        let verdict = verdict(line);
+        assert!(verdict.matched_rules.contains(&"power.off".to_owned()), "{line}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_text_for_a_shell_is_read() {
+    for text in [
+        "reboot",
+        "true;reboot",
+        "true && reboot",
+        "true||reboot",
+        "true|reboot",
+        "true & reboot",
+        "true\nreboot",
+        "echo $(reboot)",
+        "echo \"$(reboot)\"",
+        "echo `reboot`",
+        "echo `echo \\`reboot\\``",
+        "cat <(reboot)",
+        "(reboot)",
+        "{ reboot; }",
+        "if true; then reboot; fi",
+        "while reboot; do :; done",
+        "for x in a b; do reboot; done",
+        "case $x in a) reboot;; esac",
+        "! reboot",
+        "A=b reboot",
+        "A=$(reboot)",
+        "f() { reboot; }; f",
+        "function f { reboot; }",
+        "r'e'bo\"ot\"",
+        "re\\boot",
+        "reboot>/dev/null",
+        "2>/dev/null reboot",
+        "eval reboot",
+        "eval 'true; reboot'",
+        "sh -c 'sh -c \"reboot\"'",
+        "cat <<X\ntext\nX\nreboot",
+        "cat <<'X'\n$(true)\nX\nreboot",
+        "echo $((1 << 2)); reboot",
+        "# comment\nreboot",
+        "exec reboot",
+        "trap '' 1; command reboot",
+        "sudo reboot",
+        "x=(reboot)",
+    ] {
+        let verdict = of_text(text);
+        assert!(verdict.matched_rules.contains(&"power.off".to_owned()), "{text}: {verdict:?}");
+        assert!(!verdict.matched_rules.contains(&"code.shell".to_owned()), "{text}: {verdict:?}");
+    }
+}

@@ -1,0 +1,365 @@
+//! sudo's rules, as its grammar has them (sudoers(5)): each command that somebody is let run, and what lets them run more
+//! than the rules say.
+//!
+//! That root, and the groups whose members administer the machine, may run everything is how distributions ship it; of
+//! anybody else it is said.
+
+use std::collections::HashMap;
+
+use super::place::not_root;
+use super::programs::{is_loose, of_variable};
+use super::words::{joined, unquoted};
+use super::{Code, shown};
+
+const ADMINISTRATORS: [&str; 4] = ["root", "%sudo", "%wheel", "%admin"];
+/// Of which a value says more about a command.
+const OPTIONS: [&str; 10] = [
+    "ROLE=",
+    "TYPE=",
+    "CWD=",
+    "CHROOT=",
+    "TIMEOUT=",
+    "NOTBEFORE=",
+    "NOTAFTER=",
+    "APPARMOR_PROFILE=",
+    "PRIVS=",
+    "LIMITPRIVS=",
+];
+const DIGESTS: [&str; 4] = ["sha224:", "sha256:", "sha384:", "sha512:"];
+/// How deep aliases may name aliases.
+const DEPTH: usize = 8;
+
+/// Who may run what.
+pub fn read(text: &str) -> Code {
+    let mut code = Code::default();
+    let lines = joined(text);
+    let mut aliases: HashMap<&str, Vec<String>> = HashMap::new();
+    for (_, line) in &lines {
+        let line = line.trim();
+        let definition = ["Cmnd_Alias", "Cmd_Alias"].iter().find_map(|keyword| line.strip_prefix(keyword));
+        for definition in definition.map(|text| split(text, ':')).unwrap_or_default() {
+            if let Some((name, commands)) = definition.split_once('=') {
+                let commands = split(commands, ',').into_iter().map(str::to_owned).collect();
+                aliases.insert(name.trim(), commands);
+            }
+        }
+    }
+    let mut rules = Rules { aliases: &aliases, left: EXPANDED };
+    for (number, line) in &lines {
+        let line = without_comment(line.trim());
+        let keyword = line.split([' ', '\t']).next().unwrap_or_default();
+        match keyword {
+            "" | "Cmnd_Alias" | "Cmd_Alias" | "User_Alias" | "Runas_Alias" | "Host_Alias" => {}
+            "@include" | "#include" | "@includedir" | "#includedir" => {
+                let path = line[keyword.len()..].trim().trim_matches('"');
+                if is_loose(path) && path.starts_with('/') {
+                    let what = "which others than root may write";
+                    code.gives(format_args!("takes rules from {}, {what}, line {number}", shown(path)));
+                }
+            }
+            keyword if keyword.starts_with("Defaults") => {
+                defaults(whom_left_out(&line["Defaults".len()..]), *number, &mut code);
+            }
+            _ => rules.rule(line, *number, &mut code),
+        }
+    }
+    code
+}
+
+/// Commands that aliases may stand for in all: they can be named any number of times.
+const EXPANDED: usize = 10_000;
+
+struct Rules<'a> {
+    aliases: &'a HashMap<&'a str, Vec<String>>,
+    left: usize,
+}
+
+/// What holds for a command and, until it is said otherwise, for those behind it.
+#[derive(Default)]
+struct Standing {
+    run_as: String,
+    no_password: bool,
+    sets_variables: bool,
+    chroot: bool,
+}
+
+impl Rules<'_> {
+    fn rule(&mut self, line: &str, number: usize, code: &mut Code) {
+        let Some((left, right)) = split_once(line, '=') else {
+            return code.cannot_read(format!(
+                "sudoers with a line that is no rule: `{}`, line {number}",
+                shown(line)
+            ));
+        };
+        let Some(who) = users(left) else {
+            return code
+                .cannot_read(format!("a rule without its users or hosts: `{}`, line {number}", shown(line)));
+        };
+        let mut standing = Standing::default();
+        for part in split(right, ',') {
+            let Some(command) = standing.read(part) else {
+                let why = "a rule that isn't read here";
+                return code.cannot_read(format!("{why}: `{}`, line {number}", shown(part)));
+            };
+            self.command(&who, &standing, command, number, DEPTH, code);
+        }
+    }
+
+    fn command(
+        &mut self,
+        who: &str,
+        standing: &Standing,
+        command: &str,
+        number: usize,
+        depth: usize,
+        code: &mut Code,
+    ) {
+        let command = command.trim();
+        let commands = self.aliases.get(command).filter(|_| command != "ALL");
+        if let Some(commands) = commands {
+            if depth == 0 || self.left < commands.len() {
+                return code.cannot_read(format!("aliases for too much, line {number}"));
+            }
+            self.left -= commands.len();
+            for command in commands {
+                self.command(who, standing, command, number, depth - 1, code);
+            }
+            return;
+        }
+        // What is taken away again gives nothing.
+        if command.starts_with('!') {
+            return;
+        }
+        standing.judge(who, command, number, code);
+    }
+}
+
+impl Standing {
+    /// Takes what stands before a command off it.
+    fn read<'a>(&mut self, part: &'a str) -> Option<&'a str> {
+        let mut rest = part.trim();
+        if let Some(inner) = rest.strip_prefix('(') {
+            let (run_as, behind) = inner.split_once(')')?;
+            self.run_as = run_as.split(':').next().unwrap_or_default().trim().to_owned();
+            rest = behind.trim_start();
+        }
+        loop {
+            if OPTIONS.iter().any(|option| rest.starts_with(option)) {
+                self.chroot |= rest.starts_with("CHROOT=");
+                rest = rest.split_once([' ', '\t'])?.1.trim_start();
+                continue;
+            }
+            let Some((tag, behind)) = rest.split_once(':') else { break };
+            let tag = tag.trim_end();
+            if tag.is_empty() || !tag.chars().all(|c| c.is_ascii_uppercase() || c == '_') {
+                break;
+            }
+            match tag {
+                "NOPASSWD" => self.no_password = true,
+                "PASSWD" => self.no_password = false,
+                "SETENV" => self.sets_variables = true,
+                "NOSETENV" => self.sets_variables = false,
+                "EXEC" | "NOEXEC" | "FOLLOW" | "NOFOLLOW" | "MAIL" | "NOMAIL" | "INTERCEPT"
+                | "NOINTERCEPT" | "LOG_INPUT" | "NOLOG_INPUT" | "LOG_OUTPUT" | "NOLOG_OUTPUT" => {}
+                _ => return None,
+            }
+            rest = behind.trim_start();
+        }
+        if let Some(digest) = DIGESTS.iter().find_map(|digest| rest.strip_prefix(digest)) {
+            rest = digest.trim_start().split_once([' ', '\t'])?.1.trim_start();
+        }
+        // Hosts of another rule would stand behind a colon.
+        let is_more = split_once(rest, ':').is_some();
+        (!rest.is_empty() && !is_more).then_some(rest)
+    }
+
+    fn judge(&self, who: &str, command: &str, number: usize, code: &mut Code) {
+        let is_administrators = ADMINISTRATORS.contains(&who);
+        if who == "root" || (is_administrators && !self.no_password && !self.sets_variables && !self.chroot) {
+            return;
+        }
+        let at = format!("line {number}");
+        let run_as = if self.run_as.is_empty() { "root" } else { &self.run_as };
+        let as_whom = format!("as {}", if run_as == "ALL" { "root" } else { run_as });
+        let (program, arguments) = command.split_once([' ', '\t']).unwrap_or((command, ""));
+        let arguments = arguments.trim();
+        let what = if command == "ALL" { "everything".to_owned() } else { format!("`{}`", shown(command)) };
+        let mut how = Vec::new();
+        let is_open = ["*", "?", "["].iter().any(|wild| command.contains(wild))
+            || command.split([' ', '\t']).any(|word| word.starts_with('^') || word.ends_with('\\'))
+            || program.ends_with('/')
+            || !(program.starts_with('/') || matches!(program, "ALL" | "sudoedit" | "list"));
+        if command != "ALL" && is_open {
+            how.push("whatever that matches");
+        } else if command != "ALL" && arguments.is_empty() {
+            how.push("with any arguments");
+        }
+        if self.no_password {
+            how.push("without a password (NOPASSWD)");
+        }
+        if self.sets_variables {
+            how.push("with variables of their own (SETENV)");
+        }
+        if self.chroot {
+            how.push("in another root directory (CHROOT)");
+        }
+        if command == "ALL" || !how.is_empty() {
+            let how = how.iter().map(|how| format!(", {how}")).collect::<String>();
+            code.gives(format_args!("lets {} run {what} {as_whom}{how}, {at}", shown(who)));
+        }
+        if command == "ALL" || is_open {
+            return;
+        }
+        let mut argv = vec![unescaped(program)];
+        match unquoted(arguments) {
+            // Two quotes alone: without any argument.
+            Some(words) if arguments != "\"\"" => argv.extend(words),
+            Some(_) => {}
+            None => return code.cannot_read(format!("a command that isn't read here: {what}, {at}")),
+        }
+        // Of several, or of an alias for them, root may be one.
+        let is_one =
+            !run_as.contains([',', '!', '#', '%']) && run_as.contains(|c: char| c.is_ascii_lowercase());
+        code.run(argv, at, not_root(run_as).filter(|_| is_one).as_deref());
+    }
+}
+
+/// Without the list of those whom settings are for, which stands behind a sign that follows the keyword at once.
+fn whom_left_out(text: &str) -> &str {
+    let Some(list) = text.strip_prefix(['@', ':', '!', '>']) else { return text };
+    let mut rest = list.trim_start();
+    loop {
+        // Blanks around commas separate nothing.
+        let quoted = rest.strip_prefix('"').and_then(|inner| inner.split_once('"')).map(|(_, behind)| behind);
+        let behind = quoted.unwrap_or_else(|| {
+            let end = rest.find([' ', '\t', ',']).unwrap_or(rest.len());
+            &rest[end..]
+        });
+        let behind = behind.trim_start();
+        match behind.strip_prefix(',') {
+            Some(more) => rest = more.trim_start(),
+            None => return behind,
+        }
+    }
+}
+
+fn defaults(settings: &str, number: usize, code: &mut Code) {
+    for setting in split(settings, ',') {
+        let setting = setting.trim();
+        let end =
+            setting.find(|c: char| !c.is_ascii_alphanumeric() && !"_!".contains(c)).unwrap_or(setting.len());
+        let (key, value) = setting.split_at(end);
+        let value = value.trim_start_matches([' ', '\t', '+', '-', '=']).trim_matches('"');
+        let at = format!("{}, line {number}", shown(key));
+        let value_is_loose = value.split(':').any(|path| !path.is_empty() && is_loose(path));
+        match key {
+            "!authenticate" => code.gives(format_args!("lets people run commands without a password, {at}")),
+            "setenv" | "!env_reset" | "runchroot" | "exempt_group" => {
+                code.gives(format_args!("gives more than the rules say, {at}"));
+            }
+            "timestamp_timeout" if value.starts_with('-') || setting.contains('-') => {
+                code.gives(format_args!("asks for a password once and never again, {at}"));
+            }
+            "env_keep" | "env_check" => {
+                let keeps = |name: &&str| {
+                    name.starts_with('*')
+                        || of_variable(name.trim_end_matches('*'), "").is_some()
+                        || name.starts_with("LD_")
+                };
+                if let Some(name) = value.split([' ', '\t']).find(keeps) {
+                    code.gives(format_args!("lets {} through to what runs as root, {at}", shown(name)));
+                }
+            }
+            "secure_path"
+            | "editor"
+            | "askpass"
+            | "env_file"
+            | "restricted_env_file"
+            | "mailerpath"
+            | "sendmail"
+            | "group_plugin"
+            | "iolog_dir"
+                if value_is_loose =>
+            {
+                code.gives(format_args!("has root use {}, where others may write, {at}", shown(value)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The users of a rule, whose other word is its hosts.
+fn users(left: &str) -> Option<String> {
+    let mut text = String::new();
+    // Blanks around commas separate nothing.
+    for part in split(left, ',') {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(part.trim());
+    }
+    let at = text.trim().rfind([' ', '\t'])?;
+    Some(text[..at].trim().to_owned())
+}
+
+fn unescaped(text: &str) -> String {
+    let mut found = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        found.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
+    }
+    found
+}
+
+/// A number sign begins a comment, but before digits, where it is an account's number, escaped and in quotes.
+fn without_comment(line: &str) -> &str {
+    if line.starts_with("#include") {
+        return line;
+    }
+    let mut before = ' ';
+    let mut quoted = false;
+    for (at, character) in line.char_indices() {
+        quoted ^= character == '"';
+        if character == '#'
+            && before != '\\'
+            && !quoted
+            && !line[at + 1..].starts_with(|c: char| c.is_ascii_digit())
+        {
+            return line[..at].trim_end();
+        }
+        before = character;
+    }
+    line
+}
+
+/// At a separator that is neither escaped nor quoted, nor in parentheses.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((part, behind)) = split_once(rest, separator) {
+        parts.push(part);
+        rest = behind;
+    }
+    parts.push(rest);
+    parts
+}
+
+fn split_once(text: &str, separator: char) -> Option<(&str, &str)> {
+    let mut quoted = false;
+    let mut escaped = false;
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            _ if character == separator && !quoted && depth == 0 => {
+                return Some((&text[..at], &text[at + character.len_utf8()..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,294 @@
+//! The command lines of a unit, as `config_parse_exec` and `extract_first_word` of systemd's sources take them apart.
+
+use std::collections::HashMap;
+
+use super::specifiers::expand;
+use super::{Entry, Unit};
+use crate::gate::policy::text::programs::{is_interpreter, is_shell, name};
+use crate::gate::policy::text::{Code, shown};
+
+/// Bytes that variables may add: each can be named any number of times.
+const ADDED: usize = 1 << 20;
+
+/// Variables that the file itself sets. What others set isn't known.
+pub struct Environment {
+    variables: HashMap<String, String>,
+    /// Bytes that may still be added.
+    left: usize,
+}
+
+impl Environment {
+    /// All that are set anywhere in it.
+    pub fn of(unit: &Unit) -> Self {
+        let set = unit.entries.iter().filter(|entry| entry.key == "Environment");
+        let variables = set.flat_map(|entry| assignments(&entry.value, &unit.name)).collect();
+        Self { variables, left: ADDED }
+    }
+
+    fn get(&mut self, name: &str) -> Option<&str> {
+        let value = self.variables.get(name)?;
+        self.left = self.left.saturating_sub(value.len());
+        (self.left > 0).then_some(value)
+    }
+}
+
+/// The pairs of an `Environment=`.
+pub fn assignments(value: &str, unit: &str) -> Vec<(String, String)> {
+    let mut rest = value;
+    let mut found = Vec::new();
+    while let Ok(Some(word)) = first_word(&mut rest) {
+        if let Some((name, value)) = expand(&word, unit).split_once('=') {
+            found.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    found
+}
+
+/// What stands before a program.
+#[derive(Default)]
+struct Prefixes {
+    names_itself: bool,
+    literal: bool,
+    privileged: bool,
+    by_shell: bool,
+}
+
+/// All commands of one assignment.
+pub fn read(unit: &Unit, entry: &Entry, environment: &mut Environment, at: &str, code: &mut Code) {
+    let mut rest = entry.value.as_str();
+    loop {
+        let first = match first_word(&mut rest) {
+            Ok(Some(first)) => first,
+            Ok(None) => return,
+            Err(OpenQuote) => {
+                return code.cannot_read(format!("a command with a quote that stays open, {at}"));
+            }
+        };
+        let (prefixes, program) = prefixes(&first);
+        let mut argv = vec![expand(program, &unit.name)];
+        let separated = loop {
+            // Alone and bare it separates commands; escaped it is a word.
+            let next = rest.trim_start_matches(BLANK);
+            let ends = |text: &str| text.is_empty() || text.starts_with(BLANK);
+            if let Some(behind) = next.strip_prefix(';').filter(|behind| ends(behind)) {
+                rest = behind;
+                break true;
+            }
+            if let Some(behind) = next.strip_prefix("\\;").filter(|behind| ends(behind)) {
+                rest = behind;
+                argv.push(";".to_owned());
+                continue;
+            }
+            match first_word(&mut rest) {
+                Ok(Some(word)) => argv.push(expand(&word, &unit.name)),
+                Ok(None) => break false,
+                Err(OpenQuote) => {
+                    return code.cannot_read(format!("a command with a quote that stays open, {at}"));
+                }
+            }
+        };
+        run(unit, entry, (prefixes, argv), environment, at, code);
+        if !separated {
+            return;
+        }
+    }
+}
+
+fn run(
+    unit: &Unit,
+    entry: &Entry,
+    (prefixes, mut argv): (Prefixes, Vec<String>),
+    environment: &mut Environment,
+    at: &str,
+    code: &mut Code,
+) {
+    if !prefixes.literal {
+        argv = substituted(argv, environment);
+        if environment.left == 0 {
+            return code.cannot_read(format!("a command made long by its variables, {at}"));
+        }
+    }
+    let own = unit.user(&entry.section).filter(|_| !prefixes.privileged);
+    let user = own.as_deref();
+    let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
+        return code.cannot_read(format!("a command without a program, {at}"));
+    };
+    if program.contains('%') {
+        code.gives(format_args!(
+            "runs `{}`: which program that is, isn't known before, {at}",
+            shown(program)
+        ));
+    }
+    let input = unit.value(&entry.section, "StandardInput").unwrap_or("null");
+    if is_interpreter(program) && !matches!(input, "" | "null") && !input.starts_with("tty") {
+        code.gives(format_args!("has {} run what it reads from its input ({input}), {at}", shown(program)));
+    }
+    if prefixes.names_itself && argv.len() > 1 {
+        // A program that is many goes by the name that it is given.
+        let named = argv.split_off(1);
+        let program = argv[0].clone();
+        if name(&named[0]) != name(&program) && !named[0].is_empty() {
+            code.run(named.clone(), format_args!("{at}, by the name it is given"), user);
+        }
+        argv.extend(named.into_iter().skip(1));
+    }
+    if prefixes.by_shell {
+        return code.shell(&argv.join(" "), at, user);
+    }
+    if is_shell(&argv[0]) && argv.len() == 1 && entry.key == "ExecStart" {
+        code.gives(format_args!("opens a shell, {at}"));
+    }
+    code.run(argv, at, user);
+}
+
+/// `@-:+!|` in any order, each once, `!` twice.
+fn prefixes(word: &str) -> (Prefixes, &str) {
+    let mut prefixes = Prefixes::default();
+    let program = word.trim_start_matches(['@', '-', ':', '+', '!', '|']);
+    for prefix in word[..word.len() - program.len()].chars() {
+        match prefix {
+            '@' => prefixes.names_itself = true,
+            ':' => prefixes.literal = true,
+            '+' | '!' => prefixes.privileged = true,
+            '|' => prefixes.by_shell = true,
+            _ => {}
+        }
+    }
+    (prefixes, program)
+}
+
+/// With the variables that are known: `$A` as a word becomes the words of its value, `${A}` anywhere its value, `$$` a
+/// dollar.
+fn substituted(argv: Vec<String>, environment: &mut Environment) -> Vec<String> {
+    let mut found = Vec::with_capacity(argv.len());
+    for word in argv {
+        let variable = word.strip_prefix('$').filter(|rest| !rest.starts_with(['{', '$']));
+        match variable.and_then(|variable| environment.get(variable)) {
+            Some(value) => {
+                let mut rest = value;
+                // Read leniently: an open quote is closed by the end.
+                loop {
+                    match first_word(&mut rest) {
+                        Ok(Some(word)) => found.push(word),
+                        Ok(None) => break,
+                        Err(OpenQuote) => {
+                            found.push(rest.to_owned());
+                            break;
+                        }
+                    }
+                }
+            }
+            None => found.push(within(&word, environment)),
+        }
+    }
+    found
+}
+
+fn within(word: &str, environment: &mut Environment) -> String {
+    let mut found = String::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(at) = rest.find('$') {
+        found.push_str(&rest[..at]);
+        let behind = &rest[at + 1..];
+        let braced = behind.strip_prefix('{').and_then(|inner| {
+            let end = inner.find(|character: char| !character.is_ascii_alphanumeric() && character != '_')?;
+            inner[end..].strip_prefix('}').map(|after| (&inner[..end], after))
+        });
+        rest = match (behind.strip_prefix('$'), braced) {
+            (Some(after), _) => {
+                found.push('$');
+                after
+            }
+            (None, Some((name, after))) => {
+                match environment.get(name) {
+                    Some(value) => found.push_str(value),
+                    None => found.push_str(&rest[at..rest.len() - after.len()]),
+                }
+                after
+            }
+            (None, None) => {
+                found.push('$');
+                behind
+            }
+        };
+    }
+    found + rest
+}
+
+/// What separates words.
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// A quote without its other one.
+pub struct OpenQuote;
+
+/// The next word with quotes and C's escapes undone; one that systemd doesn't know stays as it is.
+pub fn first_word(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
+    let text = rest.trim_start_matches(BLANK);
+    if text.is_empty() {
+        *rest = "";
+        return Ok(None);
+    }
+    let mut word = String::new();
+    let mut quote: Option<char> = None;
+    let mut at = 0;
+    while let Some(character) = text[at..].chars().next() {
+        at += character.len_utf8();
+        match character {
+            '\\' => {
+                let (escaped, length) = unescaped(&text[at..]);
+                match escaped {
+                    Some(escaped) => word.push(escaped),
+                    None => {
+                        word.push('\\');
+                        word.push_str(&text[at..at + length]);
+                    }
+                }
+                at += length;
+            }
+            _ if quote == Some(character) => quote = None,
+            '\'' | '"' if quote.is_none() => quote = Some(character),
+            _ if quote.is_none() && BLANK.contains(&character) => {
+                *rest = &text[at..];
+                return Ok(Some(word));
+            }
+            other => word.push(other),
+        }
+    }
+    *rest = "";
+    if quote.is_some() { Err(OpenQuote) } else { Ok(Some(word)) }
+}
+
+/// What stands behind a backslash: its character, if it is an escape, and its length.
+fn unescaped(text: &str) -> (Option<char>, usize) {
+    let number = |start: usize, digits: usize, radix: u32| {
+        let digits =
+            text.get(start..start + digits).filter(|text| text.chars().all(|digit| digit.is_digit(radix)));
+        let value = digits.and_then(|digits| u32::from_str_radix(digits, radix).ok());
+        value.and_then(char::from_u32).filter(|character| *character != '\0')
+    };
+    let Some(first) = text.chars().next() else { return (None, 0) };
+    let simple = match first {
+        'a' => Some('\u{7}'),
+        'b' => Some('\u{8}'),
+        'f' => Some('\u{c}'),
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        'v' => Some('\u{b}'),
+        's' => Some(' '),
+        '\\' | '"' | '\'' => Some(first),
+        _ => None,
+    };
+    let numbered = match first {
+        'x' => number(1, 2, 16).map(|character| (character, 3)),
+        'u' => number(1, 4, 16).map(|character| (character, 5)),
+        'U' => number(1, 8, 16).map(|character| (character, 9)),
+        '0'..='7' => number(0, 3, 8).map(|character| (character, 3)),
+        _ => None,
+    };
+    match (simple, numbered) {
+        (Some(character), _) => (Some(character), 1),
+        (None, Some((character, length))) => (Some(character), length),
+        (None, None) => (None, first.len_utf8()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Units that cost more than themselves: starting one ends the running system or gives a shell, stopping one takes away
+//! what people come in by or what protects the machine.
+
+/// Without a password a shell, or the end of the running system.
+const TO_START: [&str; 40] = [
+    "debug-shell.service",
+    "rescue.target",
+    "rescue.service",
+    "emergency.target",
+    "emergency.service",
+    "runlevel0.target",
+    "runlevel1.target",
+    "runlevel6.target",
+    "ctrl-alt-del.target",
+    "reboot.target",
+    "systemd-reboot.service",
+    "poweroff.target",
+    "systemd-poweroff.service",
+    "halt.target",
+    "systemd-halt.service",
+    "kexec.target",
+    "systemd-kexec.service",
+    "soft-reboot.target",
+    "systemd-soft-reboot.service",
+    "exit.target",
+    "systemd-exit.service",
+    "shutdown.target",
+    "final.target",
+    "umount.target",
+    "suspend.target",
+    "systemd-suspend.service",
+    "hibernate.target",
+    "systemd-hibernate.service",
+    "hybrid-sleep.target",
+    "systemd-hybrid-sleep.service",
+    "suspend-then-hibernate.target",
+    "systemd-suspend-then-hibernate.service",
+    "sleep.target",
+    "initrd-switch-root.target",
+    "initrd-switch-root.service",
+    "initrd-cleanup.service",
+    "initrd-udevadm-cleanup-db.service",
+    "system-update.target",
+    "factory-reset.target",
+    "container-getty@.service",
+];
+
+/// The way into the machine, its network, its packet filter, and what nearly all else stands on.
+const TO_STOP: [&str; 43] = [
+    "system.slice",
+    "user.slice",
+    "init.scope",
+    "sysinit.target",
+    "basic.target",
+    "local-fs.target",
+    "sockets.target",
+    "multi-user.target",
+    "graphical.target",
+    "network.target",
+    "network-online.target",
+    "firewalld.service",
+    "ufw.service",
+    "nftables.service",
+    "iptables.service",
+    "ip6tables.service",
+    "netfilter-persistent.service",
+    "shorewall.service",
+    "ssh.service",
+    "sshd.service",
+    "ssh.socket",
+    "sshd.socket",
+    "NetworkManager.service",
+    "systemd-networkd.service",
+    "networking.service",
+    "network.service",
+    "dhcpcd.service",
+    "wicked.service",
+    "dbus.service",
+    "dbus.socket",
+    "dbus-broker.service",
+    "systemd-logind.service",
+    "systemd-journald.service",
+    "systemd-journald.socket",
+    "systemd-udevd.service",
+    "systemd-resolved.service",
+    "systemd-homed.service",
+    "systemd-userdbd.service",
+    "systemd-user-sessions.service",
+    "sssd.service",
+    "auditd.service",
+    "polkit.service",
+    "fail2ban.service",
+];
+
+/// Whether it is grave to start it. A specifier stands for anything.
+pub fn to_start(name: &str) -> bool {
+    TO_START.iter().any(|unit| could_be(name, unit))
+}
+
+/// Whether it is grave to stop it.
+pub fn to_stop(name: &str) -> bool {
+    TO_STOP.iter().any(|unit| could_be(name, unit))
+}
+
+fn could_be(name: &str, unit: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    match name.split_once('%') {
+        None => name == unit,
+        Some((start, rest)) => {
+            // Behind the specifier's letter; behind the last one, where there are more.
+            let rest = rest.rsplit('%').next().unwrap_or(rest);
+            let mut end = rest.chars();
+            end.next();
+            let end = end.as_str();
+            unit.len() >= start.len() + end.len() && unit.starts_with(start) && unit.ends_with(end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_specifier_stands_for_anything() {
+        for name in
+            ["debug-shell.service", "debug-%i.service", "%i", "%i.service", "%j-%i.target", "debug-shell.%i"]
+        {
+            assert!(to_start(name), "{name}");
+        }
+        for name in [
+            "debug-shell@.service",
+            "nginx.service",
+            "app@%i.service",
+            "app-%i.target",
+            "debug-shells.service",
+            "%äx",
+        ] {
+            assert!(!to_start(name), "{name}");
+        }
+        assert!(to_stop("ssh.service") && !to_stop("nginx.service"));
+    }
+}

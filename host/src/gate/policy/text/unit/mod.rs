@@ -1,0 +1,192 @@
+//! Units and their drop-ins, as systemd reads them (systemd.syntax(7) and `config_parse` of its sources): what they run,
+//! and what of root's they give away beside.
+
+mod exec;
+mod grave;
+mod power;
+mod specifiers;
+
+pub use grave::to_start as is_grave_to_start;
+
+use std::collections::HashMap;
+
+use super::place::not_root;
+use super::{Code, shown};
+
+/// Of an assignment.
+struct Entry {
+    section: String,
+    key: String,
+    value: String,
+    line: usize,
+}
+
+/// A unit file, in the order of its lines.
+struct Unit {
+    /// As its path says; of a drop-in, the unit that it is one of.
+    name: String,
+    is_drop_in: bool,
+    entries: Vec<Entry>,
+    /// Where in them a key of a section is assigned last.
+    last: HashMap<String, HashMap<String, usize>>,
+}
+
+/// What a unit file has systemd do.
+pub fn read(path: &str, text: &str) -> Code {
+    let mut code = Code::default();
+    let unit = Unit::parse(path, text, &mut code);
+    let mut environment = exec::Environment::of(&unit);
+    for entry in &unit.entries {
+        let at = format!("{}, line {}", entry.key, entry.line);
+        // An empty one takes back what came before it, which is read all the same.
+        if is_command(&entry.key) && !entry.value.is_empty() {
+            exec::read(&unit, entry, &mut environment, &at, &mut code);
+        }
+        power::judge(&unit, entry, &at, &mut code);
+    }
+    for section in ["Mount", "Swap"] {
+        unit.mounts(section, &mut code);
+    }
+    code
+}
+
+/// The settings of a manager itself: what it gives to every unit.
+pub fn read_conf(path: &str, text: &str) -> Code {
+    let mut code = Code::default();
+    let unit = Unit::parse(path, text, &mut code);
+    for entry in &unit.entries {
+        power::judge(&unit, entry, &format!("{}, line {}", entry.key, entry.line), &mut code);
+    }
+    code
+}
+
+/// `Exec` alone is dbus-daemon's.
+fn is_command(key: &str) -> bool {
+    key.starts_with("Exec") && !matches!(key, "ExecPaths" | "ExecSearchPath")
+}
+
+impl Unit {
+    fn parse(path: &str, text: &str, code: &mut Code) -> Self {
+        let mut parts = path.rsplit('/');
+        let file = parts.next().unwrap_or_default();
+        let drop_in =
+            parts.next().and_then(|parent| parent.strip_suffix(".d")).filter(|_| file.ends_with(".conf"));
+        let name = drop_in.unwrap_or(file).to_owned();
+        let mut unit =
+            Self { name, is_drop_in: drop_in.is_some(), entries: Vec::new(), last: HashMap::new() };
+        let mut section = String::new();
+        for (number, line) in logical_lines(text) {
+            let content = line.trim_matches(BLANK);
+            if content.is_empty() {
+                continue;
+            }
+            if let Some(header) = content.strip_prefix('[') {
+                section = header.strip_suffix(']').unwrap_or_default().to_owned();
+                continue;
+            }
+            match content.split_once('=') {
+                Some((key, value)) => {
+                    let (key, value) = (key.trim_matches(BLANK), value.trim_matches(BLANK));
+                    let of_section = unit.last.entry(section.clone()).or_default();
+                    of_section.insert(key.to_owned(), unit.entries.len());
+                    unit.entries.push(Entry {
+                        section: section.clone(),
+                        key: key.to_owned(),
+                        value: value.to_owned(),
+                        line: number,
+                    });
+                }
+                None => code.cannot_read(format!(
+                    "a unit file with a line that is no assignment: `{}`, line {number}",
+                    shown(content)
+                )),
+            }
+        }
+        unit
+    }
+
+    /// The last assignment of a key.
+    fn last(&self, section: &str, key: &str) -> Option<&Entry> {
+        self.last.get(section)?.get(key).and_then(|at| self.entries.get(*at))
+    }
+
+    /// What is assigned last, and isn't empty.
+    fn value(&self, section: &str, key: &str) -> Option<&str> {
+        self.last(section, key).map(|entry| entry.value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Whose rights the commands of a section have. Where a specifier says so, anybody's, root's among them.
+    fn user(&self, section: &str) -> Option<String> {
+        let user = self.value(section, "User").filter(|user| !user.contains('%'));
+        match self.value(section, "DynamicUser") {
+            Some(value) if is_true(value) => {
+                Some(user.and_then(not_root).unwrap_or("a dynamic user".to_owned()))
+            }
+            _ => user.and_then(not_root),
+        }
+    }
+
+    /// What mount(8) or swapon(8) would do.
+    fn mounts(&self, section: &str, code: &mut Code) {
+        let Some(what) = self.last(section, "What").filter(|what| !what.value.is_empty()) else { return };
+        let mut argv = vec![if section == "Mount" { "mount" } else { "swapon" }.to_owned()];
+        for (key, option) in [("Type", "-t"), ("Options", "-o")] {
+            if let Some(value) = self.value(section, key) {
+                argv.extend([option.to_owned(), value.to_owned()]);
+            }
+        }
+        argv.push(specifiers::expand(&what.value, &self.name));
+        argv.extend(self.value(section, "Where").map(|place| specifiers::expand(place, &self.name)));
+        code.run(argv, format_args!("What, line {}", what.line), None);
+    }
+}
+
+/// What systemd strips.
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// As `parse_boolean` reads it.
+fn is_true(value: &str) -> bool {
+    ["1", "yes", "y", "true", "t", "on"].iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// With the number of their first physical line. A line that ends in a backslash goes on in the next one, a blank in
+/// its place; comments in between are left out, and a comment never goes on.
+fn logical_lines(text: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for (number, line) in (1..).zip(physical_lines(text)) {
+        let line = line.trim_start_matches(BLANK);
+        if line.starts_with(['#', ';']) {
+            continue;
+        }
+        let escapes = line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+        let part = if escapes { &line[..line.len() - 1] } else { line };
+        match found.last_mut() {
+            Some((_, whole)) if goes_on => whole.push_str(part),
+            _ => found.push((number, part.to_owned())),
+        }
+        if escapes && let Some((_, whole)) = found.last_mut() {
+            whole.push(' ');
+        }
+        goes_on = escapes;
+    }
+    found
+}
+
+/// Without their ends. A carriage return is one as well, alone or beside a newline.
+fn physical_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let at = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let (line, behind) = rest.split_at(at);
+        let is_pair = behind.starts_with("\r\n") || behind.starts_with("\n\r");
+        rest = behind.get(if is_pair { 2 } else { 1 }..).unwrap_or_default();
+        Some(line)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Accounts as `/etc/passwd` and `/etc/group` have them, passwd(5) and group(5). Only root writes those.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A line of passwd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub name: String,
+    pub uid: u32,
+    pub gid: u32,
+    pub home: PathBuf,
+    pub shell: PathBuf,
+}
+
+/// All accounts of the machine itself; none where there is no such file.
+pub fn read() -> io::Result<Vec<Entry>> {
+    Ok(parse(&text(Path::new("/etc/passwd"))?))
+}
+
+/// A table's text, whatever is in its comments; empty where there is no such file.
+pub fn text(path: &Path) -> io::Result<String> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lines that are none of passwd's are passed over, as by those who ask the system.
+pub fn parse(text: &str) -> Vec<Entry> {
+    text.lines().filter_map(entry).collect()
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let [name, _, uid, gid, _, home, shell] = fields[..] else { return None };
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    (!name.is_empty() && !name.starts_with(['+', '-', '#'])).then_some(())?;
+    Some(Entry {
+        name: name.to_owned(),
+        uid: number(uid)?,
+        gid: number(gid)?,
+        home: home.into(),
+        shell: shell.into(),
+    })
+}
+
+/// The groups that name an account as one of their members.
+pub fn groups_of(group: &str, account: &str) -> Vec<String> {
+    let member = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [name, _, _, members] = fields[..] else { return None };
+        members.split(',').any(|member| member == account).then(|| name.to_owned())
+    };
+    group.lines().filter_map(member).collect()
+}
+
+/// Whether nobody can log in with a password: shadow(5) has one that no password matches, or has none of this account.
+pub fn is_locked(shadow: &str, account: &str) -> bool {
+    let mut lines = shadow.lines().filter_map(|line| line.split_once(':'));
+    match lines.find(|(name, _)| *name == account) {
+        Some((_, rest)) => rest.starts_with(['!', '*']),
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_read_and_what_is_none_is_passed_over() {
+        let text = "root:x:0:0:root:/root:/bin/bash\n\
+                    +::::::\n\
+                    # comment\n\
+                    short:x:1\n\
+                    signed:x:+7:7::/:/bin/sh\n\
+                    huge:x:99999999999:7::/:/bin/sh\n\
+                    :x:7:7::/:/bin/sh\n\
+                    linux-sysadmin:x:998:997:linux-sysadmin:/var/lib/linux-sysadmin/home:/usr/sbin/nologin\n";
+        let entries = parse(text);
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["root", "linux-sysadmin"]);
+        assert_eq!((entries[1].uid, entries[1].gid), (998, 997));
+        assert_eq!(entries[1].home, Path::new("/var/lib/linux-sysadmin/home"));
+        assert_eq!(entries[1].shell, Path::new("/usr/sbin/nologin"));
+    }
+
+    #[test]
+    fn a_member_is_a_whole_name() {
+        let group = "sudo:x:27:alice,linux-sysadmin\nadm:x:4:linux-sysadmin2,not-linux-sysadmin\ndocker:x:9:linux-sysadmin\n";
+        assert_eq!(groups_of(group, "linux-sysadmin"), ["sudo", "docker"]);
+        assert!(groups_of(group, "sysadmin").is_empty());
+    }
+
+    #[test]
+    fn a_password_that_something_matches_is_no_lock() {
+        for (shadow, locked) in [
+            ("a:!:19000::::::\n", true),
+            ("a:!!:19000::::::\n", true),
+            ("a:*:19000::::::\n", true),
+            ("a:!$y$j9T$x:19000::::::\n", true),
+            ("a:$y$j9T$x:19000::::::\n", false),
+            ("a::19000::::::\n", false),
+            ("ab::19000::::::\n", true),
+            ("", true),
+        ] {
+            assert_eq!(is_locked(shadow, "a"), locked, "{shadow:?}");
+        }
+    }
+}

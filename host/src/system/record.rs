@@ -1,0 +1,103 @@
+//! What `install` put on this machine, so that `remove` takes that away and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{SystemError, passwd};
+
+/// Where it is kept: a directory of root's.
+pub const FILE: &str = "/var/lib/linux-sysadmin/system.json";
+
+/// The record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Whether the account was made.
+    pub account: bool,
+    /// Program and components that were copied, with the SHA-256 of each.
+    pub files: BTreeMap<PathBuf, String>,
+}
+
+impl Record {
+    /// An empty one where there is none.
+    pub fn read(path: &Path) -> Result<Self, SystemError> {
+        let text = passwd::text(path).map_err(|error| SystemError::io(path, error))?;
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        serde_json::from_str(&text).map_err(|error| {
+            let reason = format!(
+                "{} doesn't say what `system install` put on this machine ({error}): move it away, and remove by hand \
+                 what it should have named",
+                path.display()
+            );
+            SystemError::Refused(reason)
+        })
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Whether a file is still the one that was put there.
+    pub fn is_ours(&self, path: &Path) -> bool {
+        let found = sha256(path).ok();
+        found.is_some() && self.files.get(path) == found.as_ref()
+    }
+}
+
+/// Of a file's bytes.
+pub fn sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut digest = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex::encode(digest.finalize())),
+            read => digest.update(&buffer[..read]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_as_it_was_and_a_damaged_one_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("record");
+        assert_eq!(Record::read(&path).unwrap(), Record::default());
+        let files = [(PathBuf::from("/usr/local/bin/x"), "ab".repeat(32))].into_iter().collect();
+        let record = Record { account: true, files };
+        std::fs::write(&path, record.text()).unwrap();
+        assert_eq!(Record::read(&path).unwrap(), record);
+        for damaged in ["{", "[]", "{\"account\": true, \"files\": {}, \"more\": 1}"] {
+            std::fs::write(&path, damaged).unwrap();
+            assert!(Record::read(&path).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_changed_since_is_not_ours() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let files = [(path.clone(), sha256(&path).unwrap())].into_iter().collect();
+        let record = Record { account: false, files };
+        assert!(record.is_ours(&path));
+        std::fs::write(&path, "x").unwrap();
+        assert!(!record.is_ours(&path));
+        assert!(!record.is_ours(directory.path()));
+        assert!(!record.is_ours(&directory.path().join("none")));
+    }
+}
