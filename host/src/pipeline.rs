@@ -201,14 +201,17 @@ impl Pipeline {
             (Ok(true), None) => Ok(self.parking.confirmed(&key)),
             (Ok(false), None) => Ok(None),
         };
-        match (resumed, self.parking.again(&key)) {
-            (Ok(Some(running)), _) | (Ok(None), Some(Again::Decided(running))) => {
-                Begun::Runs(Box::new(running))
-            }
-            (Ok(None), Some(Again::Waits(question))) => Begun::Waits(question),
-            (Ok(None), None) => Begun::Runs(Box::new(self.begin(request, key, None))),
-            (Err(problem), _) => Begun::Runs(Box::new(self.begin(request, key, Some(problem)))),
-        }
+        let running = match resumed {
+            Ok(Some(running)) => running,
+            // What a person has decided goes on, whatever else is said of the same call.
+            Err(problem) => self.begin(request, key, Some(problem)),
+            Ok(None) => match self.parking.again(&key) {
+                Some(Again::Decided(running)) => running,
+                Some(Again::Waits(question)) => return Begun::Waits(question),
+                None => self.begin(request, key, None),
+            },
+        };
+        Begun::Runs(Box::new(running))
     }
 
     /// A new call; or one that is refused already, for its answer and its record.
