@@ -195,6 +195,7 @@ impl Pipeline {
             None => Ok(false),
         };
         let key = CallKey::new(&request.tool, &request.arguments);
+        let says_confirmed = matches!(confirmed, Ok(true));
         let resumed = match (confirmed, request.answered.take()) {
             (Err(problem), _) => Err(problem),
             (_, Some((id, answer))) => id.and_then(|id| self.parking.resume(&id, &key, answer)).map(Some),
@@ -208,7 +209,7 @@ impl Pipeline {
             Ok(None) => match self.parking.again(&key) {
                 Some(Again::Decided(running)) => running,
                 Some(Again::Waits(question)) => return Begun::Waits(question),
-                None => self.begin(request, key, None),
+                None => self.begin(request, key, None).said_to_be_confirmed(says_confirmed),
             },
         };
         Begun::Runs(Box::new(running))
@@ -298,6 +299,10 @@ impl Pipeline {
             return Err(Box::new(running));
         }
         let question = asked.question.clone();
+        if way == Way::TwoStep && running.says_confirmed() {
+            let _ = asked.answer(Err(asking::not_shown(&question)));
+            return Err(Box::new(running));
+        }
         self.parking.park(way, asked, running)?;
         Ok(question)
     }
