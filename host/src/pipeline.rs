@@ -191,19 +191,24 @@ impl Pipeline {
             None => Ok(false),
         };
         let key = CallKey::new(&request.tool, &request.arguments);
+        let says_confirmed = matches!(confirmed, Ok(true));
         let resumed = match (confirmed, request.answered.take()) {
             (Err(problem), _) => Err(problem),
             (_, Some((id, answer))) => id.and_then(|id| self.parking.resume(&id, &key, answer)).map(Some),
             (Ok(true), None) => Ok(self.parking.confirmed(&key)),
             (Ok(false), None) => Ok(None),
         };
-        // Only a call that brings nothing of its own takes up what a person has decided.
-        match resumed.map(|running| running.map(Again::Decided).or_else(|| self.parking.again(&key))) {
-            Ok(Some(Again::Decided(running))) => Begun::Runs(Box::new(running)),
-            Ok(Some(Again::Waits(question))) => Begun::Waits(question),
-            Ok(None) => Begun::Runs(Box::new(self.begin(request, key, None))),
-            Err(problem) => Begun::Runs(Box::new(self.begin(request, key, Some(problem)))),
-        }
+        let running = match resumed {
+            Ok(Some(running)) => running,
+            // What a person has decided goes on, whatever else is said of the same call.
+            Err(problem) => self.begin(request, key, Some(problem)),
+            Ok(None) => match self.parking.again(&key) {
+                Some(Again::Decided(running)) => running,
+                Some(Again::Waits(question)) => return Begun::Waits(question),
+                None => self.begin(request, key, None).said_to_be_confirmed(says_confirmed),
+            },
+        };
+        Begun::Runs(Box::new(running))
     }
 
     /// A new call; or one that is refused already, for its answer and its record.
@@ -299,6 +304,10 @@ impl Pipeline {
             return Err(Box::new(running));
         }
         let question = asked.question.clone();
+        if way == Way::TwoStep && running.says_confirmed() {
+            let _ = asked.answer(Err(asking::not_shown(&question)));
+            return Err(Box::new(running));
+        }
         self.parking.park(way, asked, running)?;
         Ok(question)
     }

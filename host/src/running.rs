@@ -45,6 +45,7 @@ impl Room {
 /// A call under way. Dropped, it is cancelled.
 pub struct Running {
     key: CallKey,
+    says_confirmed: bool,
     tool: String,
     target: String,
     started: Instant,
@@ -132,6 +133,7 @@ impl Running {
         let _cancelled_when_dropped = cancelled.clone().drop_guard();
         Self {
             key,
+            says_confirmed: false,
             tool,
             target,
             started: Instant::now(),
@@ -174,6 +176,16 @@ impl Running {
     /// How far it is.
     pub fn said(&self) -> Said {
         self.said.clone()
+    }
+
+    /// The same, begun by a request that says it is confirmed.
+    pub fn said_to_be_confirmed(self, says_confirmed: bool) -> Self {
+        Self { says_confirmed, ..self }
+    }
+
+    /// Whether the request says so that began it.
+    pub fn says_confirmed(&self) -> bool {
+        self.says_confirmed
     }
 
     /// Which call it is.

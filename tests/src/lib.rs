@@ -11,6 +11,7 @@ mod processes;
 mod raw;
 mod sandbox;
 mod snapshot;
+mod terminal;
 
 pub use asking::{Asked, Way};
 pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
@@ -22,6 +23,7 @@ pub use processes::{children_of, peak_memory, processes_with};
 pub use raw::Raw;
 pub use sandbox::Sandbox;
 pub use snapshot::{Expected, Snapshot};
+pub use terminal::at_terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -2,11 +2,13 @@
 //! id are the test's own. Everything else is this machine's, and nothing of it is touched.
 
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags, open};
 use serde_json::Value;
 
 use crate::{Client, Home, binary, guest, skipped};
@@ -68,6 +70,11 @@ impl Sandbox {
 
     /// Starts a server and does nothing else.
     pub fn start(&self) -> Client {
+        Client::start_command(self.command())
+    }
+
+    /// What starts a server, for a client of whoever's.
+    pub fn command(&self) -> Command {
         let server = self.home.command(&guest("planner"), &["serve"]);
         let mut command = Command::new("unshare");
         command.args(["--mount", "--", "sh", "-c", INSIDE, "sh"]);
@@ -81,7 +88,15 @@ impl Sandbox {
         }
         // It is compiled once for all of them.
         command.env("XDG_CACHE_HOME", binary().with_file_name("test-cache"));
-        Client::start_command(command)
+        command
+    }
+
+    /// A program on it, beside this server.
+    pub fn beside(&self, client: &Client, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--mount", "--target", &client.pid().to_string(), "--", program]);
+        command.env("HOME", self.home.path()).env_remove("XDG_STATE_HOME");
+        command
     }
 
     /// Where something of its `/srv` is to be found from outside.
@@ -98,6 +113,21 @@ impl Sandbox {
     /// Writes a file of its `/srv`.
     pub fn write(&self, path: &str, contents: &str) {
         fs::write(self.path(path), contents).expect("written");
+    }
+
+    /// So many bytes of what is written to a fifo of its `/srv`. Whoever opens it to write waits for this.
+    pub async fn drain(&self, path: &str, bytes: usize) -> String {
+        let (mut said, begun) = (String::new(), Instant::now());
+        let fifo = open(self.path(path), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).expect("a fifo");
+        let mut fifo = fs::File::from(fifo);
+        while said.len() < bytes {
+            assert!(begun.elapsed() < PATIENCE, "nobody writes to {path}");
+            match fifo.read_to_string(&mut said) {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{path}: {error}"),
+                _ => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+        said
     }
 
     /// What is in `/srv/plan`, and nowhere below it.

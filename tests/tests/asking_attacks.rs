@@ -56,12 +56,19 @@ async fn confirmed_by_itself_confirms_nothing() {
             let context = format!("{confirmation} {way:?}");
             let mut client = sandbox.serve(way).await;
             let counts = confirmation == "two-step" || (confirmation == "auto" && way == Way::TwoStep);
-            for value in [json!(true), json!(false), json!("true"), json!(1), json!([true])] {
+            // Said twice, too: what was shown to nobody isn't confirmed by being repeated.
+            for value in [json!(true), json!(true), json!(false), json!("true"), json!(1), json!([true])] {
                 let mut arguments = counted().apply();
                 arguments["confirmed"] = value.clone();
                 if counts && value.is_boolean() {
                     // Shown first, whatever is said of it.
-                    client.is_asked(Way::TwoStep, APPLY, arguments).await;
+                    let asked = client.is_asked(Way::TwoStep, APPLY, arguments).await;
+                    assert!(asked.message["preview"].is_object(), "{context}: {asked:?}");
+                    assert_eq!(
+                        asked.message["confirmation"].is_null(),
+                        value == true,
+                        "{context}: {asked:?}"
+                    );
                     continue;
                 }
                 let envelope = client.envelope(APPLY, arguments).await;
@@ -431,8 +438,9 @@ async fn another_server_takes_no_answer_to_a_question_that_it_did_not_ask() {
     let mut second = sandbox.serve(Way::TwoStep).await;
     let mut confirmed = counted().apply();
     confirmed["confirmed"] = json!(true);
-    let asked = second.is_asked(Way::TwoStep, APPLY, confirmed).await;
+    second.is_asked(Way::TwoStep, APPLY, confirmed).await;
     sandbox.is_untouched("shown by another server");
+    let asked = second.is_asked(Way::TwoStep, APPLY, counted().apply()).await;
     can_still_be_answered(&mut second, &sandbox, &asked, "shown by this one").await;
 }
 

@@ -77,7 +77,7 @@ async fn what_became_of_every_plan_is_on_record() {
         ("dry-run", "success", None, None),
         ("allowed", "success", None, change(0)),
         ("allowed", "error", Some("COMMAND_FAILED"), change(1)),
-        ("refused", "confirmation_required", Some("CONFIRMATION_REQUIRED"), None),
+        ("asked", "confirmation_required", Some("CONFIRMATION_REQUIRED"), None),
         ("refused", "error", Some("CAPABILITY_DENIED"), None),
         ("refused", "error", Some("READ_ONLY_TOOL"), None),
         ("none", "error", Some("INVALID_ARGUMENTS"), None),

@@ -1,16 +1,14 @@
 //! `pending`, `approve` and `deny` at a real terminal, against a server of the test's own that speaks as ours do.
-//!
-//! The terminal is that of script(1), util-linux: it gives a program a terminal of its own, as its controlling one.
 
 use std::fs::{self, DirBuilder};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use linux_sysadmin_tests::{Home, binary, skipped};
+use linux_sysadmin_tests::{Home, at_terminal, binary, skipped};
 use serde_json::{Value, json};
 
 const QUESTION: &str =
@@ -80,30 +78,9 @@ impl Server {
         (status.code(), text(stdout), text(stderr))
     }
 
-    /// A line of a shell's at a terminal, `$BIN` being the program: typed is `first` at once, and `then` at the prompt.
-    /// Gives the exit code and all that was to be seen.
+    /// A line of a shell's at a terminal: what is typed at once, and what at the prompt.
     fn at_terminal(&self, line: &str, first: &str, prompt: &str, then: &str) -> (Option<i32>, String) {
-        let mut child = self
-            .at_home("script")
-            .args(["--quiet", "--return", "--command", line, "/dev/null"])
-            .env("BIN", binary())
-            .env("SHELL", "/bin/sh")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("script(1)");
-        let (mut typed, mut seen) = (child.stdin.take().expect("stdin"), Vec::new());
-        let mut screen = BufReader::new(child.stdout.take().expect("stdout"));
-        typed.write_all(first.as_bytes()).expect("typed");
-        let mut byte = [0];
-        while !String::from_utf8_lossy(&seen).contains(prompt) && screen.read(&mut byte).expect("read") == 1 {
-            seen.push(byte[0]);
-        }
-        // Where the prompt never came, the program has ended.
-        let _ = typed.write_all(then.as_bytes());
-        screen.read_to_end(&mut seen).expect("read");
-        drop(typed);
-        (child.wait().expect("waited for").code(), String::from_utf8(seen).expect("UTF-8"))
+        at_terminal(|program| self.at_home(program), line, first, prompt, then)
     }
 
     fn decision(&self) -> Option<Value> {

@@ -41,6 +41,7 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
         place(&components, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
     python::build(&target, &test_modules.join(python::NAME))?;
+    python::client(&out.join("test-clients"))?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
 }

@@ -1,5 +1,6 @@
-//! Builds the tests' component in Python, by componentize-py in a virtual environment of its own. Where that can't be
-//! had, as without a network, the tests that need the component are skipped, with the reason that is left in its place.
+//! What the tests have from Python: a component, built by componentize-py, and the official client of MCP; each in a
+//! virtual environment of its own. Where one can't be had, as without a network, the tests that need it are skipped, with
+//! the reason that is left in its place.
 
 use crate::apt::{self, Need};
 use crate::{cmd, files, workspace};
@@ -13,10 +14,12 @@ use std::process::Command;
 pub(crate) const NAME: &str = "python";
 /// From PyPI. Another version makes another component.
 const COMPONENTIZE: &str = "componentize-py==0.25.1";
+/// From PyPI, with elicitation in every generation of the protocol.
+const CLIENT: &str = "mcp==2.3.0";
 /// Python's file, and the world's.
 const APP: &str = "tests/guests-python/hello/app.py";
 const WIT: &str = "wit";
-/// Why there is no component: read by the tests.
+/// Why there is no component, or no client: read by the tests.
 const MISSING: &str = "missing.txt";
 
 /// Builds the component where its sources have changed, and puts it into `to`.
@@ -57,23 +60,43 @@ fn digest() -> Result<String> {
 
 /// componentize-py of the pinned version, installed where it isn't yet.
 fn tool(venv: &Path) -> Result<PathBuf> {
-    let (tool, pip) = (venv.join("bin/componentize-py"), venv.join("bin/pip"));
-    let version = COMPONENTIZE.replace("==", " ");
+    install(venv, COMPONENTIZE)?;
+    Ok(venv.join("bin/componentize-py"))
+}
+
+/// Installs the client of the pinned version into `to`.
+pub(crate) fn client(to: &Path) -> Result<()> {
+    files::make_dir(to)?;
+    let missing = to.join(MISSING);
+    match install(&to.join("python"), CLIENT) {
+        Ok(()) => {
+            fs::remove_file(missing).ok();
+            Ok(())
+        }
+        Err(error) => leave_reason(&missing, &format!("no client in Python could be installed: {error:#}")),
+    }
+}
+
+/// Makes a virtual environment with this package of this version, where it isn't there yet.
+fn install(venv: &Path, package: &str) -> Result<()> {
+    let (name, version) = package.split_once("==").context("a package has a version")?;
+    let says = format!("import importlib.metadata as m; print(m.version('{name}'))");
+    let python = venv.join("bin/python3");
     let is_there =
-        || cmd::output(Command::new(&tool).arg("--version")).is_ok_and(|said| said.trim() == version);
+        || cmd::output(Command::new(&python).args(["-c", &says])).is_ok_and(|said| said.trim() == version);
     if is_there() {
-        return Ok(tool);
+        return Ok(());
     }
     if make_venv(venv).is_err() {
         // Debian's python3 has the module and not what it unpacks.
-        apt::ensure("the component in Python", &[Need::new("/usr/share/doc/python3-venv", "python3-venv")])?;
+        apt::ensure(package, &[Need::new("/usr/share/doc/python3-venv", "python3-venv")])?;
         make_venv(venv)?;
     }
-    let mut install = Command::new(pip);
+    let mut install = Command::new(venv.join("bin/pip"));
     install.args(["install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20"]);
-    cmd::output(install.arg(COMPONENTIZE))?;
-    anyhow::ensure!(is_there(), "{} is not {version}", tool.display());
-    Ok(tool)
+    cmd::output(install.arg(package))?;
+    anyhow::ensure!(is_there(), "{} doesn't hold {package}", venv.display());
+    Ok(())
 }
 
 fn make_venv(venv: &Path) -> Result<()> {
@@ -93,9 +116,12 @@ fn componentize(tool: &Path, work: &Path, component: &Path) -> Result<()> {
 }
 
 fn leave_out(to: &Path, error: &anyhow::Error) -> Result<()> {
-    let reason = format!("no component in Python could be built: {error:#}");
-    eprintln!("xtask: {reason}");
     files::remove_components_except(to, &Default::default())?;
     files::write_sums(to)?;
-    files::write(&to.join(MISSING), reason.replace('\n', " "), 0o644)
+    leave_reason(&to.join(MISSING), &format!("no component in Python could be built: {error:#}"))
+}
+
+fn leave_reason(file: &Path, reason: &str) -> Result<()> {
+    eprintln!("xtask: {reason}");
+    files::write(file, reason.replace('\n', " "), 0o644)
 }

@@ -143,6 +143,20 @@ pub fn confirmation_required(question: &Question, way: Way) -> Problem {
         )
 }
 
+/// The same of a call that was said to be confirmed before anybody was shown what it does. Were it to wait, a call that is
+/// merely repeated would confirm itself.
+pub fn not_shown(question: &Question) -> Problem {
+    let mut problem = confirmation_required(question, Way::TwoStep);
+    problem.message = "it was said to be confirmed before it was shown: nothing was changed".to_owned();
+    problem.details.remove("confirmation");
+    problem.remediation = vec![
+        "What can be confirmed is a call that has been shown, once: make it without confirmed first"
+            .to_owned(),
+        "Then show the preview to the person you work for, and confirm only where they say yes".to_owned(),
+    ];
+    problem
+}
+
 /// There is nobody who could be asked.
 pub fn unavailable(why: impl std::fmt::Display) -> Problem {
     let message = format!("this has to be confirmed, and nobody can be asked: {why}; nothing was changed");
