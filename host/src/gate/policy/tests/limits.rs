@@ -257,9 +257,7 @@ fn an_option_makes_harmless_only_where_it_is_certain() {
     ] {
         assert_eq!(verdict(line).level, Level::Confirm, "{line}");
     }
-    for line in
-        ["apt-get -s purge x", "apt-get --simulate=yes purge x", "rsync -a --delete --dry-run /empty/ /srv/"]
-    {
+    for line in ["apt-get -s purge x", "apt-get --simulate=yes purge x"] {
         assert!(verdict(line).level == Level::Safe, "{line}: {:?}", verdict(line));
     }
 }
