@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::glob::{self, Anchor, Met, Open, PathGlob};
 use super::programs::Names;
-use super::rule::{Match, Rule, Step};
+use super::rule::{Match, Step};
 
 /// The rules' conditions, to be found quickly. Rules are numbers here.
 pub(super) struct Index {
