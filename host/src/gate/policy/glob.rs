@@ -125,7 +125,7 @@ impl PathGlob {
         if let Some(c) = text.replace("/[*]", "").chars().find(|c| "?[]\\".contains(*c) || c.is_control()) {
             return fault(&format!("expected only `*`, `**` and {{a,b}} as wildcards, found {c:?}"));
         }
-        let mut components = Vec::new();
+        let mut components: Vec<Box<str>> = Vec::new();
         for component in text[1..].split('/').filter(|_| text != "/") {
             match component {
                 "" | "." | ".." => return fault("expected no empty, `.` or `..` component"),
@@ -139,7 +139,7 @@ impl PathGlob {
             }
             components.push(component.into());
         }
-        if components.last().is_some_and(|last: &Box<str>| &**last == "**") {
+        if components.last().is_some_and(|last| &**last == "**") {
             components.push("*".into());
         }
         let is_wildcard = components.iter().any(|component| &**component == SOME_TEXT);
@@ -158,13 +158,13 @@ impl PathGlob {
     /// Whether it meets a path, given by its components, and by what is open in them.
     pub(super) fn meets(&self, path: &[&str], open: Open) -> Met {
         if self.is_wildcard {
-            let same = |(glob, name): (&Box<str>, &&str)| **glob == **name;
+            let mut both = self.components.iter().zip(path);
             return Met::sure(
-                path.len() == self.components.len() && self.components.iter().zip(path).all(same),
+                path.len() == self.components.len() && both.all(|(glob, name)| **glob == **name),
             );
         }
         match open {
-            Open::No => Met::sure(walk(&self.components, path, |glob, name| covers(glob, name))),
+            Open::No => Met::sure(walk(&self.components, path, covers)),
             Open::Component => {
                 Met::possible(walk(&self.components, path, |glob, name| word(glob, name) != Met::No))
             }

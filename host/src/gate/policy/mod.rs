@@ -184,7 +184,7 @@ impl Policy {
             gravity.push((level, risk, score, id, reason));
         }
         // Equally grave ones stay in the order of the file.
-        gravity.sort_by(|one, other| (other.0, other.1, other.2).cmp(&(one.0, one.1, one.2)));
+        gravity.sort_by_key(|(level, risk, score, ..)| std::cmp::Reverse((*level, *risk, *score)));
         verdict.reason = gravity.first().map(|(.., reason)| (*reason).to_owned()).unwrap_or_default();
         if let [_, others @ ..] = &gravity[..]
             && !others.is_empty()

@@ -195,12 +195,6 @@ impl Grammar {
         }
     }
 
-    /// Whether it changes the files that are its operands.
-    pub(super) fn changes_files(&self) -> bool {
-        self.writes_if.is_empty()
-            && !(self.writes.is_empty() && self.removes.is_empty() && self.makes.is_empty())
-    }
-
     /// Whether this is an option of its own, and no other one's beginning.
     pub(super) fn knows(&self, option: &str) -> bool {
         [&self.values, &self.flags, &self.attached].into_iter().flatten().any(|known| known == option)

@@ -230,11 +230,11 @@ impl Match {
                 false => Ok(()),
             };
         }
-        let for_commands = !self.commands.is_empty()
-            || !self.commands_none.is_empty()
-            || !self.subcommands.is_empty()
-            || !(self.args_any.is_empty() && self.args_all.is_empty() && self.args_none.is_empty())
-            || !(self.options_any.is_empty() && self.options_all.is_empty() && self.options_none.is_empty());
+        let words = [&self.commands, &self.commands_none, &self.args_any, &self.args_all, &self.args_none];
+        let options = [&self.options_any, &self.options_all, &self.options_none];
+        let for_commands = words.iter().any(|words| !words.is_empty())
+            || options.iter().any(|options| !options.is_empty())
+            || !self.subcommands.is_empty();
         match for_commands {
             true => Err("expected only `path` beside a step for files".to_owned()),
             false if self.paths.is_empty() => Err("the match is empty: expected a path".to_owned()),
