@@ -123,6 +123,14 @@ impl Pipeline {
         })
     }
 
+    /// Reads what only calls need, beside everything else: whoever has listed the tools calls one soon.
+    pub fn get_ready(&self) {
+        let gate = self.gate.clone();
+        tokio::task::spawn_blocking(move || {
+            gate.policy();
+        });
+    }
+
     /// Ends what waits, and returns when no plan and no call is on its way.
     pub async fn finished(&self) {
         self.parking.close();

@@ -146,6 +146,7 @@ impl ServerHandler for Handler {
         self.changes.given();
         let two_step = self.two_step(&context);
         let tools = self.pipeline.live().registry.tools().map(|tool| describe_tool(tool, two_step)).collect();
+        self.pipeline.get_ready();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
