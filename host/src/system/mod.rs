@@ -18,6 +18,7 @@ mod put;
 mod record;
 mod remove;
 mod rights;
+mod staged;
 mod status;
 mod steps;
 mod trust;
