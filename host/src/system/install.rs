@@ -62,7 +62,7 @@ impl Installation {
         let users = users(target, request.user.as_deref()).await?;
         let sudo = sudoers::sudo_version(target).await;
 
-        planning.account()?;
+        planning.account(target).await?;
         let mut notes = Vec::new();
         let doubt = doubt(&request)?;
         let staged = match &doubt {
@@ -190,11 +190,10 @@ struct Planning {
 
 impl Planning {
     /// The account, and what it owns.
-    fn account(&mut self) -> Result<(), SystemError> {
+    async fn account(&mut self, target: &Target) -> Result<(), SystemError> {
         let (base, home) = (Path::new(BASE), Path::new(HOME));
         self.roots(base)?;
-        let state = account::state().map_err(|error| SystemError::io(Path::new("/etc/passwd"), error))?;
-        let uid = match state {
+        let uid = match account::state(target).await? {
             State::Wrong(why) => {
                 let reason = format!(
                     "there is an account {ACCOUNT} that isn't this program's: {why}. Rename or remove it, or put it right"

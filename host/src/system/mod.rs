@@ -11,6 +11,7 @@
 mod account;
 mod environment;
 mod fragments;
+mod groups;
 mod install;
 pub mod passwd;
 mod programs;
