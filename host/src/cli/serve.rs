@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::audit;
@@ -10,14 +11,18 @@ use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::server;
-use crate::system;
+use crate::system::{self, Mode};
 use crate::watch::Watch;
 
 /// Descriptors: what calls may hold at once exceeds the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
 
 pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-    tracing::info!(mode = ?system::mode(), "whose rights this server has");
+    let mode = system::mode();
+    tracing::info!(?mode, "whose rights this server has");
+    if matches!(mode, Mode::System { .. }) {
+        system::leave_terminal().context("the terminal of whoever started the server can't be left")?;
+    }
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
     if limit.current.is_some_and(|current| current < most)

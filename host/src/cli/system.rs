@@ -123,13 +123,7 @@ async fn remove(target: &Target, removal: Removal, yes: bool) -> anyhow::Result<
 
 /// Shows all of it; asks, unless that was said before.
 fn agreed(heading: &str, steps: &[Step], notes: &[String], yes: bool) -> anyhow::Result<bool> {
-    let mut text = wrapped(heading, "", "") + "\n\n";
-    for (number, step) in (1..).zip(steps) {
-        text.push_str(&wrapped(&visible(&step.described()), &format!("{number:3}. "), "     "));
-        text.push('\n');
-    }
-    text.push_str(&told(notes));
-    say(&text)?;
+    say(&shown(heading, steps, notes))?;
     let asking = Asking::default();
     if yes {
         return Ok(true);
@@ -138,6 +132,20 @@ fn agreed(heading: &str, steps: &[Step], notes: &[String], yes: bool) -> anyhow:
         anyhow::bail!("there is no terminal to ask at; say --yes to do this without asking");
     }
     Ok(asking.yes("Do this?")?)
+}
+
+/// What sudo is to allow stands there in its own words, each line of the screen marked as such.
+fn shown(heading: &str, steps: &[Step], notes: &[String]) -> String {
+    let mut text = wrapped(heading, "", "") + "\n\n";
+    for (number, step) in (1..).zip(steps) {
+        text.push_str(&wrapped(&visible(&step.described()), &format!("{number:3}. "), "     "));
+        text.push('\n');
+        for line in step.allows() {
+            text.push_str(&wrapped(&visible(line), "     | ", "     |     "));
+            text.push('\n');
+        }
+    }
+    text + &told(notes)
 }
 
 fn told(notes: &[String]) -> String {
@@ -192,4 +200,26 @@ fn refused(why: &str) -> anyhow::Result<ExitCode> {
 
 fn say(text: &str) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sudo_is_to_allow_is_shown_before_anybody_is_asked() {
+        let line = format!("{ACCOUNT} ALL=(root) NOPASSWD: {}", "/usr/bin/a, ".repeat(20));
+        let step = Step::Write {
+            path: "/etc/sudoers.d/linux-sysadmin-a".into(),
+            text: format!("# A comment\n{line}\nX\u{1b}[2J\n"),
+            mode: 0o440,
+            is_sudos: true,
+        };
+        let shown = shown("What is to be.", &[step], &["more".to_owned()]);
+        let marked: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("     | ")).collect();
+        assert!(marked.len() > 2 && shown.ends_with("\nNote: more\n"), "{shown}");
+        assert!(marked.iter().all(|line| line.len() < 120), "{shown}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&marked.join(" ")), words(&format!("{line} X\\u{{1b}}[2J")));
+    }
 }

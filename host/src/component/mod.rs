@@ -26,6 +26,7 @@ pub use install::{Examined, InstallError, Workshop};
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route};
+pub(crate) use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
 pub use store::{CallContext, Progress, Session};
 

@@ -257,8 +257,8 @@ impl Found {
     }
 }
 
-/// Name to SHA-256.
-fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
+/// What a file of sums pins: name to SHA-256. An error says where it isn't one, and nothing of what is there.
+pub(crate) fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
     let text = small_file::read(path, |_| std::io::Result::Ok(()));
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let line = |(number, line): (usize, &str)| match line.split_once(char::is_whitespace) {

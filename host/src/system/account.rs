@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{ACCOUNT, Account, passwd, trust};
+use super::{ACCOUNT, Account, SystemError, groups, passwd, trust};
+use crate::target::Target;
 
 /// Root's, with what belongs to no account.
 pub const BASE: &str = "/var/lib/linux-sysadmin";
@@ -41,14 +42,29 @@ pub enum State {
     Wrong(String),
 }
 
-/// Looks at this machine's tables; without root, not at passwords.
-pub fn state() -> io::Result<State> {
-    let table = |path: &str| passwd::text(Path::new(path));
+/// Looks at this machine's tables; without root, not at passwords. Groups may come from elsewhere as well.
+pub async fn state(target: &Target) -> Result<State, SystemError> {
+    let table = |path: &str| {
+        let path = Path::new(path);
+        passwd::text(path).map_err(|error| SystemError::io(path, error))
+    };
     let shadow = match table("/etc/shadow") {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        Err(SystemError::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => None,
         shadow => Some(shadow?),
     };
-    Ok(judged(&table("/etc/passwd")?, &table("/etc/group")?, shadow.as_deref()))
+    Ok(match judged(&table("/etc/passwd")?, &table("/etc/group")?, shadow.as_deref()) {
+        State::Right(account) => alone(account, &groups::of(target, Some(ACCOUNT)).await?),
+        other => other,
+    })
+}
+
+/// Whether these are its own group, and no other.
+fn alone(account: Account, groups: &[u32]) -> State {
+    let others: Vec<String> = groups.iter().filter(|gid| **gid != account.gid).map(u32::to_string).collect();
+    match others.is_empty() {
+        true => State::Right(account),
+        false => State::Wrong(format!("it is in the groups of the numbers {}", others.join(", "))),
+    }
 }
 
 fn judged(passwd: &str, group: &str, shadow: Option<&str>) -> State {
@@ -73,6 +89,14 @@ fn judged(passwd: &str, group: &str, shadow: Option<&str>) -> State {
     }
     if shadow.is_some_and(|shadow| !passwd::is_locked(shadow, ACCOUNT)) {
         wrong.push("it has a password: one can log in".to_owned());
+    }
+    match passwd::group_named(group, entry.gid) {
+        Some(own) if own == ACCOUNT => {}
+        Some(other) => wrong.push(format!("its group is {other}, and not one of its own")),
+        None => wrong.push(format!("its group, of the number {}, is not in /etc/group", entry.gid)),
+    }
+    if let Some(other) = entries.iter().find(|other| other.gid == entry.gid && other.name != ACCOUNT) {
+        wrong.push(format!("{} has the same group", other.name));
     }
     let groups = passwd::groups_of(group, ACCOUNT);
     let others: Vec<String> = groups.into_iter().filter(|group| group != ACCOUNT).collect();
@@ -146,11 +170,25 @@ mod tests {
                 shadow,
                 "alice has the same number",
             ),
+            (
+                format!("{LINE}alice:x:1000:997::/home/alice:/bin/sh\n"),
+                group,
+                shadow,
+                "alice has the same group",
+            ),
+            (LINE.replace("997", "27"), group, shadow, "its group is sudo"),
+            (LINE.replace("997", "0"), group, shadow, "its group, of the number 0, is not in"),
+            (LINE.to_owned(), "docker:x:997:\nlinux-sysadmin:x:997:\n", shadow, "its group is docker"),
             (LINE.replace("/var/lib/linux-sysadmin/home", "/home/x"), group, shadow, "its home is /home/x"),
             (LINE.replace("/usr/sbin/nologin", "/bin/bash"), group, shadow, "its shell is \"/bin/bash\""),
             (LINE.replace("/usr/sbin/nologin", ""), group, shadow, "its shell is \"\""),
             (LINE.to_owned(), group, "linux-sysadmin:$y$x:19000::::::\n", "it has a password"),
-            (LINE.to_owned(), "sudo:x:27:linux-sysadmin\n", shadow, "it is a member of sudo"),
+            (
+                LINE.to_owned(),
+                "linux-sysadmin:x:997:\nsudo:x:27:linux-sysadmin\n",
+                shadow,
+                "it is a member of sudo",
+            ),
         ] {
             match judged(&passwd, group, Some(shadow)) {
                 State::Wrong(found) => assert!(found.contains(reason), "{found}"),
@@ -159,6 +197,14 @@ mod tests {
         }
         assert_eq!(judged("", "", Some("")), State::Missing { group_exists: false });
         assert_eq!(judged("", group, Some("")), State::Missing { group_exists: true });
+    }
+
+    #[test]
+    fn groups_that_come_from_elsewhere_are_shared_as_well() {
+        let account = Account { uid: 998, gid: 997, home: HOME.into() };
+        assert_eq!(alone(account.clone(), &[997]), State::Right(account.clone()));
+        let State::Wrong(why) = alone(account, &[997, 27, 4]) else { panic!("it is in others") };
+        assert!(why.ends_with("27, 4"), "{why}");
     }
 
     #[test]

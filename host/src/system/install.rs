@@ -1,9 +1,8 @@
 //! What `system install` would have to do so that everything is as it must be; nothing, where it is.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,9 +10,9 @@ use super::account::{self, BASE, HOME, State};
 use super::fragments::{self, Wanted};
 use super::record::{self, Record, sha256};
 use super::rights::{self, Rights};
+use super::staged::{Staged, names};
 use super::steps::{self, Failed, Step};
-use super::{ACCOUNT, SystemError, passwd, programs, trust};
-use crate::component::SUMS;
+use super::{ACCOUNT, SystemError, passwd, programs, put, trust};
 use crate::sudoers;
 use crate::target::Target;
 
@@ -63,7 +62,7 @@ impl Installation {
         let users = users(target, request.user.as_deref()).await?;
         let sudo = sudoers::sudo_version(target).await;
 
-        planning.account()?;
+        planning.account(target).await?;
         let mut notes = Vec::new();
         let doubt = doubt(&request)?;
         let staged = match &doubt {
@@ -74,7 +73,8 @@ impl Installation {
             None => (request.program.clone(), request.modules.clone()),
             Some(staged) => {
                 planning.copies(&request, staged)?;
-                (PROGRAM.into(), staged.0.clone())
+                notes.extend(staged.left_out.iter().cloned());
+                (PROGRAM.into(), staged.directory.clone())
             }
         };
         if !rights::is_plain_program(&program) {
@@ -190,11 +190,10 @@ struct Planning {
 
 impl Planning {
     /// The account, and what it owns.
-    fn account(&mut self) -> Result<(), SystemError> {
+    async fn account(&mut self, target: &Target) -> Result<(), SystemError> {
         let (base, home) = (Path::new(BASE), Path::new(HOME));
         self.roots(base)?;
-        let state = account::state().map_err(|error| SystemError::io(Path::new("/etc/passwd"), error))?;
-        let uid = match state {
+        let uid = match account::state(target).await? {
             State::Wrong(why) => {
                 let reason = format!(
                     "there is an account {ACCOUNT} that isn't this program's: {why}. Rename or remove it, or put it right"
@@ -247,21 +246,22 @@ impl Planning {
         for directory in [modules.parent(), Some(modules)].into_iter().flatten() {
             self.roots(directory)?;
         }
-        let names = names(&staged.0)?;
+        let names = names(&staged.directory)?;
         for name in &names {
-            let (from, to) = (staged.0.join(name), modules.join(name));
+            let (from, to) = (staged.directory.join(name), modules.join(name));
             let sha256 = sha256(&from).map_err(|error| SystemError::io(&from, error))?;
             let original = request.modules.join(name);
             self.copy(from, to, &original, 0o644, sha256)?;
         }
-        let old = if modules.is_dir() { self::names(modules)? } else { BTreeSet::new() };
+        let old = if modules.is_dir() { super::staged::names(modules)? } else { BTreeSet::new() };
         for name in old.difference(&names) {
             self.record.files.remove(&modules.join(name));
             self.steps.push(Step::Remove { path: modules.join(name) });
         }
-        let program = &request.program;
-        let sha256 = sha256(program).map_err(|error| SystemError::io(program, error))?;
-        self.copy(program.clone(), PROGRAM.into(), program, 0o755, sha256)
+        // The very file that runs, whatever is at its path by now.
+        let running = Path::new(put::RUNNING);
+        let sha256 = sha256(running).map_err(|error| SystemError::io(running, error))?;
+        self.copy(running.into(), PROGRAM.into(), &request.program, 0o755, sha256)
     }
 
     fn copy(
@@ -334,41 +334,5 @@ fn safe(path: &Path) -> Result<(), SystemError> {
             let reason = format!("{} is no place for it: {who}. Put that right first", path.display());
             Err(SystemError::Refused(reason))
         }
-    }
-}
-
-/// The components of a directory, and the file that pins them.
-fn names(directory: &Path) -> Result<BTreeSet<String>, SystemError> {
-    let wrong = |error| SystemError::io(directory, error);
-    let mut names = BTreeSet::new();
-    for entry in fs::read_dir(directory).map_err(wrong)? {
-        let name = entry.map_err(wrong)?.file_name().to_string_lossy().into_owned();
-        if name == SUMS || name.ends_with(".wasm") {
-            names.insert(name);
-        }
-    }
-    Ok(names)
-}
-
-/// A copy of modules that only root can change: what is hashed and read of them is what is put in place.
-struct Staged(PathBuf);
-
-impl Staged {
-    fn new(modules: &Path) -> Result<Self, SystemError> {
-        let directory = PathBuf::from(format!("/run/linux-sysadmin-install-{}", std::process::id()));
-        let wrong = |error| SystemError::io(&directory, error);
-        DirBuilder::new().mode(0o700).create(&directory).map_err(wrong)?;
-        let staged = Self(directory.clone());
-        for name in names(modules)? {
-            let from = modules.join(&name);
-            fs::copy(&from, directory.join(&name)).map_err(|error| SystemError::io(&from, error))?;
-        }
-        Ok(staged)
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -11,6 +11,7 @@
 mod account;
 mod environment;
 mod fragments;
+mod groups;
 mod install;
 pub mod passwd;
 mod programs;
@@ -18,6 +19,8 @@ mod put;
 mod record;
 mod remove;
 mod rights;
+mod session;
+mod staged;
 mod status;
 mod steps;
 mod trust;
@@ -26,6 +29,7 @@ pub use environment::settle;
 pub use install::{Installation, Request};
 pub use remove::Removal;
 pub use rights::Rights;
+pub use session::leave_terminal;
 pub use status::{Check, Status, checks};
 pub use steps::{Failed, Step};
 

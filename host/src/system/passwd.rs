@@ -56,6 +56,15 @@ pub fn groups_of(group: &str, account: &str) -> Vec<String> {
     group.lines().filter_map(member).collect()
 }
 
+/// What the group of this number is called; the first one counts, as for the system's own look-ups.
+pub fn group_named(group: &str, gid: u32) -> Option<&str> {
+    group.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(gid)).then_some(name)
+    })
+}
+
 /// Whether nobody can log in with a password: shadow(5) has one that no password matches, or has none of this account.
 pub fn is_locked(shadow: &str, account: &str) -> bool {
     let mut lines = shadow.lines().filter_map(|line| line.split_once(':'));
@@ -92,6 +101,14 @@ mod tests {
         let group = "sudo:x:27:alice,linux-sysadmin\nadm:x:4:linux-sysadmin2,not-linux-sysadmin\ndocker:x:9:linux-sysadmin\n";
         assert_eq!(groups_of(group, "linux-sysadmin"), ["sudo", "docker"]);
         assert!(groups_of(group, "sysadmin").is_empty());
+    }
+
+    #[test]
+    fn a_groups_number_has_the_first_name() {
+        let group = "sudo:x:27:997\nbroken:x\nfirst:x:997:\nsecond:x:997:\n";
+        assert_eq!(group_named(group, 997), Some("first"));
+        assert_eq!(group_named(group, 27), Some("sudo"));
+        assert_eq!(group_named(group, 9), None);
     }
 
     #[test]

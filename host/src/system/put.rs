@@ -8,14 +8,37 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
+
+/// The running program, by a link that leads to the very file and not to what has its name by now.
+pub const RUNNING: &str = "/proc/self/exe";
+
+/// Opens what somebody else may have put there, and may put something else there at any time: no link is followed, no
+/// pipe is waited for, and nothing but a regular file is read.
+pub fn open(path: &Path) -> io::Result<File> {
+    let is_running = path == Path::new(RUNNING);
+    let flags = OFlags::NONBLOCK | if is_running { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
 
 /// The copy's bytes are those that were shown, or there is none.
 pub fn copy(from: &Path, staged: &Path, mode: u32, sha256: &str) -> io::Result<()> {
-    let mut source = File::open(from)?;
+    let source = open(from)?;
     let mut to = staged_file(staged)?;
+    pour(source, &mut to, sha256)?;
+    finish(&to, mode)
+}
+
+/// Copies these bytes and gives how many they are. Where they are others, what came of them so far is no use.
+pub fn pour(mut source: impl Read, to: &mut File, sha256: &str) -> io::Result<u64> {
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
+    let mut all = 0;
     loop {
         let read = source.read(&mut buffer)?;
         if read == 0 {
@@ -23,14 +46,15 @@ pub fn copy(from: &Path, staged: &Path, mode: u32, sha256: &str) -> io::Result<(
         }
         digest.update(&buffer[..read]);
         to.write_all(&buffer[..read])?;
+        all += read as u64;
     }
     let found = hex::encode(digest.finalize());
-    if found != sha256 {
-        return Err(io::Error::other(format!(
-            "it was changed meanwhile: SHA-256 {found} instead of {sha256}"
-        )));
+    match found == sha256 {
+        true => Ok(all),
+        false => Err(io::Error::other(format!(
+            "its SHA-256 is {found}, and it should be {sha256}: somebody has changed it"
+        ))),
     }
-    finish(&to, mode)
 }
 
 /// Of root's, with this mode.
@@ -82,4 +106,38 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 pub fn beside(path: &Path, what: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_itself_is_opened_and_nothing_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        assert_eq!(io::read_to_string(open(&at("file")).unwrap()).unwrap(), "text");
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        assert!(open(&at("link")).is_err());
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        for other in [at("pipe").as_path(), directory.path(), Path::new("/dev/zero")] {
+            assert!(open(other).unwrap_err().to_string().contains("regular file"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_running_program_is_the_file_that_runs() {
+        use std::os::unix::fs::MetadataExt;
+        let running = open(Path::new(RUNNING)).unwrap().metadata().unwrap();
+        let named = fs::metadata(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!((running.dev(), running.ino()), (named.dev(), named.ino()));
+    }
 }

@@ -1,14 +1,13 @@
 //! What `install` put on this machine, so that `remove` takes that away and nothing else.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{SystemError, passwd};
+use super::{SystemError, passwd, put};
 
 /// Where it is kept: a directory of root's.
 pub const FILE: &str = "/var/lib/linux-sysadmin/system.json";
@@ -52,12 +51,9 @@ impl Record {
     }
 }
 
-/// Of a file's bytes.
+/// Of a regular file's bytes.
 pub fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    let mut file = put::open(path)?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

@@ -98,6 +98,29 @@ pub struct Listed {
     pub without_password: bool,
 }
 
+/// Settings by which a command goes without a password although its line takes one, in what `sudo -l` says of somebody
+/// before the lines: of them, of accounts that they become, and of commands. What stands in quotes is taken for a setting
+/// as well: rather one too many.
+pub fn loose(output: &str) -> Vec<String> {
+    let end = output.find(HEADING).unwrap_or(output.len());
+    let words = output[..end].split([',', ' ', '\t', '\n']).map(|word| word.trim_matches('"'));
+    let is_loose = |word: &&str| {
+        ["!authenticate", "timestamp_type=global", "!tty_tickets"].contains(word)
+            || word.strip_prefix("timestamp_timeout=").is_some_and(|minutes| minutes.starts_with('-'))
+            || exempt_group(word).is_some()
+    };
+    words.filter(is_loose).map(str::to_owned).collect()
+}
+
+/// The group, by name or number, whose members one of those settings is for; nothing where it is for everybody.
+pub fn exempt_group(setting: &str) -> Option<&str> {
+    let group = setting.strip_prefix("exempt_group=")?.trim_matches('"');
+    Some(group.trim_start_matches(['%', '#']))
+}
+
+/// What stands between settings and lines.
+const HEADING: &str = " may run the following commands on ";
+
 /// The program that somebody may start as the server, by what `sudo -l` says of them.
 pub fn program(output: &str) -> Option<PathBuf> {
     let head = format!("({ACCOUNT}) NOPASSWD: ");
@@ -107,7 +130,7 @@ pub fn program(output: &str) -> Option<PathBuf> {
 
 /// Reads what `sudo -l` says that somebody may run; nothing where it says that they may not run anything.
 pub fn listed(output: &str, program: &Path) -> Vec<Listed> {
-    let heading = |line: &&str| !line.contains(" may run the following commands on ");
+    let heading = |line: &&str| !line.contains(HEADING);
     let mut lines: Vec<String> = Vec::new();
     for line in output.lines().skip_while(heading).skip(1) {
         match line.strip_prefix("    ") {
@@ -257,5 +280,43 @@ mod tests {
         assert_eq!(super::program(&more).as_deref(), Some(program));
         assert_eq!(super::program("    (root) NOPASSWD: /bin/a serve\n"), None);
         assert_eq!(found("User alice is not allowed to run sudo on debian1.\n"), []);
+    }
+
+    /// As sudo 1.9.13p3 says it.
+    #[test]
+    fn settings_that_make_a_password_needless_are_found_wherever_they_stand() {
+        let head = "Matching Defaults entries for alice on vm:\n    env_reset, mail_badpass,\n    \
+                    secure_path=/usr/local/sbin\\:/usr/local/bin\\:/usr/sbin\\:/usr/bin\\:/sbin\\:/bin,\n    use_pty";
+        let tail = "\n\nUser alice may run the following commands on vm:\n    (ALL : ALL) ALL\n    \
+                    (root) /bin/x !authenticate\n";
+        for (more, found) in [
+            ("", &[][..]),
+            (", !authenticate", &["!authenticate"]),
+            (", exempt_group=exm", &["exempt_group=exm"]),
+            (
+                ", timestamp_timeout=-1, timestamp_type=global, passprompt=\"a,\n    b\"",
+                &["timestamp_timeout=-1", "timestamp_type=global"],
+            ),
+            (",\n    timestamp_timeout=-0.5", &["timestamp_timeout=-0.5"]),
+            (", !tty_tickets", &["!tty_tickets"]),
+            (
+                "\n\nRunas and Command-specific defaults for alice:\n    \
+                 Defaults>root !authenticate    Defaults!/bin/ls !authenticate",
+                &["!authenticate", "!authenticate"],
+            ),
+            (", timestamp_timeout=15, timestamp_timeout=0, timestamp_type=ppid", &[]),
+            (", authenticate, !exempt_group, timestamp_type=tty, tty_tickets", &[]),
+        ] {
+            assert_eq!(loose(&format!("{head}{more}{tail}")), found, "{more}");
+        }
+        assert_eq!(loose("User alice is not allowed to run sudo on vm.\n"), [""; 0]);
+        for (setting, group) in [
+            ("exempt_group=exm", Some("exm")),
+            ("exempt_group=\"exm\"", Some("exm")),
+            ("exempt_group=#4344", Some("4344")),
+            ("!authenticate", None),
+        ] {
+            assert_eq!(exempt_group(setting), group, "{setting}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::account::{self, HOME, State};
 use super::fragments;
 use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
-use super::{ACCOUNT, SystemError, passwd, programs, trust};
+use super::{ACCOUNT, SystemError, groups, passwd, programs, trust};
 use crate::audit::JOURNAL;
 use crate::sudoers;
 use crate::target::Target;
@@ -69,7 +69,7 @@ pub async fn checks(
         Some(modules) => of_path("modules", trust::who_else_in(modules), modules),
         None => check("modules", Status::Missing, format!("there are none beside {}", program.display())),
     });
-    let account = of_account();
+    let account = of_account(target).await;
     let home = account.status == Status::Ok;
     checks.push(account);
     checks.extend(of_home());
@@ -87,13 +87,15 @@ pub async fn checks(
             checks.extend(of_fragments(target, modules, home.then_some(Path::new(HOME))).await);
         }
         for user in rights.iter().flat_map(|rights| &rights.users) {
-            checks.push(of_user(user, said(target, &["-l", "-U", user]).await, &program));
-            checks.extend(of_groups(user));
+            let said = said(target, &["-l", "-U", user]).await;
+            checks.extend(of_user(target, Some(user), said, &program).await);
         }
     } else {
         checks.push(check("the account's sudo rights", Status::Unknown, "run this as root to see them"));
     }
-    checks.extend(own.map(|said| of_user("you", said, &program)));
+    if let Some(said) = own {
+        checks.extend(of_user(target, None, said, &program).await);
+    }
     checks.push(of_journal());
     checks
 }
@@ -113,8 +115,8 @@ fn of_path(name: &str, who_else: io::Result<Option<String>>, path: &Path) -> Che
     }
 }
 
-fn of_account() -> Check {
-    match account::state() {
+async fn of_account(target: &Target) -> Check {
+    match account::state(target).await {
         Err(error) => check("account", Status::Unknown, error.to_string()),
         Ok(State::Missing { .. }) => {
             check("account", Status::Missing, format!("there is no account {ACCOUNT}"))
@@ -229,29 +231,56 @@ async fn of_fragments(target: &Target, modules: &Path, home: Option<&Path>) -> V
     checks
 }
 
-/// What somebody who uses the server may do besides.
-fn of_user(user: &str, said: Result<String, SystemError>, program: &Path) -> Check {
-    let name = format!("sudo rights of {user}");
-    let listed = match said {
-        Ok(said) => rights::listed(&said, program),
-        Err(error) => return check(name, Status::Unknown, error.to_string()),
+/// What somebody who uses the server may do besides; without a name, who runs this.
+async fn of_user(
+    target: &Target,
+    user: Option<&str>,
+    said: Result<String, SystemError>,
+    program: &Path,
+) -> Vec<Check> {
+    let name = user.unwrap_or("you");
+    let rights = format!("sudo rights of {name}");
+    let said = match said {
+        Ok(said) => said,
+        Err(error) => return vec![check(rights, Status::Unknown, error.to_string())],
     };
-    judged(name, &listed)
+    let listed = rights::listed(&said, program);
+    let mut loose = rights::loose(&said);
+    let exempt: Vec<&str> = loose.iter().filter_map(|setting| rights::exempt_group(setting)).collect();
+    let known = async {
+        let own = groups::of(target, user).await?;
+        let grave = groups::named(target, &AS_GOOD_AS_ROOT).await?;
+        let exempt = groups::named(target, &exempt).await?;
+        Ok::<_, SystemError>((own, grave, exempt))
+    };
+    let (own, grave, exempt) = match known.await {
+        Ok(known) => known,
+        // Then they may be in any.
+        Err(error) => {
+            let unknown = check(format!("groups of {name}"), Status::Unknown, error.to_string());
+            return vec![judged(rights, &listed, &loose), unknown];
+        }
+    };
+    if !exempt.iter().any(|(_, gid)| own.contains(gid)) {
+        loose.retain(|setting| rights::exempt_group(setting).is_none());
+    }
+    [judged(rights, &listed, &loose)].into_iter().chain(of_groups(name, &own, &grave)).collect()
 }
 
-/// Groups whose members are as good as root, whatever sudo says: they have its containers or its disks.
-const AS_GOOD_AS_ROOT: [&str; 7] = ["docker", "lxd", "incus", "incus-admin", "libvirt", "disk", "kmem"];
+/// Groups whose members are as good as root, whatever sudo says: they have its containers, its disks or its files.
+const AS_GOOD_AS_ROOT: [&str; 8] =
+    ["root", "docker", "lxd", "incus", "incus-admin", "libvirt", "disk", "kmem"];
 
-fn of_groups(user: &str) -> Option<Check> {
-    let group = passwd::text(Path::new("/etc/group")).unwrap_or_default();
-    let grave =
-        passwd::groups_of(&group, user).into_iter().filter(|group| AS_GOOD_AS_ROOT.contains(&group.as_str()));
-    let grave: Vec<String> = grave.collect();
-    let detail = format!("{user} is a member of {}, which is as good as root", grave.join(", "));
-    (!grave.is_empty()).then(|| check(format!("groups of {user}"), Status::Wrong, detail))
+/// By number: that is what the kernel compares.
+fn of_groups(name: &str, own: &[u32], grave: &[(String, u32)]) -> Option<Check> {
+    let found = grave.iter().filter(|(_, gid)| own.contains(gid));
+    let found: Vec<&str> = found.map(|(group, _)| group.as_str()).collect();
+    let detail = format!("in {}, which is as good as root", found.join(", "));
+    (!found.is_empty()).then(|| check(format!("groups of {name}"), Status::Wrong, detail))
 }
 
-fn judged(name: String, listed: &[Listed]) -> Check {
+/// `loose` are settings by which lines that take a password go without one.
+fn judged(name: String, listed: &[Listed], loose: &[String]) -> Check {
     let lines = |without: bool| -> BTreeSet<&str> {
         let others = listed.iter().filter(|listed| !listed.is_own && listed.without_password == without);
         others.map(|listed| listed.line.as_str()).collect()
@@ -262,6 +291,15 @@ fn judged(name: String, listed: &[Listed]) -> Check {
         let detail = format!(
             "more than to start the server, without a password: {}. A model with a shell there has it, too",
             joined(without)
+        );
+        return check(name, Status::Wrong, detail);
+    }
+    if !with.is_empty() && !loose.is_empty() {
+        let detail = format!(
+            "more than to start the server, and nobody need type a password each time, since sudoers says {}: {}. A \
+             model with a shell there has it, too",
+            loose.join(", "),
+            joined(with)
         );
         return check(name, Status::Wrong, detail);
     }
@@ -288,6 +326,7 @@ fn of_journal() -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Overrides;
 
     #[test]
     fn whatever_goes_without_a_password_besides_the_server_is_wrong() {
@@ -310,10 +349,57 @@ mod tests {
             (vec![line("(ALL) ALL", false, false)], Status::Missing, "isn't among them"),
             (vec![], Status::Missing, "isn't among them"),
         ] {
-            let found = judged("x".to_owned(), &listed);
+            let found = judged("x".to_owned(), &listed, &[]);
             assert_eq!(found.status, status, "{listed:?}");
             assert!(found.detail.contains(word), "{}", found.detail);
         }
+    }
+
+    #[test]
+    fn a_password_that_nobody_need_type_is_none() {
+        let line =
+            |line: &str, is_own, without_password| Listed { line: line.to_owned(), is_own, without_password };
+        let own = line("own", true, true);
+        let loose = ["!authenticate".to_owned()];
+        let found = judged("x".to_owned(), &[own.clone(), line("(ALL) ALL", false, false)], &loose);
+        assert_eq!(found.status, Status::Wrong);
+        assert!(found.detail.contains("!authenticate: (ALL) ALL."), "{}", found.detail);
+        // Where no line takes one, none is spared.
+        assert_eq!(judged("x".to_owned(), &[own], &loose).status, Status::Ok);
+    }
+
+    #[test]
+    fn a_group_is_as_good_as_root_by_its_number_whoever_lists_its_members() {
+        let grave = [("root".to_owned(), 0), ("docker".to_owned(), 999)];
+        for (own, found) in
+            [(&[1000, 4][..], None), (&[999], Some("in docker, ")), (&[0, 999], Some("in root, docker, "))]
+        {
+            let check = of_groups("alice", own, &grave);
+            assert_eq!(check.is_some(), found.is_some(), "{own:?}");
+            if let (Some(check), Some(found)) = (check, found) {
+                assert!(check.status == Status::Wrong && check.detail.starts_with(found), "{check:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn who_is_exempt_is_in_that_group() {
+        let target = Target::local(Overrides::default());
+        let program = Path::new("/usr/local/bin/linux-sysadmin");
+        for (group, status) in [("root", Status::Wrong), ("lsa-no-such-group", Status::Ok)] {
+            let said = format!(
+                "Matching Defaults entries for root on vm:\n    env_reset, exempt_group={group}\n\n\
+                 User root may run the following commands on vm:\n    (ALL : ALL) ALL\n    \
+                 (linux-sysadmin) NOPASSWD: /usr/local/bin/linux-sysadmin serve\n"
+            );
+            let checks = of_user(&target, Some("root"), Ok(said), program).await;
+            assert_eq!(checks[0].status, status, "{checks:?}");
+            assert_eq!((checks[1].name.as_str(), checks[1].status), ("groups of root", Status::Wrong));
+        }
+        // Of whom nothing is known, nothing is ok.
+        let said = "x\n    exempt_group=wheel\nUser x may run the following commands on vm:\n    (ALL) ALL\n";
+        let checks = of_user(&target, Some("lsa-nobody-at-all"), Ok(said.to_owned()), program).await;
+        assert_eq!([checks[0].status, checks[1].status], [Status::Wrong, Status::Unknown]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::account::HOME;
 use super::programs::must;
-use super::{ACCOUNT, SystemError, put};
+use super::{ACCOUNT, SystemError, fragments, put};
 use crate::target::Target;
 
 /// One thing that is to be different.
@@ -67,7 +67,7 @@ impl Step {
                 format!("copy {} to {} (SHA-256 {sha256})", original.display(), to.display())
             }
             Self::Write { path, text, is_sudos, .. } => {
-                let says = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+                let says = says(text).count();
                 let after = if *is_sudos { ", after visudo has checked it" } else { "" };
                 format!("write {} ({says} lines{after})", path.display())
             }
@@ -76,6 +76,19 @@ impl Step {
             Self::RemoveAccount => format!("remove the account {ACCOUNT}"),
         }
     }
+
+    /// For who is asked about it: the lines by which something is allowed. What it comes to is in their words only.
+    pub fn allows(&self) -> Vec<&str> {
+        match self {
+            Self::Write { path, text, .. } if path.starts_with(fragments::DIRECTORY) => says(text).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A file's lines but for blank ones and comments. In sudoers, `#` without a blank may begin something else.
+fn says(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.is_empty() && *line != "#" && !line.starts_with("# "))
 }
 
 /// How one is taken back.
@@ -323,6 +336,23 @@ mod tests {
         names
     }
 
+    #[test]
+    fn what_sudo_is_told_is_shown_line_by_line_and_comments_are_not() {
+        let text = "# The module\n#\n\na ALL=(root) NOPASSWD: A\n#include /tmp/x\n#0 ALL=ALL\n";
+        let write = |path: &str| Step::Write {
+            path: path.into(),
+            text: text.to_owned(),
+            mode: 0o440,
+            is_sudos: false,
+        };
+        let shown = ["a ALL=(root) NOPASSWD: A", "#include /tmp/x", "#0 ALL=ALL"];
+        for path in ["/etc/sudoers.d/linux-sysadmin-a", "/etc/sudoers.d/linux-sysadmin-a.3.env"] {
+            assert_eq!(write(path).allows(), shown);
+            assert!(write(path).described().contains("(3 lines"), "{}", write(path).described());
+        }
+        assert!(write("/var/lib/linux-sysadmin/system.json").allows().is_empty());
+    }
+
     #[tokio::test]
     async fn what_was_done_before_a_step_failed_is_undone() {
         let directory = tempfile::tempdir().unwrap();
@@ -371,7 +401,7 @@ mod tests {
         let sha256 = hex::encode(Sha256::digest("good"));
         let step = Step::Copy { from: from.clone(), original: from, to: to.clone(), mode: 0o755, sha256 };
         let failed = carried_out(&[step]).await.unwrap_err();
-        assert!(failed.error.to_string().contains("it was changed meanwhile"), "{failed}");
+        assert!(failed.error.to_string().contains("somebody has changed it"), "{failed}");
         assert_eq!(fs::read_to_string(&to).unwrap(), "old");
         assert_eq!(names(directory.path()), ["from", "to"]);
     }
