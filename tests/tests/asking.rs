@@ -335,9 +335,12 @@ async fn what_the_program_itself_says_of_a_plan_is_in_the_question() {
             Way::TwoStep => {
                 let output = asked.message["preview"]["dry_run_output"].as_str().unwrap_or_default();
                 assert!(output.starts_with(said), "{asked:?}");
+                let command = &asked.message["preview"]["dry_run_command"];
+                assert_eq!(command, "echo 'two things would be made'");
             }
             _ => {
-                let simulated = format!("\nThe program's own simulation of it says:\n   | {said}");
+                let line = "echo 'two things would be made'";
+                let simulated = format!("\nThe program's own simulation, {line}, says:\n   | {said}");
                 assert!(asked.text().contains(&simulated), "{}", asked.text());
             }
         }

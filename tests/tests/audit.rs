@@ -134,7 +134,7 @@ async fn commands_are_on_record_with_their_exit_codes_and_a_cancelled_call_is_to
     let records = home.audit();
     let seen: Vec<_> = records.iter().map(|record| (&record["commands"], &record["error_code"])).collect();
     let echo = json!([{"command": "echo -- a.service", "exit_code": 0}]);
-    let sleep = json!([{"command": "xargs sleep", "exit_code": null}]);
+    let sleep = json!([{"command": format!("timeout 100000 sleep {mark}"), "exit_code": null}]);
     let denied = json!("CAPABILITY_DENIED");
     assert_eq!(
         seen,

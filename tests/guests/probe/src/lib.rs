@@ -21,11 +21,10 @@ struct Sleep {
     seconds: String,
 }
 
-/// Through `xargs`, so that there is a child with a child of its own.
+/// Through `timeout`, so that there is a child with a child of its own.
 fn sleep(args: Sleep, cx: &Context) -> Result<Single<Seen>> {
-    let mut command = Command::new("xargs").arg("sleep").duration(DurationCategory::Normal);
-    command.stdin = Some(args.seconds.into_bytes());
-    let output = cx.run(command)?;
+    let command = Command::new("timeout").args(["100000", "sleep", &args.seconds]);
+    let output = cx.run(command.duration(DurationCategory::Normal))?;
     seen(output.exit_code.to_string())
 }
 
@@ -73,7 +72,7 @@ fn hostile_text(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
 /// The module.
 pub fn module() -> Module {
     Module::new("probe", env!("CARGO_PKG_VERSION"), "probe", "For the tests")
-        .command(CommandGrant::read("xargs sleep < stdin", "to wait"))
+        .command(CommandGrant::read("timeout 100000 sleep <text>", "to wait"))
         .command(CommandGrant::read("echo -- <unit>...", "to be refused whatever is no unit"))
         .path(PathGrant::read("/etc/hostname", "to read"))
         .tool(Tool::new("probe_sleep", "", sleep).duration(DurationCategory::Normal))
