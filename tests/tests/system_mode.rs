@@ -117,9 +117,13 @@ fn system_mode_is_set_up_once_and_taken_away() {
     let sum = person.0.sh(&format!("sha256sum < {OWN}"));
     let sum = sum.split(' ').next().expect("a sum");
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for word in
-        [sum, "check the SHA-256", "/home/lsa-person belongs to lsa-person", "lsa-person may start it"]
-    {
+    for word in [
+        sum,
+        "check the SHA-256",
+        "/home/lsa-person belongs to lsa-person",
+        "lsa-person may start it",
+        "| lsa-person ALL=(linux-sysadmin) NOPASSWD: LINUX_SYSADMIN_SERVE",
+    ] {
         assert!(words.contains(word), "{word}: {said}");
     }
     assert!(said.contains(&format!("claude mcp add linux-sysadmin-mcp -- {}", SERVE.join(" "))), "{said}");
@@ -154,13 +158,21 @@ fn system_mode_is_set_up_once_and_taken_away() {
             format!("echo '{PERSON} ALL=(ALL) NOPASSWD: /bin/sh' > /etc/sudoers.d/lsa-more"),
             "sudo rights of lsa-person",
         ),
+        (
+            format!(
+                "printf '%s\\n' 'Defaults:{PERSON} !authenticate' '{PERSON} ALL=(ALL) ALL' > /etc/sudoers.d/lsa-more"
+            ),
+            "sudo rights of lsa-person",
+        ),
+        (format!("usermod --gid disk {PERSON}"), "groups of lsa-person"),
+        (format!("usermod --gid users {ACCOUNT}"), "account"),
     ] {
         person.0.sh(&format!("set -e; cp -a /etc/sudoers.d/linux-sysadmin /run/lsa-line; {spoil}"));
         let found = person.not_right(1);
         assert!(found.iter().any(|(found, _)| found == name), "{spoil}: {found:?}");
         person.0.sh(&format!(
             "set -e; rm -f /etc/sudoers.d/lsa-more; cp -a /run/lsa-line /etc/sudoers.d/linux-sysadmin; \
-             usermod --groups '' {ACCOUNT}; usermod --groups '' {PERSON}; chmod go-w {PROGRAM} {MODULES}; chown root {module}"
+             usermod --gid {ACCOUNT} --groups '' {ACCOUNT}; usermod --gid {PERSON} --groups '' {PERSON}; chmod go-w {PROGRAM} {MODULES}; chown root {module}"
         ));
         person.system(0, OWN, &["install", "--yes", "--for", PERSON]);
         assert_eq!(person.not_right(0), [], "{spoil}");
@@ -226,6 +238,24 @@ fn another_accounts_rights_are_not_overwritten() {
     for command in [&["install", "--for", PERSON, "--yes"][..], &["remove", "--yes"]] {
         let said = person.system(1, OWN, command);
         assert!(said.contains("/bin/true"), "{said}");
+        person.0.is_still(&before, "refused");
+    }
+}
+
+#[test]
+fn root_copies_nothing_that_the_person_only_points_at() {
+    let Some(person) = Person::new("root_copies_nothing_that_the_person_only_points_at") else { return };
+    let module = "/home/lsa-person/.local/lib/linux-sysadmin/modules/cron.wasm";
+    for (put, reason) in [
+        ("ln -s /etc/shadow", "cron.wasm: it is a link"),
+        ("mkfifo", "cron.wasm: it is not a regular file"),
+        ("cp /etc/shadow", "cron.wasm: its SHA-256 is"),
+    ] {
+        person.0.sh(&format!("set -e; rm {module}; {put} {module}"));
+        let before = person.0.snapshot();
+        let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(reason), "{put}: {said}");
         person.0.is_still(&before, "refused");
     }
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 /// The running program, by a link that leads to the very file and not to what has its name by now.
@@ -19,7 +20,11 @@ pub const RUNNING: &str = "/proc/self/exe";
 pub fn open(path: &Path) -> io::Result<File> {
     let is_running = path == Path::new(RUNNING);
     let flags = OFlags::NONBLOCK | if is_running { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let opened = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => io::Error::other("it is a link, and no link is followed here"),
+        _ => error,
+    })?;
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::other("it is not a regular file")),
@@ -119,7 +124,7 @@ mod tests {
         fs::write(at("file"), "text").unwrap();
         assert_eq!(io::read_to_string(open(&at("file")).unwrap()).unwrap(), "text");
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
-        assert!(open(&at("link")).is_err());
+        assert!(open(&at("link")).unwrap_err().to_string().contains("it is a link"));
         rustix::fs::mknodat(
             rustix::fs::CWD,
             at("pipe"),

@@ -165,7 +165,7 @@ mod tests {
             let path = setting.at("modules").join(name);
             fs::rename(&path, setting.at("elsewhere")).unwrap();
             symlink(setting.at("elsewhere"), &path).unwrap();
-            setting.is_refused(&format!("{name}: "));
+            setting.is_refused(&format!("{name}: it is a link"));
         }
     }
 
