@@ -44,6 +44,14 @@ pub(super) fn word(glob: &str, word: &str) -> Met {
     if let Some(glob) = glob.strip_prefix('~') {
         return self::word(glob, &word.to_ascii_lowercase());
     }
+    // Most are told apart by where they begin: what is open begins with its own first byte.
+    if let ([first, ..], [of_word, ..]) = (glob.as_bytes(), word.as_bytes())
+        && first != of_word
+        && !matches!(first, b'*' | b'?')
+        && *of_word != 0xef
+    {
+        return Met::No;
+    }
     if !is_open(word) {
         return Met::sure(covers(glob, word));
     }

@@ -1,5 +1,7 @@
 //! Whether one command line meets one rule.
 
+use std::borrow::Cow;
+
 use super::argv::{Argv, Wanted};
 use super::glob::{self, Met, PathGlob};
 use super::path;
@@ -30,8 +32,11 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
             false => Met::Yes,
         },
         &|| {
-            let of_any =
-                |glob: &String| best_of(args().chain(argv.all_values()).map(|arg| arg_is(glob, arg, argv)));
+            if rule.args_any.is_empty() && rule.args_all.is_empty() {
+                return Met::Yes;
+            }
+            let words: Vec<_> = args().chain(argv.all_values()).map(|arg| expanded(arg, argv)).collect();
+            let of_any = |glob: &String| best_of(words.iter().map(|word| glob::word(glob, word)));
             best(&rule.args_any, of_any).min(worst(&rule.args_all, of_any))
         },
         &|| match rule.paths.is_empty() {
@@ -51,11 +56,12 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     met
 }
 
-fn arg_is(glob: &str, arg: &str, argv: &Argv<'_>) -> Met {
+/// The word as the program takes it: of what takes wildcards itself, each is one.
+fn expanded<'a>(arg: &'a str, argv: &Argv<'_>) -> Cow<'a, str> {
     let expands = argv.grammar.is_some_and(|grammar| grammar.expands);
-    match expands && arg.contains(['*', '?', '[']) {
-        true => glob::word(glob, &arg.replace(['*', '?', '['], glob::SOME_TEXT)),
-        false => glob::word(glob, arg),
+    match expands && arg.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+        true => Cow::Owned(arg.replace(['*', '?', '['], glob::SOME_TEXT)),
+        false => Cow::Borrowed(arg),
     }
 }
 
