@@ -309,6 +309,15 @@ impl Client {
         self.envelope("planner_apply", plan.apply()).await
     }
 
+    /// The same of a plan that is asked about: it is shown, and confirmed in a second call.
+    pub async fn apply_confirmed(&mut self, plan: &Plan) -> Value {
+        let asked = self.apply(plan).await;
+        assert_eq!(asked["status"], "confirmation_required", "{asked}");
+        let mut confirmed = plan.apply();
+        confirmed["confirmed"] = json!(true);
+        self.envelope("planner_apply", confirmed).await
+    }
+
     /// Applies a plan that works; gives the outputs.
     pub async fn done(&mut self, plan: &Plan) -> Vec<Value> {
         let envelope = self.apply(plan).await;

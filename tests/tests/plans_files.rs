@@ -406,8 +406,6 @@ async fn a_validator_sees_the_new_file_before_anybody_else_does() {
     let Some(machine) = Machine::new("a_validator_sees_the_new_file_before_anybody_else_does") else {
         return;
     };
-    // Rules of sudo are grave enough to be asked about, but not here.
-    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     let path = "/etc/sudoers.d/planner";
     let write = |contents: &str| {
@@ -415,18 +413,19 @@ async fn a_validator_sees_the_new_file_before_anybody_else_does() {
         Plan::of([step.with("validate", line(&["visudo", "-cf", "{}"]))])
     };
     let before = machine.snapshot();
-    let refused = client.apply(&write("this is no rule\n")).await;
+    let refused = client.apply_confirmed(&write("this is no rule\n")).await;
     assert_eq!(refused["status"], "error", "{refused}");
     assert_eq!(refused["failed_step"], 0, "{refused}");
     assert!(refused["message"].as_str().is_some_and(|message| message.contains("syntax error")), "{refused}");
     machine.is_still(&before, "a new file that isn't valid");
 
     let rule = "admin ALL=(root) NOPASSWD: /usr/bin/true\n";
-    client.done(&write(rule)).await;
+    let done = client.apply_confirmed(&write(rule)).await;
+    assert_eq!(done["status"], "success", "{done}");
     assert_eq!(machine.read(path), rule);
     assert_eq!(machine.sh(&format!("stat -c '%a %U:%G' {path}")), "440 root:root\n");
     let before = machine.snapshot();
-    client.apply(&write("this is no rule\n")).await;
+    client.apply_confirmed(&write("this is no rule\n")).await;
     machine.is_still(&before, "a changed file that isn't valid");
     machine.sh("visudo -c");
 }

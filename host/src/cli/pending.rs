@@ -162,8 +162,8 @@ mod tests {
         assert_eq!(
             table(&[waiting(Risk::High), critical], 1130, None),
             "ID                AGE    LEFT    RISK      TARGET  TOOL         SUMMARY\n\
-             3f2a90c1d4e5b6a7  2 min  12 min  high      web1    svc_restart  Restart nginx.service\n\
-             3f2a90c1d4e5b6a7  2 min  12 min  critical  local   svc_restart  Restart nginx.service\n"
+             3f2a90c1d4e5b6a7  2 min  12 min  high      web1    web_restart  Restart nginx.service\n\
+             3f2a90c1d4e5b6a7  2 min  12 min  critical  local   web_restart  Restart nginx.service\n"
         );
     }
 

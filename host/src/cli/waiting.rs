@@ -140,7 +140,7 @@ pub(super) mod tests {
     pub(in crate::cli) fn waiting(risk: Risk) -> Waiting {
         Waiting {
             id: "3f2a90c1d4e5b6a7".to_owned(),
-            tool: "svc_restart".to_owned(),
+            tool: "web_restart".to_owned(),
             module: "services".to_owned(),
             target: "web1".to_owned(),
             risk,
@@ -185,7 +185,7 @@ pub(super) mod tests {
             Whole { waiting: &waiting, now: 1130 }.to_string(),
             format!(
                 "call     3f2a90c1d4e5b6a7\n\
-                 tool     svc_restart, of the module services\n\
+                 tool     web_restart, of the module services\n\
                  target   web1\n\
                  risk     high\n\
                  client   a client 1.0\n\

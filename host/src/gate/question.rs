@@ -264,7 +264,7 @@ mod tests {
         let mut question = Question {
             id: "0123456789abcdef".into(),
             sha256: "00".repeat(32),
-            tool: "svc_stop".into(),
+            tool: "web_stop".into(),
             module: "services 0.1.0".into(),
             target: "localhost".into(),
             client: "client 1".into(),
@@ -296,7 +296,7 @@ mod tests {
         }));
         assert_eq!(
             asked.text,
-            "May this be done on localhost (host), as root?\n\nTool:    svc_stop, of module services 0.1.0\n\
+            "May this be done on localhost (host), as root?\n\nTool:    web_stop, of module services 0.1.0\n\
              Client:  client 1\nRisk:    high\nBecause: high rather than the tool's own: it uses `y`\n\
              Says:    Change x\nWarning: x is slow\nStops or restarts: x.service\n\n1. write /etc/x.conf\n   \
              mode 0644\n   checked by xd -t /etc/x.conf\n   SHA-256 ab\n   | --- a/x\n   | +++ b/x\n   | -old\n   | +new\n\

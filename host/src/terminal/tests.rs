@@ -28,7 +28,7 @@ fn own() -> u32 {
 fn call(id: &str) -> Waiting {
     Waiting {
         id: id.to_owned(),
-        tool: "svc_restart".to_owned(),
+        tool: "web_restart".to_owned(),
         module: "services".to_owned(),
         target: "web1".to_owned(),
         risk: Risk::High,
