@@ -1,6 +1,6 @@
 //! System mode on a real host: what a person can do who may start the server, and what not.
 
-use linux_sysadmin_tests::{Changing, Client, Expected};
+use linux_sysadmin_tests::{Changing, Client, Expected, at_terminal};
 use serde_json::{Value, json};
 
 const PERSON: &str = "lsa-person";
@@ -438,4 +438,57 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
         "set -e; {heads} --since=-1min > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
          sudo -u {ACCOUNT} {PROGRAM} audit verify --heads - < /run/lsa-heads"
     ));
+}
+
+#[tokio::test]
+async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
+    let test = "what_is_critical_is_for_root_to_approve_and_never_for_the_person";
+    let Some(person) = Person::with_system_mode(test) else { return };
+    let mut client = person.serve().await;
+    let stop = json!({"service": "ssh"});
+    let is_active = || person.0.sh("systemctl is-active ssh || true").trim().to_owned();
+    assert_eq!(is_active(), "active");
+    let asked = client.envelope("svc_stop", stop.clone()).await;
+    assert_eq!(asked["status"], "confirmation_required", "{asked}");
+    assert_eq!(
+        (&asked["risk_level"], &asked["confirmation"]["way"]),
+        (&json!("critical"), &json!("terminal"))
+    );
+    let id = asked["confirmation"]["id"].as_str().expect("an id").to_owned();
+
+    // Who asks for it neither sees what waits nor decides it, however it is tried.
+    let mut confirmed = stop.clone();
+    confirmed["confirmed"] = json!(true);
+    let confirmed = client.envelope("svc_stop", confirmed).await;
+    assert_ne!(confirmed["status"], "success", "{confirmed}");
+    let (_, said) = person.tries(&[PROGRAM, "pending", "--json"]);
+    assert!(!said.contains(&id), "{said}");
+    let approve = format!("{PROGRAM} approve {id}");
+    let of_person = |script: &str| person.0.host().command_as(PERSON, &[script]);
+    let (code, seen) = at_terminal(of_person, &approve, "", "type", "localhost\n");
+    assert_eq!(code, Some(1), "{seen}");
+    for tries in [
+        &["sudo", "-n", PROGRAM, "approve", &id][..],
+        &["sudo", "-n", "-u", ACCOUNT, PROGRAM, "approve", &id],
+        &["sudo", "-n", "-u", ACCOUNT, PROGRAM, "pending"],
+    ] {
+        let (code, said) = person.tries(tries);
+        assert_eq!(code, Some(1), "{tries:?}: {said}");
+    }
+    assert_eq!(is_active(), "active");
+
+    // Root does, as by sudo: with the whole plan before its eyes, and the target's name typed.
+    let of_root = |script: &str| person.0.host().command(&["sudo", script]);
+    let (code, seen) = at_terminal(of_root, &approve, "", "type the name", "localhost\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("systemctl stop -- ssh.service") && seen.contains("approved"), "{seen}");
+    let outcome = client.envelope("svc_stop", stop).await;
+    assert_eq!(outcome["status"], "success", "{outcome}");
+    assert_eq!(is_active(), "inactive");
+    person.0.sh("systemctl start ssh");
+    let audit = format!("sudo -u {ACCOUNT} {PROGRAM} audit export | grep change-begun");
+    let begun: Value = serde_json::from_str(person.0.sh(&audit).trim()).expect("JSON");
+    let by = &begun["decided_by"]["terminal"];
+    assert_eq!((&by["uid"], &by["account"]), (&json!(0), &json!("root")), "{begun}");
+    client.close().await;
 }
