@@ -445,8 +445,8 @@ async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     let test = "what_is_critical_is_for_root_to_approve_and_never_for_the_person";
     let Some(person) = Person::with_system_mode(test) else { return };
     let mut client = person.serve().await;
-    let stop = json!({"service": "ssh"});
-    let is_active = || person.0.sh("systemctl is-active ssh || true").trim().to_owned();
+    let stop = json!({"service": "ufw"});
+    let is_active = || person.0.sh("systemctl is-active ufw || true").trim().to_owned();
     assert_eq!(is_active(), "active");
     let asked = client.envelope("svc_stop", stop.clone()).await;
     assert_eq!(asked["status"], "confirmation_required", "{asked}");
@@ -481,11 +481,11 @@ async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     let of_root = |script: &str| person.0.host().command(&["sudo", script]);
     let (code, seen) = at_terminal(of_root, &approve, "", "type the name", "localhost\n");
     assert_eq!(code, Some(0), "{seen}");
-    assert!(seen.contains("systemctl stop -- ssh.service") && seen.contains("approved"), "{seen}");
+    assert!(seen.contains("systemctl stop -- ufw.service") && seen.contains("approved"), "{seen}");
     let outcome = client.envelope("svc_stop", stop).await;
     assert_eq!(outcome["status"], "success", "{outcome}");
     assert_eq!(is_active(), "inactive");
-    person.0.sh("systemctl start ssh");
+    person.0.sh("systemctl start ufw");
     let audit = format!("sudo -u {ACCOUNT} {PROGRAM} audit export | grep change-begun");
     let begun: Value = serde_json::from_str(person.0.sh(&audit).trim()).expect("JSON");
     let by = &begun["decided_by"]["terminal"];
