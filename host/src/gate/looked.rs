@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::target::{Command, Output};
+use crate::target::{Command, Output, Privilege};
 
 /// Bytes of one output that are kept.
 const LONGEST: usize = 256 << 10;
@@ -17,6 +17,7 @@ pub struct Looked(Mutex<Vec<Said>>);
 struct Said {
     program: String,
     args: Vec<String>,
+    privilege: Privilege,
     stdout: Arc<[u8]>,
 }
 
@@ -29,17 +30,29 @@ impl Looked {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() < MOST {
             let (program, args) = (command.program.clone(), command.args.clone());
-            said.push(Said { program, args, stdout: output.stdout.as_slice().into() });
+            let (privilege, stdout) = (command.privilege.clone(), output.stdout.as_slice().into());
+            said.push(Said { program, args, privilege, stdout });
         }
     }
 
-    /// What the command would replace: the latest that the same program said, given all the arguments that this one is
-    /// given but `-`, as `crontab -u ada -l` is beside `crontab -u ada -`.
+    /// What the command would replace: the latest that the same program said with the same rights, given what this one is
+    /// given but for `-` and one option, as `crontab -u ada -l` is beside `crontab -u ada -`. Anything else is about
+    /// something else.
     pub fn before(&self, command: &Command) -> Option<Arc<[u8]>> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_about = |said: &&Said| {
-            let mut named = command.args.iter().filter(|arg| *arg != "-");
-            said.program == command.program && named.all(|arg| said.args.contains(arg))
+            let named: Vec<&String> = command.args.iter().filter(|arg| *arg != "-").collect();
+            // What ran without root's rights because there were none is noted as the caller's.
+            let rights = match &said.privilege {
+                Privilege::RootIfAvailable => &Privilege::Root,
+                rights => rights,
+            };
+            let is_option = |arg: &&String| arg.starts_with('-') && !named.contains(arg);
+            said.program == command.program
+                && *rights == command.privilege
+                && named.iter().all(|arg| said.args.contains(arg))
+                && said.args.len() <= named.len() + 1
+                && said.args.iter().filter(|arg| !named.contains(arg)).all(|arg| is_option(&arg))
         };
         said.iter().rev().find(is_about).map(|said| said.stdout.clone())
     }
@@ -76,9 +89,13 @@ mod tests {
             (&["crontab", "-u", "bob", "-"], None),
             (&["crontab", "-u", "eve", "-"], None),
             (&["crontab", "-u", "root", "-"], None),
+            // The caller's own, which nobody has looked at.
+            (&["crontab", "-"], None),
             (&["nft", "-f", "-"], None),
         ] {
             assert_eq!(looked.before(&command(argv)).as_deref(), before, "{argv:?}");
         }
+        let of_root = Command { privilege: Privilege::Root, ..command(&["crontab", "-u", "ada", "-"]) };
+        assert_eq!(looked.before(&of_root), None, "with other rights it may be another one");
     }
 }

@@ -256,7 +256,11 @@ impl Against<'_> {
                     validate.iter().try_for_each(|validate| weighing.harmless(validate))?;
                 }
             }
-            undo.iter().try_for_each(|undo| weighing.command(undo, before.as_deref()))?;
+            // An undo by another command is about something else than what was looked at.
+            let same =
+                |undo: &Allowed| matches!(&doing, Doing::Run(command) if command.line() == undo.line());
+            let of_undo = |undo: &Allowed| before.as_deref().filter(|_| same(undo));
+            undo.iter().try_for_each(|undo| weighing.command(undo, of_undo(undo)))?;
             let diff = compared(&step.action, &doing, before.as_deref());
             let prepared = Prepared { doing, diff, before, undo };
             if hides(&step.action, &prepared) {
