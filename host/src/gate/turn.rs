@@ -29,7 +29,14 @@ pub(super) struct Turns {
 /// A target that is this plan's alone, until it is dropped.
 pub struct Turn {
     _here: OwnedMutexGuard<()>,
-    _file: File,
+    file: File,
+}
+
+impl Drop for Turn {
+    /// Said, and not only closed: a child that is being started has this file too, until it is another program.
+    fn drop(&mut self) {
+        _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 /// A call's turn, where it has one: it gives it up while somebody is asked.
@@ -79,7 +86,7 @@ impl Turns {
         let until = Instant::now() + PATIENCE;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Turn { _here: here, _file: file }),
+                Ok(()) => return Ok(Turn { _here: here, file }),
                 Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => {
                     tokio::time::sleep(AGAIN).await
                 }

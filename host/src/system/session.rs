@@ -1,7 +1,6 @@
 //! A server of the account leaves the terminal of whoever started it: a process may type into the terminal that controls
 //! its session, and what is typed there, the person's shell runs.
 
-use std::fs::OpenOptions;
 use std::io;
 
 use rustix::io::Errno;
@@ -29,11 +28,17 @@ fn own_session() -> rustix::io::Result<()> {
     }
 }
 
-/// The kernel opens it for those who have one, and for nobody else.
+/// By what the kernel says of this process: /dev/tty isn't everywhere, and where it is missing the terminal isn't.
 fn has_terminal() -> bool {
-    let opened = OpenOptions::new().read(true).open("/dev/tty");
+    let terminal = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| terminal_of(&stat));
     // Whatever else it says, it may be there.
-    !opened.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::NXIO))
+    terminal != Some(0)
+}
+
+/// The fifth field after the program's name, which is in parentheses and may hold any character: the terminal's device,
+/// and 0 for none (proc_pid_stat(5)).
+fn terminal_of(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(4)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -44,6 +49,17 @@ mod tests {
     use rustix::process::{getpid, getsid};
 
     use super::*;
+
+    #[test]
+    fn a_terminal_is_found_whatever_the_program_is_called() {
+        // Debian 12, procfs of Linux 6.1.
+        let stat = |name| format!("1234 ({name}) S 1200 1234 1200 34816 1234 4194304 112 0 0 0");
+        for name in ["bash", "a b", ") S 1 1 1 0 1"] {
+            assert_eq!(terminal_of(&stat(name)), Some(34816));
+        }
+        assert_eq!(terminal_of("77 (cron) S 1 77 77 0 -1 4194560"), Some(0));
+        assert_eq!([terminal_of(""), terminal_of("1 (x) S 1 1")], [None, None]);
+    }
 
     /// Set for the process that is to leave its session.
     const LEAVES: &str = "LINUX_SYSADMIN_TEST_LEAVES";
