@@ -1,6 +1,6 @@
 //! The response envelope: one shape for every answer of every tool.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -62,6 +62,12 @@ pub struct Envelope {
     /// Of analyses: `info`, `warning`, `high` or `critical`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
+    /// The connection to the target was lost, and is back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub connection_restored: bool,
+    /// For so long it was gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_downtime_seconds: Option<f64>,
     /// The tool's own answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
@@ -129,6 +135,8 @@ impl Envelope {
             filter: None,
             summary: None,
             severity: None,
+            connection_restored: false,
+            connection_downtime_seconds: None,
             data: None,
             notes: Vec::new(),
             dry_run: false,
@@ -168,6 +176,12 @@ impl Envelope {
             details: *problem.details,
         };
         Self { status, error: Some(failure), ..Self::success(tool, target_host, started, command_executed) }
+    }
+
+    /// Says for how long the connection was gone, where it was lost and had back while the call ran.
+    pub fn restored(&mut self, gone: Option<Duration>) {
+        self.connection_restored = gone.is_some();
+        self.connection_downtime_seconds = gone.map(|gone| (gone.as_secs_f64() * 10.0).round() / 10.0);
     }
 
     /// Whether the tool answered an error.

@@ -103,7 +103,7 @@ impl Pipeline {
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
-        let target = Arc::new(Target::local(loaded.config.distro.clone()));
+        let target = Arc::new(loaded.config.ssh.machine(loaded.config.distro.clone()));
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
         let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, audit));
@@ -137,6 +137,7 @@ impl Pipeline {
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
         self.room.is_empty().await;
+        self.target.close().await;
     }
 
     /// The modules and their tools as they are now.
@@ -269,7 +270,8 @@ impl Pipeline {
                 }
             }
         };
-        let envelope = call.envelope(&name, self.target.name(), started, answer);
+        let mut envelope = call.envelope(&name, self.target.name(), started, answer);
+        envelope.restored(self.target.restored_since(started));
         // Never the arguments: what a caller says may be secret.
         let error = envelope.error.as_ref().map(|error| error.error_code.as_str());
         tracing::info!(tool = name, duration_ms = envelope.duration_ms, error, "called");
@@ -350,7 +352,7 @@ impl Pipeline {
         let live = self.live();
         let known = live.registry.tool(name).ok_or_else(|| live.unknown_tool(name))?;
         let arguments = arguments::check(&live.validators, known, given)?;
-        let facts = self.target.facts().await;
+        let facts = self.target.facts().await?;
         let (module, tool) = live.route(name, &facts)?;
         let Arguments { own, limit, filter, dry_run } = arguments;
         let routed = call

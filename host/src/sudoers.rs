@@ -33,7 +33,11 @@ pub async fn fragment(target: &Target, module: &Module, account: &str) -> Result
     let needed = needed(module)?;
     let mut rules = Vec::new();
     for Needed { pattern, run_as, reason } in &needed {
-        let program = target.program(pattern.program()).map_err(|problem| problem.message);
+        let program = target
+            .program(pattern.program())
+            .await
+            .map(std::path::PathBuf::from)
+            .map_err(|problem| problem.message);
         let refused = unsafe_path(target, pattern, run_as).await.map(|problem| problem.message);
         rules.push(Rule { pattern, run_as, program, reason, refused });
     }

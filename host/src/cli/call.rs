@@ -24,6 +24,8 @@ use crate::running::{Next, Running};
 
 #[derive(Args)]
 pub(super) struct Call {
+    #[command(flatten)]
+    pub(super) place: super::Where,
     /// The tool's name, as `linux-sysadmin tools` lists it
     tool: String,
     /// Arguments; what the tool takes as a number, a boolean or a list is read as such

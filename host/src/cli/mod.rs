@@ -53,10 +53,27 @@ struct Cli {
     command: Command,
 }
 
+/// Which machine is meant.
+#[derive(clap::Args)]
+struct Where {
+    /// The machine, as ~/.ssh/config knows it; `localhost` is this one [default: the configuration's ssh.target]
+    #[arg(long, value_name = "ALIAS")]
+    host: Option<config::Alias>,
+}
+
+impl Where {
+    fn within(&self, mut loaded: config::Loaded) -> config::Loaded {
+        if let Some(host) = &self.host {
+            loaded.config.ssh.target = Some(host.clone());
+        }
+        loaded
+    }
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Serve MCP over stdin and stdout, until the end of input
-    Serve,
+    Serve(Where),
     /// List the tools
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
@@ -126,9 +143,10 @@ impl Cli {
         }
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
-            Command::Serve => serve::run(places, loaded).await,
+            Command::Serve(place) => serve::run(places, place.within(loaded)).await,
             Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await?),
             Command::Call(command) => {
+                let loaded = command.place.within(loaded);
                 command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await?)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,

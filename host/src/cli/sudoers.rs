@@ -16,18 +16,20 @@ use crate::sudoers;
 pub(super) struct Sudoers {
     /// Of this module only
     name: Option<String>,
-    /// The account that the server runs as [default: this one]
+    #[command(flatten)]
+    place: super::Where,
+    /// The account that the server reaches the machine as [default: the one that it does now]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
 }
 
 impl Sudoers {
     pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-        let pipeline = Pipeline::new(places, loaded, Cold::Compile).await?;
+        let pipeline = Pipeline::new(places, self.place.within(loaded), Cold::Compile).await?;
         let (live, target) = (pipeline.live(), pipeline.target());
         let account = match self.account {
             Some(account) => account,
-            None => target.facts().await.user.clone(),
+            None => target.facts().await?.user.clone(),
         };
         let is_wanted = |module: &&std::sync::Arc<Module>| match &self.name {
             Some(name) => module.description.name == *name,

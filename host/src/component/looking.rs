@@ -34,14 +34,23 @@ impl Call {
         if again {
             paths = self.lead_where_granted(&looking).await;
         }
-        let allowed = |(looking, paths): (Result<(Command, Looking), Problem>, Result<(), Problem>)| {
-            let (command, looking) = looking?;
-            paths?;
-            let prefix = self.target.prefix(&command, &self.facts)?;
-            let number = self.executed.push(&prefix, &looking.shown);
-            Ok((command, number))
-        };
-        looking.into_iter().zip(paths).map(allowed).collect()
+        let mut allowed = Vec::with_capacity(looking.len());
+        for (looking, paths) in looking.into_iter().zip(paths) {
+            allowed.push(self.noted(looking, paths).await);
+        }
+        allowed
+    }
+
+    async fn noted(
+        &self,
+        looking: Result<(Command, Looking), Problem>,
+        paths: Result<(), Problem>,
+    ) -> Result<(Command, Number), Problem> {
+        let (command, looking) = looking?;
+        paths?;
+        let prefix = self.target.prefix(&command, &self.facts).await?;
+        let number = self.executed.push(&prefix, &looking.shown);
+        Ok((command, number))
     }
 
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
@@ -132,7 +141,7 @@ mod tests {
         }
         let target = Arc::new(Target::local(Overrides::default()));
         let context = CallContext {
-            facts: target.facts().await,
+            facts: target.facts().await.unwrap(),
             target,
             grants: Arc::new(grants),
             ..CallContext::of_a_test()

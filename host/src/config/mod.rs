@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::Risk;
 use crate::small_file;
-use crate::target::Overrides;
+use crate::target::{self, Overrides, Target};
 
 /// What a new file holds; [`Config::default`] is what it says.
 const DEFAULT: &str = include_str!("default.yaml");
@@ -32,6 +32,8 @@ pub struct Config {
     pub safety: Safety,
     /// Which commands a person has to see first.
     pub policy: PolicyFile,
+    /// Which machine, where it isn't this one, and how the connection to it is kept.
+    pub ssh: Ssh,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
     /// How much is on record.
@@ -98,6 +100,91 @@ pub struct PolicyFile {
 impl Default for PolicyFile {
     fn default() -> Self {
         Self { path: None, include_builtin: true }
+    }
+}
+
+/// Which machine, where it isn't this one, and how the connection to it is kept.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ssh {
+    /// The name of a host in the user's SSH configuration; none for this machine.
+    pub target: Option<Alias>,
+    /// Seconds between two signs of life; 0 for none.
+    pub keepalive_interval: Within<0, 3600>,
+    /// So many without an answer mean that the connection is gone.
+    pub keepalive_max_missed: Within<1, 100>,
+    /// Whether a lost connection comes back within the call that misses it.
+    pub auto_reconnect: bool,
+    /// How often that is tried.
+    pub max_reconnect_attempts: Within<1, 5>,
+}
+
+impl Default for Ssh {
+    fn default() -> Self {
+        Self {
+            target: None,
+            keepalive_interval: Within(15),
+            keepalive_max_missed: Within(3),
+            auto_reconnect: true,
+            max_reconnect_attempts: Within(3),
+        }
+    }
+}
+
+impl Ssh {
+    /// The machine that is meant.
+    pub fn machine(&self, overrides: Overrides) -> Target {
+        let Some(Alias(alias)) = self.target.as_ref().filter(|alias| !alias.is_this_machine()) else {
+            return Target::local(overrides);
+        };
+        let interval = Duration::from_secs(self.keepalive_interval.get().into());
+        let settings = target::Settings {
+            keepalive_interval: (!interval.is_zero()).then_some(interval),
+            keepalive_max_missed: self.keepalive_max_missed.get() as usize,
+            reconnects: self.auto_reconnect,
+            attempts: self.max_reconnect_attempts.get() as usize,
+        };
+        Target::remote(alias.clone(), settings, overrides)
+    }
+}
+
+/// The name of a host in the user's SSH configuration, or `localhost`, which is this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Alias(String);
+
+impl Alias {
+    fn is_this_machine(&self) -> bool {
+        self.0 == "localhost"
+    }
+}
+
+impl std::str::FromStr for Alias {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl TryFrom<String> for Alias {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+        let shown = crate::visible::excerpt(&text, 40);
+        match text.as_str() {
+            name if (1..=255).contains(&name.len())
+                && name.bytes().all(fits)
+                && !name.starts_with(['-', '.']) =>
+            {
+                Ok(Self(text))
+            }
+            _ => Err(format!(
+                "{shown:?} is not a host's name: expected one of letters, digits, `-`, `.`, `_` and `:`, as in `Host` of \
+                 ~/.ssh/config; user and port belong there, too"
+            )),
+        }
     }
 }
 

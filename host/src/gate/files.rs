@@ -516,10 +516,9 @@ impl Site {
     }
 }
 
-/// Runs one command on the target.
+/// Runs one command on the target that changes something.
 pub(super) async fn run_one(target: &Target, command: &Command) -> Result<Output, Problem> {
-    let output = target.run_all(std::slice::from_ref(command)).await.pop();
-    output.unwrap_or_else(|| Err(no_answer()))
+    target.act(command).await
 }
 
 /// SHA-256 in hexadecimal digits.

@@ -75,7 +75,7 @@ impl<'a> Guard<'a> {
             return Err(unavailable("that takes root's rights, and sudo doesn't allow everything"));
         }
         let target = &*execution.target;
-        let (items, before) = (items(execution)?, Network::of(target).await?);
+        let (items, before) = (items(execution).await?, Network::of(target).await?);
         let units = Units::new(target, id, items.len(), execution.plan.steps.len());
         let guard = Self { target, units, wait, items, before };
         if let Err(problem) = guard.put(execution).await {
@@ -98,7 +98,7 @@ impl<'a> Guard<'a> {
         let service = format!(
             "[Unit]\nDescription=Undo of a change that cut the way to this machine\nWants={all}\nAfter={all}\n\n\
              [Service]\nType=oneshot\nExecStart={}\n",
-            self.target.program("true")?.display(),
+            self.target.program("true").await?,
             all = all.join(" "),
         );
         self.write(&format!("{UNITS}/{}.service", self.units.name), service.into_bytes(), "0644").await?;
@@ -273,7 +273,7 @@ pub fn cut() -> Problem {
 }
 
 /// The undo of the latest step first, then what comes after every undo.
-fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
+async fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
     let plan = &execution.plan;
     let mut items = Vec::new();
     for (step, prepared) in plan.steps.iter().enumerate().rev() {
@@ -281,7 +281,7 @@ fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
             let action = &plan.change.steps[step].action;
             let privilege = action.path().map_or(Privilege::Root, |at| at.privilege.clone());
             for (count, (mut argv, needs)) in site.undo_by_target(action).into_iter().enumerate() {
-                argv[0] = program(&execution.target, &argv[0])?;
+                argv[0] = execution.target.program(&argv[0]).await?;
                 // The first one is the undo itself, the others remove what was kept for it.
                 let line = if count == 0 { execution.title(step) } else { String::new() };
                 let user = user(&privilege);
@@ -289,23 +289,23 @@ fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
             }
         }
         for command in &prepared.undo {
-            items.push(item(execution, Some(step), command)?);
+            items.push(item(execution, Some(step), command).await?);
         }
     }
     for command in &plan.after_undo {
-        items.push(item(execution, None, command)?);
+        items.push(item(execution, None, command).await?);
     }
     Ok(items)
 }
 
-fn item(execution: &Execution, step: Option<usize>, allowed: &Allowed) -> Result<Item, Problem> {
+async fn item(execution: &Execution, step: Option<usize>, allowed: &Allowed) -> Result<Item, Problem> {
     if allowed.has_secrets() {
         // Units can be read by everybody.
         let message = "a guard's undo holds a secret, which would lie on the target for everybody to read";
         return Err(Problem::new("GUARD_UNAVAILABLE", Category::State, message));
     }
     let command = &allowed.command;
-    let mut argv = vec![program(&execution.target, &command.program)?];
+    let mut argv = vec![execution.target.program(&command.program).await?];
     argv.extend(command.args.iter().cloned());
     Ok(Item {
         step,
@@ -316,10 +316,6 @@ fn item(execution: &Execution, step: Option<usize>, allowed: &Allowed) -> Result
         needs: None,
         line: allowed.line(),
     })
-}
-
-fn program(target: &Target, name: &str) -> Result<String, Problem> {
-    Ok(target.program(name)?.to_string_lossy().into_owned())
 }
 
 /// As root where no other account is named: the caller's commands reach no further than root's.

@@ -175,34 +175,41 @@ impl Against<'_> {
         // An undo counts as what it undoes does: a plan that is made to break runs it, too.
         let mut weighed = |granted: Granted, command: &Command| {
             risks.push((granted.risk, format!("it uses `{}`", excerpt(&granted.pattern, PATTERN))));
-            self.allowed(command, granted)
+            (command.clone(), granted)
         };
         for step in &change.steps {
             let writes = |at: &FilePath| self.grants.may_write(&at.path, &at.path, &at.privilege);
             let main = match &step.action {
-                Action::Run(run) => Some(weighed(self.grants.may_change(&run.command)?, &run.command)?),
+                Action::Run(run) => Some(weighed(self.grants.may_change(&run.command)?, &run.command)),
                 Action::Write(write) => {
                     writes(&write.at)?;
                     match &write.validate {
                         None => None,
                         Some(validate) => {
-                            Some(weighed(self.grants.may_validate(validate, &write.at.path)?, validate)?)
+                            Some(weighed(self.grants.may_validate(validate, &write.at.path)?, validate))
                         }
                     }
                 }
                 Action::Remove(at) => writes(at).map(|()| None)?,
                 Action::MakeDirectory(directory) => writes(&directory.at).map(|()| None)?,
             };
-            let undo = step.undo.iter().map(|undo| weighed(self.grants.may_change(undo)?, undo));
+            let undo = step.undo.iter().map(|undo| Ok(weighed(self.grants.may_change(undo)?, undo)));
             let undo = undo.collect::<Result<Vec<_>, Problem>>()?;
             commands.push((main, undo));
         }
-        let after_undo = change.after_undo.iter().map(|after| weighed(self.grants.may_change(after)?, after));
-        let mut after_undo = after_undo.collect::<Result<Vec<_>, Problem>>()?;
-        let mut dry_run = match &change.dry_run {
-            Some(command) => Some(weighed(self.grants.may_simulate(command)?, command)?),
+        let after_undo =
+            change.after_undo.iter().map(|after| Ok(weighed(self.grants.may_change(after)?, after)));
+        let after_undo = after_undo.collect::<Result<Vec<_>, Problem>>()?;
+        let dry_run = match &change.dry_run {
+            Some(command) => Some(weighed(self.grants.may_simulate(command)?, command)),
             None => None,
         };
+        let mut startable = Vec::new();
+        for (main, undo) in commands {
+            startable.push((self.allowed(main).await?.pop(), self.allowed(undo).await?));
+        }
+        let mut after_undo = self.allowed(after_undo).await?;
+        let mut dry_run = self.allowed(dry_run).await?.pop();
 
         self.may_lock(&change.locks).await?;
 
@@ -216,7 +223,7 @@ impl Against<'_> {
         }
         let mut weighing = Weighing::new(self.policy);
         let mut steps = Vec::new();
-        for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(commands).enumerate() {
+        for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
                 command.leads = command.leads_where_granted(self.target, self.grants).await?;
             }
@@ -308,16 +315,18 @@ impl Against<'_> {
         Ok(())
     }
 
-    fn allowed(&self, command: &Command, granted: Granted) -> Result<Allowed, Problem> {
-        let prefix = self.target.prefix(command, self.facts)?;
-        Ok(Allowed {
-            command: command.clone(),
-            shown: granted.shown,
-            prefix,
-            free_form: granted.free_form,
-            paths: granted.paths,
-            leads: Vec::new(),
-        })
+    /// Commands as they are started; a problem where one of them can't be.
+    async fn allowed(
+        &self,
+        commands: impl IntoIterator<Item = (Command, Granted)>,
+    ) -> Result<Vec<Allowed>, Problem> {
+        let mut allowed = Vec::new();
+        for (command, granted) in commands {
+            let prefix = self.target.prefix(&command, self.facts).await?;
+            let Granted { shown, free_form, paths, .. } = granted;
+            allowed.push(Allowed { command, shown, prefix, free_form, paths, leads: Vec::new() });
+        }
+        Ok(allowed)
     }
 
     /// What the module has seen at this place: a plan is made of that, and where it is gone, about something else.

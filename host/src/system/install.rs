@@ -55,8 +55,8 @@ impl Installation {
         if !rustix::process::geteuid().is_root() {
             return Err(SystemError::NotRoot("install"));
         }
-        target.program("sudo")?;
-        target.program("visudo")?;
+        target.program("sudo").await?;
+        target.program("visudo").await?;
         let mut planning = Planning { record: Record::read(Path::new(record::FILE))?, steps: Vec::new() };
         let known = planning.record.clone();
         let users = users(target, request.user.as_deref()).await?;

@@ -182,7 +182,7 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
         Step::Account { home, group_exists } => {
             let home = home.display().to_string();
             let group = if *group_exists { ["--gid", ACCOUNT].as_slice() } else { &["--user-group"] };
-            let shell = no_shell(target);
+            let shell = no_shell(target).await;
             let head = ["--system", "--no-create-home", "--home-dir", &home, "--shell", &shell];
             let comment = ["--comment", "linux-sysadmin, an MCP server"];
             must(target, "useradd", &[&head[..], &comment, group, &["--", ACCOUNT]].concat()).await?;
@@ -300,9 +300,13 @@ fn replace(staged: &Path, path: &Path, done: &mut Vec<Undo>) -> Result<(), Syste
 }
 
 /// A shell that isn't one.
-fn no_shell(target: &Target) -> String {
-    let found = ["nologin", "false"].iter().find_map(|name| target.program(name).ok());
-    found.map_or_else(|| "/bin/false".to_owned(), |path| path.display().to_string())
+async fn no_shell(target: &Target) -> String {
+    for name in ["nologin", "false"] {
+        if let Ok(path) = target.program(name).await {
+            return path;
+        }
+    }
+    "/bin/false".to_owned()
 }
 
 /// Whether sudo could read the file.

@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::entry::Trusted;
-use super::local::{Local, Rights};
+use super::local::Local;
+use super::rights::Rights;
 use super::{Command, Keep, Privilege, ReadRequest};
 
 /// What is known of a target. The names are those of the `distro-context` interface.
@@ -62,6 +63,9 @@ pub struct Facts {
     /// machine-id(5), where there is one: which machine this is, whatever its name.
     #[serde(skip)]
     pub machine_id: Option<String>,
+    /// Whether files can be read over SFTP; of a target behind SSH.
+    #[serde(skip)]
+    pub sftp: bool,
 }
 
 impl Facts {
@@ -108,7 +112,7 @@ impl Facts {
     ];
 }
 
-const MACHINE_ID: &str = "/etc/machine-id";
+pub(super) const MACHINE_ID: &str = "/etc/machine-id";
 
 const FILES: &[&str] = &[
     "/etc/os-release",
@@ -158,19 +162,12 @@ struct Answers {
     uid: u32,
 }
 
-/// As [`Facts::machine_id`], at this moment.
-pub(super) async fn machine_id(local: &Local) -> Option<String> {
-    let reading = local.read_all(requests(&[MACHINE_ID]), Trusted::Anyone, Arc::new(|_, _| Ok(())));
-    let id = String::from_utf8(reading.await.pop()?.ok()?).ok()?.trim().to_owned();
-    (!id.is_empty()).then_some(id)
-}
-
 fn requests(paths: &[&str]) -> Vec<ReadRequest> {
     let request = |path: &&str| ReadRequest { path: (*path).to_owned(), offset: 0, max_bytes: 256 * 1024 };
     paths.iter().map(request).collect()
 }
 
-pub(super) async fn gather(local: &Local) -> Facts {
+pub(super) async fn gather_here(local: &Local) -> Facts {
     // The host's own questions: the paths are above, no module has a say in them.
     let reading = local.read_all(requests(FILES), Trusted::Anyone, Arc::new(|_, _| Ok(())));
     let sudo = |argument: &str| Command {
@@ -183,7 +180,10 @@ pub(super) async fn gather(local: &Local) -> Facts {
         keep: Keep::Head,
     };
     let asking = async |argument| {
-        local.run(&sudo(argument), Rights::NONE).await.is_ok_and(|output| output.exit_code == 0)
+        local
+            .run(&sudo(argument), Rights { available: false, limited: false, root: false })
+            .await
+            .is_ok_and(|output| output.exit_code == 0)
     };
     let (files, sudo_everything, sudo_something) = tokio::join!(reading, asking("true"), asking("-l"));
     let files = FILES
@@ -200,6 +200,20 @@ pub(super) async fn gather(local: &Local) -> Facts {
         sudo_something,
         uid: rustix::process::geteuid().as_raw(),
     })
+}
+
+pub(super) struct Session {
+    pub home: String,
+    pub ssh_connection: Option<String>,
+}
+pub(super) fn questions() -> Vec<Command> {
+    vec![]
+}
+pub(super) fn read(
+    _: Vec<Result<super::Output, crate::problem::Problem>>,
+    _: Session,
+) -> Result<Facts, crate::problem::Problem> {
+    todo!()
 }
 
 fn derive(answers: &Answers) -> Facts {
@@ -266,6 +280,7 @@ fn derive(answers: &Answers) -> Facts {
         user: user.unwrap_or_else(|| answers.uid.to_string()),
         uid: answers.uid,
         machine_id: Some(line(MACHINE_ID)).filter(|id| !id.is_empty()),
+        sftp: false,
     }
 }
 

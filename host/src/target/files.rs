@@ -21,7 +21,7 @@ use crate::problem::{Category, Problem};
 pub(super) const MOST_BYTES: u64 = 1 << 20;
 
 /// Names that one listing may hold.
-const MOST_NAMES: usize = 100_000;
+pub(super) const MOST_NAMES: usize = 100_000;
 
 /// A part of a regular file.
 pub(super) fn read(request: &ReadRequest, trusted: &Trusted, check: &PathCheck) -> Result<Vec<u8>, Problem> {

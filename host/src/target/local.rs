@@ -13,6 +13,7 @@ use super::entry::Trusted;
 use super::group::Group;
 use super::program::{PATH, Programs};
 use super::resolve::{Last, Resolved, is_kernels, resolve};
+use super::rights::Rights;
 use super::stream::{Captured, OutputStream, capture};
 use super::{Command, Metadata, Output, PathCheck, Privilege, ReadRequest, files};
 use crate::problem::{Category, Problem};
@@ -27,18 +28,6 @@ const READ_HERE: usize = 16;
 
 /// What one call may read in all: no module could hold more.
 pub(super) const READ_BYTES: usize = 64 << 20;
-
-/// What sudo allows without a password.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rights {
-    pub(super) available: bool,
-    /// Certain commands only.
-    pub(super) limited: bool,
-}
-
-impl Rights {
-    pub(super) const NONE: Self = Self { available: false, limited: false };
-}
 
 /// This machine.
 pub struct Local {
@@ -71,8 +60,11 @@ impl Local {
         match refused_by_sudo(output.exit_code, !output.stdout.is_empty(), &output.stderr) {
             None => Ok(output),
             Some(_) if command.privilege == Privilege::RootIfAvailable => {
-                self.run_once(&Command { privilege: Privilege::Caller, ..command.clone() }, Rights::NONE)
-                    .await
+                self.run_once(
+                    &Command { privilege: Privilege::Caller, ..command.clone() },
+                    Rights { available: false, limited: false, root: rights.root },
+                )
+                .await
             }
             Some(said) => Err(refused(&command.program, &said)),
         }
@@ -121,7 +113,7 @@ impl Local {
             group.kill();
             // Reaped here, or in the background where it hangs in the kernel.
             let _ = tokio::time::timeout(LEFTOVER, child.wait()).await;
-            return Err(timed_out(command));
+            return Err(timed_out_old(command));
         };
         // Whatever the command left behind is ended with it. Its number can't be another group's yet: numbers are given
         // out in a circle, and this one was in use a moment ago.
@@ -327,9 +319,14 @@ pub(super) fn refused(program: &str, said: &str) -> Problem {
     problem
 }
 
-fn timed_out(command: &Command) -> Problem {
+fn timed_out_old(command: &Command) -> Problem {
     let seconds = command.timeout.as_secs_f64();
     let message = format!("{} took longer than {seconds} s and was stopped", command.program);
+    Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
+}
+
+pub(super) fn timed_out(program: &str, limit: Duration, _: super::rights::Ends) -> Problem {
+    let message = format!("{program} took longer than {} s and was stopped", limit.as_secs_f64());
     Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
 }
 

@@ -7,29 +7,33 @@ mod group;
 mod local;
 mod overrides;
 mod program;
+mod remote;
 mod resolve;
+mod rights;
+mod ssh;
 mod stream;
 mod verbs;
 
 pub use facts::Facts;
-pub use local::Local;
-use local::Rights;
 pub use overrides::Overrides;
 pub use program::PATH;
+pub use remote::Settings;
 pub use resolve::Resolved;
-pub use stream::OutputStream;
+pub use ssh::Peer;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
-use tokio::sync::OnceCell;
 
 use crate::capability::Pattern;
 use crate::problem::{Category, Problem};
 use entry::Trusted;
+use local::Local;
+use remote::Remote;
 use resolve::Last;
+use rights::Rights;
 use verbs::{Runner, Verbs};
 
 /// Commands that run at the same time; the rest wait.
@@ -222,77 +226,236 @@ fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {
 }
 
 fn rights(facts: &Facts) -> Rights {
-    Rights { available: facts.root_available(), limited: facts.sudo_limited }
+    Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
+}
+
+/// What became of this change isn't known: it was on its way when the connection went.
+fn uncertain(command: &Command, lost: &Problem) -> Problem {
+    let message = format!(
+        "{} in the middle of {}: whether that was done, in part or not at all, isn't known, and it isn't repeated",
+        lost.message, command.program
+    );
+    Problem::new("CHANGE_UNCERTAIN", Category::Network, message).detail("uncertain", true.into())
 }
 
 /// Who reaches a path, and who may be able to change where it leads.
 enum Way {
-    /// This process, with its own rights.
-    Here(Trusted),
-    /// Commands.
+    /// The account itself, with its own rights.
+    Own(Trusted),
+    /// Commands, with another's.
     Commands(Trusted),
+}
+
+enum Machine {
+    Local(Local),
+    Remote(Remote),
+}
+
+impl Machine {
+    async fn run(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
+        match self {
+            Self::Local(local) => local.run(command, rights).await,
+            Self::Remote(remote) if changes => remote.act(command, rights).await,
+            Self::Remote(remote) => remote.run(command, rights).await,
+        }
+    }
+}
+
+/// A command whose stdout is read piece by piece. Dropping it ends the command.
+pub enum OutputStream {
+    /// On this machine.
+    Local(stream::OutputStream),
+    /// Behind SSH.
+    Remote(remote::Stream),
+}
+
+impl OutputStream {
+    /// At most `max_bytes`, and at most 1 MiB; empty at the end.
+    pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
+        match self {
+            Self::Local(stream) => stream.read(max_bytes).await,
+            Self::Remote(stream) => stream.read(max_bytes).await,
+        }
+    }
 }
 
 /// One machine, with what was found out about it.
 pub struct Target {
-    local: Local,
+    machine: Machine,
     overrides: Overrides,
-    facts: OnceCell<Arc<Facts>>,
+    facts: tokio::sync::Mutex<Option<Known>>,
+}
+
+/// What was found out on one connection.
+struct Known {
+    connection: u64,
+    facts: Arc<Facts>,
 }
 
 impl Target {
     /// This machine. Facts are gathered at the first question.
     pub fn local(overrides: Overrides) -> Self {
-        Self { local: Local::new(), overrides, facts: OnceCell::new() }
+        Self { machine: Machine::Local(Local::new()), overrides, facts: Default::default() }
+    }
+
+    /// The machine that the user's SSH configuration knows by this name. It is reached at the first question.
+    pub fn remote(alias: String, settings: Settings, overrides: Overrides) -> Self {
+        Self { machine: Machine::Remote(Remote::new(alias, settings)), overrides, facts: Default::default() }
     }
 
     /// As in the envelope.
     pub fn name(&self) -> &str {
-        "localhost"
+        match &self.machine {
+            Machine::Local(_) => "localhost",
+            Machine::Remote(remote) => remote.alias(),
+        }
     }
 
-    /// What is known of it; gathered once.
-    pub async fn facts(&self) -> Arc<Facts> {
-        let gather = || async { Arc::new(self.overrides.apply(facts::gather(&self.local).await)) };
-        self.facts.get_or_init(gather).await.clone()
+    /// Whether it is reached over SSH.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.machine, Machine::Remote(_))
+    }
+
+    /// What is known of it; gathered once for each connection.
+    pub async fn facts(&self) -> Result<Arc<Facts>, Problem> {
+        self.facts_of(false).await
+    }
+
+    /// The same, gathered anew.
+    pub async fn refresh_facts(&self) -> Result<Arc<Facts>, Problem> {
+        self.facts_of(true).await
+    }
+
+    async fn facts_of(&self, anew: bool) -> Result<Arc<Facts>, Problem> {
+        let mut known = self.facts.lock().await;
+        let connection = match &self.machine {
+            Machine::Local(_) => 0,
+            Machine::Remote(remote) => remote.connected().await?,
+        };
+        if let Some(known) = known.as_ref().filter(|known| known.connection == connection && !anew) {
+            return Ok(known.facts.clone());
+        }
+        let facts = match &self.machine {
+            Machine::Local(local) => facts::gather_here(local).await,
+            Machine::Remote(remote) => remote.gather().await?,
+        };
+        let facts = Arc::new(self.overrides.apply(facts));
+        *known = Some(Known { connection, facts: facts.clone() });
+        Ok(facts)
     }
 
     /// machine-id(5) as it is now, where there is one: which machine answers to this name.
     pub async fn machine_id(&self) -> Option<String> {
-        facts::machine_id(&self.local).await
+        let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
+        let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+        let id = self.read_own(vec![request], Trusted::Anyone, check).await.pop()?.ok()?;
+        let id = String::from_utf8(id).ok()?.trim().to_owned();
+        (!id.is_empty()).then_some(id)
+    }
+
+    /// Who answers at the other end of the connection; none of this machine, or while there is no connection.
+    pub async fn peer(&self) -> Option<Peer> {
+        match &self.machine {
+            Machine::Local(_) => None,
+            Machine::Remote(remote) => remote.peer().await,
+        }
+    }
+
+    /// For how long the connection was gone, where it was had back since then.
+    pub fn restored_since(&self, since: Instant) -> Option<Duration> {
+        match &self.machine {
+            Machine::Local(_) => None,
+            Machine::Remote(remote) => remote.restored_since(since),
+        }
+    }
+
+    /// Whether a new connection reaches it, by the same way as the one in use. Whoever is on the machine itself has none.
+    pub async fn is_reached_anew(&self) -> Result<(), Problem> {
+        match &self.machine {
+            Machine::Local(_) => Ok(()),
+            Machine::Remote(remote) => remote.is_reached_anew().await,
+        }
+    }
+
+    /// Ends what is being ended, and the connection.
+    pub async fn close(&self) {
+        if let Machine::Remote(remote) = &self.machine {
+            remote.close().await;
+        }
     }
 
     /// What stands in front of the command where it runs with other rights than the caller's, as `sudo -n `. A problem
     /// where it can't be started.
-    pub fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
-        self.local.prefix(command, rights(facts))
+    pub async fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
+        match &self.machine {
+            Machine::Local(local) => local.prefix(command, rights(facts)),
+            Machine::Remote(remote) => Ok(remote.head(command, rights(facts)).await?.shown),
+        }
     }
 
     /// Runs commands side by side; answers in the order given. Dropping the future ends them, with what they started.
     pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
-        let rights = rights(&*self.facts().await);
-        let running: Vec<_> = commands.iter().map(|command| self.local.run(command, rights)).collect();
+        let rights = match self.facts().await {
+            Ok(facts) => rights(&facts),
+            Err(problem) => return vec![Err(problem); commands.len()],
+        };
+        let running: Vec<_> = commands.iter().map(|command| self.run(command, rights)).collect();
         // Polled in this task, so that dropping the whole drops each.
         futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
     }
 
+    /// Runs a command that changes something. Where the connection goes in the middle of it, nobody knows what became of
+    /// it: that is a problem of its own.
+    pub async fn act(&self, command: &Command) -> Result<Output, Problem> {
+        let rights = rights(&*self.facts().await?);
+        self.once(command, rights, true).await
+    }
+
+    async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
+        self.once(command, rights, false).await
+    }
+
+    /// What sudo doesn't allow runs without it where that will do.
+    async fn once(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
+        let output = self.machine.run(command, rights, changes).await?;
+        if !rights.takes_sudo(&command.privilege) {
+            return Ok(output);
+        }
+        match local::refused_by_sudo(output.exit_code, !output.stdout.is_empty(), &output.stderr) {
+            None => Ok(output),
+            Some(_) if command.privilege == Privilege::RootIfAvailable => {
+                let command = Command { privilege: Privilege::Caller, ..command.clone() };
+                self.machine.run(&command, rights, changes).await
+            }
+            Some(said) => Err(local::refused(&command.program, &said)),
+        }
+    }
+
     /// Starts a command whose stdout is read piece by piece.
     pub async fn open(&self, command: &Command) -> Result<OutputStream, Problem> {
-        let facts = self.facts().await;
+        let facts = self.facts().await?;
         // Asked first where sudo allows some commands only: once a stream is open, nothing else can be run in its place.
-        let allowed = !facts.sudo_limited || self.is_allowed(command).await;
+        let allowed = !facts.sudo_limited || self.is_allowed(command, rights(&facts)).await;
+        let own = Rights { available: false, limited: false, root: facts.uid == 0 };
         match command.privilege {
             Privilege::RootIfAvailable if !allowed => {
                 let command = Command { privilege: Privilege::Caller, ..command.clone() };
-                self.local.open(&command, Rights::NONE).await
+                self.stream(&command, own).await
             }
-            _ if allowed => self.local.open(command, rights(&facts)).await,
-            _ => self.local.open(command, Rights::NONE).await,
+            _ if allowed => self.stream(command, rights(&facts)).await,
+            _ => self.stream(command, own).await,
+        }
+    }
+
+    async fn stream(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
+        match &self.machine {
+            Machine::Local(local) => local.open(command, rights).await.map(OutputStream::Local),
+            Machine::Remote(remote) => remote.stream(command, rights).await.map(OutputStream::Remote),
         }
     }
 
     /// Whether sudo would run it, or wouldn't be asked.
-    async fn is_allowed(&self, command: &Command) -> bool {
+    async fn is_allowed(&self, command: &Command, rights: Rights) -> bool {
         let account = match &command.privilege {
             Privilege::Caller => return true,
             Privilege::Root | Privilege::RootIfAvailable => "root",
@@ -307,18 +470,28 @@ impl Target {
             stdin: None,
             ..command.clone()
         };
-        self.local.run(&question, Rights::NONE).await.is_ok_and(|output| output.exit_code == 0)
+        self.run(&question, rights).await.is_ok_and(|output| output.exit_code == 0)
     }
 
     /// Where a program is on the target.
-    pub fn program(&self, name: &str) -> Result<std::path::PathBuf, Problem> {
-        self.local.program(name)
+    pub async fn program(&self, name: &str) -> Result<String, Problem> {
+        match &self.machine {
+            Machine::Local(local) => Ok(local.program(name)?.to_string_lossy().into_owned()),
+            Machine::Remote(remote) => remote.program(name).await,
+        }
     }
 
     /// Whether nobody but root, or this account besides, could change what a path leads to.
     pub async fn is_safe_for(&self, path: &str, account: &str) -> Result<(), Problem> {
-        let trusted = if account == "root" { Trusted::Root } else { Trusted::User(account.to_owned()) };
-        let mut resolved = self.local.resolve(vec![path.to_owned()], Last::Followed, trusted).await;
+        let (trusted, paths) = match account {
+            "root" => (Trusted::Root, vec![path.to_owned()]),
+            account => (Trusted::User(account.to_owned()), vec![path.to_owned()]),
+        };
+        let mut resolved = match &self.machine {
+            Machine::Local(local) => local.resolve(paths, Last::Followed, trusted).await,
+            // By `stat`: accounts have names there.
+            Machine::Remote(remote) => remote.locate(paths, Last::Followed, trusted).await,
+        };
         resolved.pop().unwrap_or_else(|| Err(local::no_root()))?.unless_dangling(path).map(drop)
     }
 
@@ -326,9 +499,13 @@ impl Target {
     /// a path could be made to lead elsewhere before the command does: see [`Trusted`].
     pub async fn resolve(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Resolved, Problem>> {
         let resolved = match self.way(&access.privilege).await {
-            Way::Here(trusted) => self.local.resolve(paths.clone(), Last::Followed, trusted).await,
-            Way::Commands(_) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
-            Way::Commands(trusted) => {
+            Err(problem) => vec![Err(problem); paths.len()],
+            Ok(Way::Own(trusted)) => match &self.machine {
+                Machine::Local(local) => local.resolve(paths.clone(), Last::Followed, trusted).await,
+                Machine::Remote(remote) => remote.resolve(paths.clone(), Last::Followed, trusted).await,
+            },
+            Ok(Way::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
+            Ok(Way::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
                 self.verbs(access, &trusted).resolve(&asked, Last::Followed).await
             }
@@ -342,8 +519,12 @@ impl Target {
     /// else could change a directory on the way: see [`Trusted`].
     pub async fn locate(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Located, Problem>> {
         let resolved = match self.way(&access.privilege).await {
-            Way::Here(trusted) => self.local.resolve(paths.clone(), Last::Kept, trusted).await,
-            Way::Commands(trusted) => {
+            Err(problem) => vec![Err(problem); paths.len()],
+            Ok(Way::Own(trusted)) => match &self.machine {
+                Machine::Local(local) => local.resolve(paths.clone(), Last::Kept, trusted).await,
+                Machine::Remote(remote) => remote.locate(paths.clone(), Last::Kept, trusted).await,
+            },
+            Ok(Way::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
                 self.verbs(access, &trusted).resolve(&asked, Last::Kept).await
             }
@@ -363,15 +544,28 @@ impl Target {
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
         match self.way(&access.privilege).await {
-            Way::Here(trusted) => self.local.read_all(requests, trusted, check).await,
-            Way::Commands(_) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
-            Way::Commands(trusted) => {
+            Err(problem) => vec![Err(problem); requests.len()],
+            Ok(Way::Own(trusted)) => self.read_own(requests, trusted, check).await,
+            Ok(Way::Commands(_)) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
+            Ok(Way::Commands(trusted)) => {
                 let answers = self.verbs(access, &trusted).read_all(&requests, &*check).await;
                 match access.would_do_without_sudo(&answers) {
-                    true => self.local.read_all(requests, Trusted::Anyone, check).await,
+                    true => self.read_own(requests, Trusted::Anyone, check).await,
                     false => answers,
                 }
             }
+        }
+    }
+
+    async fn read_own(
+        &self,
+        requests: Vec<ReadRequest>,
+        trusted: Trusted,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Vec<u8>, Problem>> {
+        match &self.machine {
+            Machine::Local(local) => local.read_all(requests, trusted, check).await,
+            Machine::Remote(remote) => remote.read_all(requests, trusted, check).await,
         }
     }
 
@@ -383,15 +577,40 @@ impl Target {
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         match self.way(&access.privilege).await {
-            Way::Here(trusted) => self.local.stat_all(paths, trusted, check).await,
-            Way::Commands(_) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
-            Way::Commands(trusted) => {
+            Err(problem) => vec![Err(problem); paths.len()],
+            Ok(Way::Own(trusted)) => self.stat_own(paths, trusted, check).await,
+            Ok(Way::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
+            Ok(Way::Commands(trusted)) => {
                 let answers = self.verbs(access, &trusted).stat_all(&paths, &*check).await;
                 match access.would_do_without_sudo(&answers) {
-                    true => self.local.stat_all(paths, Trusted::Anyone, check).await,
+                    true => self.stat_own(paths, Trusted::Anyone, check).await,
                     false => answers,
                 }
             }
+        }
+    }
+
+    async fn stat_own(
+        &self,
+        paths: Vec<String>,
+        trusted: Trusted,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Option<Metadata>, Problem>> {
+        match &self.machine {
+            Machine::Local(local) => local.stat_all(paths, trusted, check).await,
+            Machine::Remote(remote) => remote.stat_all(paths, trusted, check).await,
+        }
+    }
+
+    async fn list_own(
+        &self,
+        path: String,
+        trusted: Trusted,
+        check: Arc<PathCheck>,
+    ) -> Result<Vec<String>, Problem> {
+        match &self.machine {
+            Machine::Local(local) => local.list_dir(path, trusted, check).await,
+            Machine::Remote(remote) => remote.list_dir(path, trusted, check).await,
         }
     }
 
@@ -402,12 +621,12 @@ impl Target {
         access: &Access,
         check: Arc<PathCheck>,
     ) -> Result<Vec<String>, Problem> {
-        match self.way(&access.privilege).await {
-            Way::Here(trusted) => self.local.list_dir(path, trusted, check).await,
+        match self.way(&access.privilege).await? {
+            Way::Own(trusted) => self.list_own(path, trusted, check).await,
             Way::Commands(trusted) => {
                 let answers = [self.verbs(access, &trusted).list_dir(&path, &*check).await];
                 match access.would_do_without_sudo(&answers) {
-                    true => self.local.list_dir(path, Trusted::Anyone, check).await,
+                    true => self.list_own(path, Trusted::Anyone, check).await,
                     false => {
                         let [answer] = answers;
                         answer
@@ -417,17 +636,23 @@ impl Target {
         }
     }
 
-    async fn way(&self, privilege: &Privilege) -> Way {
-        let is_root = rustix::process::geteuid().is_root();
-        match privilege {
+    async fn way(&self, privilege: &Privilege) -> Result<Way, Problem> {
+        // Of this machine it is known without being asked.
+        let is_root = match &self.machine {
+            Machine::Local(_) => rustix::process::geteuid().is_root(),
+            Machine::Remote(_) => self.facts().await?.uid == 0,
+        };
+        Ok(match privilege {
             Privilege::User(name) => Way::Commands(Trusted::User(name.clone())),
             // Root's rights are in use then, whether they were asked for or not.
-            _ if is_root => Way::Here(Trusted::Root),
-            Privilege::Caller => Way::Here(Trusted::Anyone),
+            _ if is_root => Way::Own(Trusted::Root),
+            Privilege::Caller => Way::Own(Trusted::Anyone),
             Privilege::Root => Way::Commands(Trusted::Root),
-            Privilege::RootIfAvailable if self.facts().await.root_available() => Way::Commands(Trusted::Root),
-            Privilege::RootIfAvailable => Way::Here(Trusted::Anyone),
-        }
+            Privilege::RootIfAvailable if self.facts().await?.root_available() => {
+                Way::Commands(Trusted::Root)
+            }
+            Privilege::RootIfAvailable => Way::Own(Trusted::Anyone),
+        })
     }
 
     fn verbs<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> Verbs<'a, Self> {

@@ -33,16 +33,20 @@ impl Programs {
     }
 }
 
-fn locate(name: &str) -> Result<PathBuf, Problem> {
-    let candidates: Vec<PathBuf> = if name.starts_with('/') {
-        vec![PathBuf::from(name)]
-    } else if name.is_empty() || name.contains('/') {
+/// Where a program may be.
+pub(super) fn candidates(name: &str) -> Result<Vec<String>, Problem> {
+    if name.starts_with('/') {
+        return Ok(vec![name.to_owned()]);
+    }
+    if name.is_empty() || name.contains('/') {
         return Err(not_found(name));
-    } else {
-        PATH.split(':').map(|directory| Path::new(directory).join(name)).collect()
-    };
+    }
+    Ok(PATH.split(':').map(|directory| format!("{directory}/{name}")).collect())
+}
+
+fn locate(name: &str) -> Result<PathBuf, Problem> {
     let mut refused = None;
-    for candidate in candidates {
+    for candidate in candidates(name)?.into_iter().map(PathBuf::from) {
         match only_root_can_replace(&candidate) {
             Ok(true) => return Ok(candidate),
             Ok(false) => refused = Some(candidate),
@@ -50,16 +54,17 @@ fn locate(name: &str) -> Result<PathBuf, Problem> {
         }
     }
     Err(match refused {
-        Some(path) => Problem::new(
-            "UNTRUSTED_PROGRAM",
-            Category::Denied,
-            format!("{} is not used: others than root can change what it is", path.display()),
-        ),
+        Some(path) => untrusted(&path.to_string_lossy()),
         None => not_found(name),
     })
 }
 
-fn not_found(name: &str) -> Problem {
+pub(super) fn untrusted(path: &str) -> Problem {
+    let message = format!("{path} is not used: others than root can change what it is");
+    Problem::new("UNTRUSTED_PROGRAM", Category::Denied, message)
+}
+
+pub(super) fn not_found(name: &str) -> Problem {
     Problem::new(
         "PROGRAM_NOT_FOUND",
         Category::NotFound,

@@ -26,7 +26,7 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    fn add(&mut self, piece: &[u8], keep: Keep) {
+    pub(super) fn add(&mut self, piece: &[u8], keep: Keep) {
         self.total_bytes += piece.len() as u64;
         self.newlines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.last = piece.last().copied().or(self.last);

@@ -1,7 +1,7 @@
 //! Files by commands: what this process can't open itself, be it another account's or on another machine.
 //!
-//! Each command is built here and then matched against the patterns that the grants brought along
-//! (`capability/verbs.yaml`); one that none of them allows isn't run. Answers are kept apart from the questions: see
+//! Each command is built here and, where it takes other rights than the account's own, matched against the patterns that
+//! the grants brought along (`capability/verbs.yaml`); one that none of them allows isn't run. Answers are kept apart from the questions: see
 //! [`answers`] for what is made of them.
 
 mod answers;
@@ -16,7 +16,7 @@ use super::entry::{Entry, Trusted, not_a_regular_file};
 use super::files::MOST_BYTES;
 use super::local::{READ_BYTES, files_too_large};
 use super::resolve::{Ask, End, Last, Resolved, Walk};
-use super::{Access, Command, Keep, Metadata, Output, PathCheck, ReadRequest};
+use super::{Access, Command, Keep, Metadata, Output, PathCheck, Privilege, ReadRequest};
 use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
 
@@ -26,6 +26,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Paths that one command looks at: together, and with their answers, well below what a program's arguments and the
 /// kept output may come to.
 const PATHS: usize = 200;
+/// Their bytes: over SSH a whole command line has to be shorter than 128 KiB, with its quotes.
+const PATHS_BYTES: usize = 24 << 10;
 
 /// Parts of files that are held as output before they are counted.
 const READS: usize = 16;
@@ -196,12 +198,14 @@ impl<R: Runner> Verbs<'_, R> {
         };
         let mut left: Vec<String> = paths.into_iter().collect();
         let mut groups: Vec<Vec<String>> = Vec::new();
+        if self.is_own() {
+            groups.extend(few_at_once(std::mem::take(&mut left)));
+        }
         for verb in &self.access.verbs {
             let covered = |path: &mut String| {
                 verb.allows(program, &args(std::slice::from_ref(path)), &[], false).is_some()
             };
-            let covered: Vec<_> = left.extract_if(.., covered).collect();
-            groups.extend(covered.chunks(PATHS).map(<[String]>::to_vec));
+            groups.extend(few_at_once(left.extract_if(.., covered).collect()));
         }
         let mut said: Said<T> =
             left.into_iter().map(|path| (path.clone(), Err(not_covered(program, &path)))).collect();
@@ -243,6 +247,11 @@ impl<R: Runner> Verbs<'_, R> {
         self.command("dd", [file.as_str(), flags, block, &skip, &count, status])
     }
 
+    /// What the account may do by itself anyway: the path was asked about.
+    fn is_own(&self) -> bool {
+        self.access.privilege == Privilege::Caller
+    }
+
     /// A problem where none of the patterns allows it.
     fn command<'s>(
         &self,
@@ -250,7 +259,9 @@ impl<R: Runner> Verbs<'_, R> {
         args: impl IntoIterator<Item = &'s str>,
     ) -> Result<Command, Problem> {
         let args: Vec<_> = args.into_iter().map(str::to_owned).collect();
-        if !self.access.verbs.iter().any(|verb| verb.allows(program, &args, &[], false).is_some()) {
+        if !self.is_own()
+            && !self.access.verbs.iter().any(|verb| verb.allows(program, &args, &[], false).is_some())
+        {
             return Err(not_covered(program, &args.join(" ")));
         }
         Ok(Command {
@@ -263,6 +274,25 @@ impl<R: Runner> Verbs<'_, R> {
             keep: Keep::Head,
         })
     }
+}
+
+/// As many as one command takes.
+fn few_at_once(paths: Vec<String>) -> Vec<Vec<String>> {
+    let mut groups: Vec<Vec<String>> = Vec::new();
+    let mut bytes = 0;
+    for path in paths {
+        match groups.last_mut() {
+            Some(group) if group.len() < PATHS && bytes + path.len() <= PATHS_BYTES => {
+                bytes += path.len();
+                group.push(path);
+            }
+            _ => {
+                bytes = path.len();
+                groups.push(vec![path]);
+            }
+        }
+    }
+    groups
 }
 
 fn there<'f>(path: &str, found: &'f Resolved) -> Result<&'f Entry, Problem> {

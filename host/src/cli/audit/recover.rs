@@ -59,7 +59,7 @@ impl Recover {
         target: &Target,
         out: &mut impl Write,
     ) -> anyhow::Result<Result<bool, String>> {
-        let facts = target.facts().await;
+        let facts = target.facts().await?;
         // Looked at before the turn, which makes a file, and again by whoever has it.
         if let Known::Not(why) = known(directory, id, &facts)? {
             return Ok(Err(why));

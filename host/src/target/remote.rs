@@ -1,0 +1,378 @@
+//! A machine behind SSH: one connection, which comes back by itself.
+//!
+//! What looks may be asked again by whoever wants to; what changes is never repeated here, and where the connection goes
+//! in the middle of it, nobody knows what became of it.
+
+mod channel;
+mod link;
+mod programs;
+mod quote;
+mod sftp;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::task::TaskTracker;
+
+pub use channel::Stream;
+use channel::{Failed, Running};
+use link::{First, Link};
+
+use super::entry::Trusted;
+use super::facts::{self, Facts};
+use super::program::PATH;
+use super::resolve::{Last, Resolved};
+use super::rights::{Ends, Head, Rights, head};
+use super::ssh::{self, Keepalive, Peer, Session};
+use super::verbs::{Runner, Verbs};
+use super::{Access, Command, Metadata, Output, PathCheck, Privilege, ReadRequest};
+use crate::problem::{Category, Problem};
+
+/// Before each attempt to have a lost connection back.
+const PAUSES: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(10),
+    Duration::from_secs(10),
+];
+
+/// How a connection is kept.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Between two signs of life; none where there are to be none.
+    pub keepalive_interval: Option<Duration>,
+    /// So many that stay without an answer mean that the connection is gone.
+    pub keepalive_max_missed: usize,
+    /// Whether a lost connection comes back within the call that misses it.
+    pub reconnects: bool,
+    /// How often that is tried, at most as often as there are pauses.
+    pub attempts: usize,
+}
+
+/// A machine behind SSH.
+pub struct Remote {
+    alias: String,
+    settings: Settings,
+    /// Held while connecting, so that whoever comes meanwhile finds the connection.
+    link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    story: Arc<Mutex<Story>>,
+    tasks: TaskTracker,
+}
+
+/// What became of the connection.
+#[derive(Default)]
+struct Story {
+    /// Connections that there were.
+    count: u64,
+    /// Since when there is none.
+    lost: Option<Instant>,
+    /// When it was last had back, and after how long.
+    restored: Option<(Instant, Duration)>,
+}
+
+impl Remote {
+    pub(super) fn new(alias: String, settings: Settings) -> Self {
+        Self { alias, settings, link: Default::default(), story: Arc::default(), tasks: TaskTracker::new() }
+    }
+
+    pub(super) fn alias(&self) -> &str {
+        &self.alias
+    }
+
+    /// Counts connections: what was found out on one may not hold on the next.
+    pub(super) async fn connected(&self) -> Result<u64, Problem> {
+        self.link().await?;
+        Ok(self.story().count)
+    }
+
+    /// For how long the connection was gone, where it was had back since then.
+    pub(super) fn restored_since(&self, since: Instant) -> Option<Duration> {
+        self.story().restored.filter(|(at, _)| *at >= since).map(|(_, gone)| gone)
+    }
+
+    /// Who is at the other end, of a connection that is there.
+    pub(super) async fn peer(&self) -> Option<Peer> {
+        let link = self.link.lock().await;
+        link.as_ref().filter(|link| !link.is_closed()).map(|link| link.peer().clone())
+    }
+
+    /// Whether a connection of its own can be had, by the same way, and somebody answers.
+    pub(super) async fn is_reached_anew(&self) -> Result<(), Problem> {
+        let link = Link::new(self.open().await?, self.tasks.clone())?;
+        let answered = First(&link).run_all(&[link::asking("true", &[])]).await.pop();
+        link.close().await;
+        answered.unwrap_or_else(|| Err(link.lost())).map(drop)
+    }
+
+    /// Waits for what is being ended, and says goodbye.
+    pub(super) async fn close(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Some(link) = self.link.lock().await.take() {
+            link.close().await;
+        }
+    }
+
+    fn story(&self) -> std::sync::MutexGuard<'_, Story> {
+        self.story.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn open(&self) -> Result<Session, Problem> {
+        let host = ssh::config::resolve(&self.alias, &ssh::config::Given::default()).await?;
+        let keepalive = Keepalive {
+            interval: self.settings.keepalive_interval,
+            max_missed: self.settings.keepalive_max_missed,
+        };
+        Session::open(&host, &keepalive).await
+    }
+
+    /// The connection, had back where it was lost.
+    async fn link(&self) -> Result<Arc<Link>, Problem> {
+        let mut known = self.link.lock().await;
+        match known.as_ref() {
+            Some(link) if !link.is_closed() => return Ok(link.clone()),
+            Some(link) => {
+                let problem = link.lost();
+                self.story().lost.get_or_insert_with(Instant::now);
+                *known = None;
+                if !self.settings.reconnects {
+                    return Err(problem.remedy("Call again: the next call connects anew"));
+                }
+            }
+            None => {}
+        }
+        let was_there = self.story().count > 0;
+        let attempts = if was_there && self.settings.reconnects { self.settings.attempts } else { 1 };
+        let mut number = 0;
+        let session = loop {
+            tokio::time::sleep(PAUSES[number.min(PAUSES.len() - 1)]).await;
+            number += 1;
+            match self.open().await {
+                Ok(session) => break session,
+                Err(problem) if problem.category == Category::Network && number < attempts => {
+                    tracing::warn!(host = self.alias, attempt = number, %problem, "not connected");
+                }
+                Err(problem) => return Err(problem.detail("attempts", number.into())),
+            }
+        };
+        let link = Link::new(session, self.tasks.clone())?;
+        for warning in &link.peer().warnings {
+            tracing::warn!(host = self.alias, warning, "the configuration of ssh isn't followed here");
+        }
+        {
+            let mut story = self.story();
+            story.count += 1;
+            if let Some(lost) = story.lost.take() {
+                story.restored = Some((Instant::now(), lost.elapsed()));
+            }
+        }
+        // Since when it is gone is known when it goes, and not when somebody misses it.
+        tokio::spawn({
+            let (link, story) = (Arc::downgrade(&link), Arc::downgrade(&self.story));
+            async move {
+                let Some(watched) = link.upgrade() else { return };
+                watched.closed().await;
+                if let Some(story) = story.upgrade() {
+                    let mut story = story.lock().unwrap_or_else(PoisonError::into_inner);
+                    story.lost.get_or_insert_with(Instant::now);
+                }
+            }
+        });
+        *known = Some(link.clone());
+        Ok(link)
+    }
+
+    /// What is known of the machine, all of it asked at once.
+    pub(super) async fn gather(&self) -> Result<Facts, Problem> {
+        let link = self.link().await?;
+        let session = link.session_facts().await?;
+        let answers = First(&link).run_all(&facts::questions()).await;
+        let connection = Some(session.ssh_connection).filter(|connection| !connection.is_empty());
+        let mut facts =
+            facts::read(answers, facts::Session { home: session.home, ssh_connection: connection })?;
+        facts.sftp = link.sftp().await.is_some();
+        Ok(facts)
+    }
+
+    /// Where a program is.
+    pub(super) async fn program(&self, name: &str) -> Result<String, Problem> {
+        let link = self.link().await?;
+        self.find(&link, name).await
+    }
+
+    async fn find(&self, link: &Arc<Link>, name: &str) -> Result<String, Problem> {
+        if let Some(path) = link.programs.known(name) {
+            return Ok(path);
+        }
+        let candidates = programs::of(name)?;
+        let led = self.walk(link, &candidates, Last::Followed, &Trusted::Root).await;
+        let path = programs::choose(name, candidates.into_iter().zip(led).collect())?;
+        link.programs.learn(name, &path);
+        Ok(path)
+    }
+
+    /// Where paths lead, with the account's own rights.
+    async fn walk(
+        &self,
+        link: &Arc<Link>,
+        paths: &[String],
+        last: Last,
+        trusted: &Trusted,
+    ) -> Vec<Result<Resolved, Problem>> {
+        if let Some(sftp) = link.sftp().await {
+            let walks = paths.iter().map(|path| sftp.resolve(path, last, trusted));
+            return futures_util::future::join_all(walks).await;
+        }
+        let asked: Vec<_> = paths.iter().map(String::as_str).collect();
+        let access = own();
+        Verbs { runner: &First(link), access: &access, trusted }.resolve(&asked, last).await
+    }
+
+    /// With the account's own rights, by `stat`: it tells more than SFTP does.
+    pub(super) async fn locate(
+        &self,
+        paths: Vec<String>,
+        last: Last,
+        trusted: Trusted,
+    ) -> Vec<Result<Resolved, Problem>> {
+        let link = match self.link().await {
+            Ok(link) => link,
+            Err(problem) => return vec![Err(problem); paths.len()],
+        };
+        let asked: Vec<_> = paths.iter().map(String::as_str).collect();
+        let access = own();
+        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.resolve(&asked, last).await
+    }
+
+    /// Where paths lead, with the account's own rights.
+    pub(super) async fn resolve(
+        &self,
+        paths: Vec<String>,
+        last: Last,
+        trusted: Trusted,
+    ) -> Vec<Result<Resolved, Problem>> {
+        match self.link().await {
+            Ok(link) => self.walk(&link, &paths, last, &trusted).await,
+            Err(problem) => vec![Err(problem); paths.len()],
+        }
+    }
+
+    pub(super) async fn read_all(
+        &self,
+        requests: Vec<ReadRequest>,
+        trusted: Trusted,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Vec<u8>, Problem>> {
+        let link = match self.link().await {
+            Ok(link) => link,
+            Err(problem) => return vec![Err(problem); requests.len()],
+        };
+        if let Some(sftp) = link.sftp().await {
+            return sftp.read_all(&requests, &trusted, &*check).await;
+        }
+        let access = own();
+        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.read_all(&requests, &*check).await
+    }
+
+    pub(super) async fn stat_all(
+        &self,
+        paths: Vec<String>,
+        trusted: Trusted,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Option<Metadata>, Problem>> {
+        let link = match self.link().await {
+            Ok(link) => link,
+            Err(problem) => return vec![Err(problem); paths.len()],
+        };
+        let access = own();
+        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.stat_all(&paths, &*check).await
+    }
+
+    pub(super) async fn list_dir(
+        &self,
+        path: String,
+        trusted: Trusted,
+        check: Arc<PathCheck>,
+    ) -> Result<Vec<String>, Problem> {
+        let link = self.link().await?;
+        if let Some(sftp) = link.sftp().await {
+            return sftp.list(&path, &trusted, &*check).await;
+        }
+        let access = own();
+        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.list_dir(&path, &*check).await
+    }
+
+    /// How a command is called, as far as it isn't the command itself; a problem where it can't be started.
+    pub(super) async fn head(&self, command: &Command, rights: Rights) -> Result<Head, Problem> {
+        let link = self.link().await?;
+        self.find(&link, &command.program).await?;
+        self.head_on(&link, command, rights).await
+    }
+
+    async fn head_on(&self, link: &Arc<Link>, command: &Command, rights: Rights) -> Result<Head, Problem> {
+        let names = ["sudo", "timeout"];
+        if command.privilege != Privilege::Caller {
+            for name in names {
+                // Whoever needs it says so below.
+                let _ = self.find(link, name).await;
+            }
+        }
+        let known = |name: &str| link.programs.known(name).ok_or_else(|| super::program::not_found(name));
+        head(command, rights, known)
+    }
+
+    async fn start(&self, command: &Command, rights: Rights) -> Result<Running, Failed> {
+        let mut again = true;
+        loop {
+            let link = self.link().await.map_err(Failed::Before)?;
+            match self.start_on(&link, command, rights).await {
+                // The connection went unnoticed, and nothing was started.
+                Err(Failed::Before(problem)) if again && problem.code == "CONNECTION_LOST" => again = false,
+                started => return started,
+            }
+        }
+    }
+
+    async fn start_on(&self, link: &Arc<Link>, command: &Command, rights: Rights) -> Result<Running, Failed> {
+        let prepared = async {
+            let program = self.find(link, &command.program).await?;
+            let Head { mut argv, ends, .. } = self.head_on(link, command, rights).await?;
+            argv.push(program);
+            argv.extend(command.args.iter().cloned());
+            let environment = link.environment(PATH, &command.env).await?;
+            Ok((channel::line(&environment, link.nonce(), &argv)?, ends))
+        };
+        let (line, ends): (String, Ends) = prepared.await.map_err(Failed::Before)?;
+        Running::start(link, line, command.stdin.clone(), ends).await
+    }
+
+    /// Runs to the end, or to the timeout. Dropping the future ends it.
+    pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
+        let running = self.start(command, rights).await.map_err(Failed::into_problem)?;
+        running.finish(command).await
+    }
+
+    /// The same of what changes something: where the connection goes in the middle of it, its outcome is unknown.
+    pub(super) async fn act(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
+        let uncertain = |problem: Problem| match problem.code == "CONNECTION_LOST" {
+            true => super::uncertain(command, &problem),
+            false => problem,
+        };
+        match self.start(command, rights).await {
+            Err(Failed::Before(problem)) => Err(problem),
+            Err(Failed::After(problem)) => Err(uncertain(problem)),
+            Ok(running) => running.finish(command).await.map_err(uncertain),
+        }
+    }
+
+    pub(super) async fn stream(&self, command: &Command, rights: Rights) -> Result<Stream, Problem> {
+        let running = self.start(command, rights).await.map_err(Failed::into_problem)?;
+        Ok(Stream::new(running, command))
+    }
+}
+
+/// The account's own rights, which no pattern has to allow.
+fn own() -> Access {
+    Access { privilege: Privilege::Caller, verbs: Vec::new() }
+}

@@ -1,0 +1,505 @@
+//! One command behind SSH: a channel, a session and a process group of its own.
+//!
+//! Closing a channel ends nothing on the other side, so whatever is to end is killed there, by its number, over another
+//! channel. A script of ours says that number first, on both streams: what comes before it is the login shell's own, of
+//! start-up files that print something.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use russh::client::Msg;
+use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::link::Link;
+use super::quote;
+use crate::problem::{Category, Problem};
+use crate::redact::excerpt;
+use crate::target::rights::Ends;
+use crate::target::stream::{Captured, KEPT_BYTES};
+use crate::target::{Command, Keep, Output};
+
+/// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
+const LEFTOVER: Duration = Duration::from_millis(250);
+/// How long a command's number is waited for that is to be ended before it was told.
+const STARTING: Duration = Duration::from_secs(30);
+/// What comes before a command's own output is kept so far, to be shown where the command never came.
+const NOISE: usize = 16 << 10;
+/// A login shell takes the line as one argument, and the kernel takes none that is longer (MAX_ARG_STRLEN).
+const LONGEST: usize = 128 << 10;
+/// Standard error, RFC 4254, section 5.2.
+const STDERR: u32 = 1;
+
+/// Data is only ever one of its arguments.
+const SCRIPT: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; exec "$@""#;
+
+/// The line for the login shell. `argv` begins with a path, or a name in this environment's PATH.
+pub(super) fn line(
+    environment: &[(String, String)],
+    nonce: &str,
+    argv: &[String],
+) -> Result<String, Problem> {
+    let variables: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let words = ["exec", "/usr/bin/env", "-i"]
+        .into_iter()
+        .chain(variables.iter().map(String::as_str))
+        .chain(["/bin/sh", "-c", SCRIPT, nonce])
+        .chain(argv.iter().map(String::as_str));
+    let line = quote::line(words);
+    if line.len() >= LONGEST {
+        let message =
+            format!("a command line of {} bytes; over SSH expected fewer than {LONGEST}", line.len());
+        return Err(Problem::new("COMMAND_TOO_LONG", Category::Validation, message));
+    }
+    Ok(line)
+}
+
+/// Why there is no output.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It was not started.
+    Before(Problem),
+    /// It may have been.
+    After(Problem),
+}
+
+impl Failed {
+    pub(super) fn into_problem(self) -> Problem {
+        match self {
+            Self::Before(problem) | Self::After(problem) => problem,
+        }
+    }
+}
+
+/// A command that was started.
+pub(super) struct Running {
+    link: Arc<Link>,
+    /// Whoever drops this without having seen the end has it ended.
+    halves: Option<(ChannelReadHalf, ChannelWriteHalf<Msg>)>,
+    permit: Option<OwnedSemaphorePermit>,
+    out: Marked,
+    err: Marked,
+    ends: Ends,
+    status: Option<i32>,
+    eof: bool,
+}
+
+/// What a channel has said.
+pub(super) enum Said {
+    Out(Bytes),
+    Err(Bytes),
+    /// The command has ended.
+    Status,
+    /// Nothing comes any more.
+    Eof,
+}
+
+impl Running {
+    /// Starts it, with its stdin being fed.
+    pub(super) async fn start(
+        link: &Arc<Link>,
+        line: String,
+        stdin: Option<Vec<u8>>,
+        ends: Ends,
+    ) -> Result<Self, Failed> {
+        let (channel, permit) = link.channel().await.map_err(Failed::Before)?;
+        let (read, write) = channel.split();
+        let asked = write.exec(true, line).await;
+        let mut writer = write.make_writer();
+        let halves = Some((read, write));
+        let (out, err) = (Marked::new(link.nonce()), Marked::new(link.nonce()));
+        let running = Self {
+            link: link.clone(),
+            halves,
+            permit: Some(permit),
+            out,
+            err,
+            ends,
+            status: None,
+            eof: false,
+        };
+        if asked.is_err() {
+            return Err(Failed::After(running.lost().await));
+        }
+        tokio::spawn(async move {
+            // A program that doesn't read all of it has its own reasons, and its own exit code.
+            if let Some(stdin) = stdin {
+                let _ = writer.write_all(&stdin).await;
+            }
+            let _ = writer.shutdown().await;
+        });
+        Ok(running)
+    }
+
+    /// What comes next.
+    pub(super) async fn next(&mut self) -> Result<Said, Problem> {
+        loop {
+            let Some((read, _)) = &mut self.halves else { return Ok(Said::Eof) };
+            match read.wait().await {
+                Some(ChannelMsg::Data { data }) => {
+                    let own = self.out.own(data);
+                    if !own.is_empty() {
+                        return Ok(Said::Out(own));
+                    }
+                }
+                Some(ChannelMsg::ExtendedData { data, ext: STDERR }) => {
+                    let own = self.err.own(data);
+                    if !own.is_empty() {
+                        return Ok(Said::Err(own));
+                    }
+                }
+                Some(ChannelMsg::ExitStatus { exit_status }) => {
+                    self.status = Some(exit_status.cast_signed());
+                    return Ok(Said::Status);
+                }
+                Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
+                    self.status = Some(128 + number(&signal_name));
+                    return Ok(Said::Status);
+                }
+                Some(ChannelMsg::Failure) => {
+                    self.status = Some(-1);
+                    let message = "the SSH server doesn't let this account run commands";
+                    return Err(Problem::new("COMMANDS_REFUSED", Category::Privilege, message));
+                }
+                Some(ChannelMsg::Eof) => {
+                    self.eof = true;
+                    return Ok(Said::Eof);
+                }
+                // What follows the end of the connection.
+                None if self.status.is_none() => return Err(self.lost().await),
+                Some(ChannelMsg::Close) | None => {
+                    self.eof = true;
+                    return match self.status {
+                        Some(_) => Ok(Said::Eof),
+                        None => Err(self.lost().await),
+                    };
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// To the end, or to the timeout.
+    pub(super) async fn finish(mut self, command: &Command) -> Result<Output, Problem> {
+        let started = Instant::now();
+        let (mut out, mut err) = (Captured::default(), Captured::default());
+        let keep = command.keep;
+        let ended = tokio::time::timeout(command.timeout, self.collect(keep, &mut out, &mut err)).await;
+        let Ok(ended) = ended else {
+            // Dropping it ends what it started.
+            return Err(timed_out(&command.program, command.timeout, self.ends));
+        };
+        ended?;
+        if !self.out.is_past() {
+            return Err(self.never_came());
+        }
+        let exit_code = self.status.unwrap_or(-1);
+        self.let_go();
+        Ok(Output {
+            exit_code,
+            truncated: out.truncated || err.truncated,
+            stdout_bytes: out.total_bytes,
+            stdout_lines: out.total_lines(),
+            stdout: out.into_bytes(),
+            stderr: err.into_bytes(),
+            duration: started.elapsed(),
+        })
+    }
+
+    async fn collect(&mut self, keep: Keep, out: &mut Captured, err: &mut Captured) -> Result<(), Problem> {
+        let mut ended: Option<tokio::time::Instant> = None;
+        loop {
+            let said = match ended {
+                None => self.next().await?,
+                Some(at) => match tokio::time::timeout_at(at + LEFTOVER, self.next()).await {
+                    Ok(said) => said?,
+                    Err(_) => {
+                        self.end_leftovers();
+                        return Ok(());
+                    }
+                },
+            };
+            match said {
+                Said::Out(piece) => out.add(&piece, keep),
+                Said::Err(piece) => err.add(&piece, keep),
+                Said::Status => ended = Some(tokio::time::Instant::now()),
+                Said::Eof if self.status.is_some() => return Ok(()),
+                Said::Eof => {}
+            }
+            if self.eof && self.status.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the command has ended, and with what.
+    pub(super) fn status(&self) -> Option<i32> {
+        self.status
+    }
+
+    pub(super) fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// What it left behind holds a stream: whoever that is ends with it.
+    fn end_leftovers(&mut self) {
+        if let (Some(pid), Ends::Group) = (self.out.pid.or(self.err.pid), self.ends) {
+            self.link.end(pid, Ends::Group);
+        }
+    }
+
+    /// It has ended by itself.
+    fn let_go(&mut self) {
+        let Some((_, write)) = self.halves.take() else { return };
+        let permit = self.permit.take();
+        self.link.spawn(async move {
+            let _ = write.close().await;
+            drop(permit);
+        });
+    }
+
+    /// The line never came to our own script.
+    fn never_came(&mut self) -> Problem {
+        let said = [&self.err.noise[..], &self.out.noise].concat();
+        let said = excerpt(String::from_utf8_lossy(&said).trim(), 300);
+        let status = self.status.unwrap_or(-1);
+        self.let_go();
+        let message = format!(
+            "the account's login shell ran nothing and ended with {status}: {said}; expected one that runs commands \
+             (dash, bash, zsh or fish)"
+        );
+        Problem::new("COMMANDS_REFUSED", Category::Privilege, message)
+    }
+
+    async fn lost(&self) -> Problem {
+        match self.link.is_closed() {
+            true => self.link.lost(),
+            // The end of a connection reaches its channels first.
+            false => match tokio::time::timeout(LEFTOVER, self.link.closed()).await {
+                Ok(()) => self.link.lost(),
+                Err(_) => Problem::new(
+                    "IO_ERROR",
+                    Category::Other,
+                    "the SSH server closed the channel and didn't say how the command ended",
+                ),
+            },
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some((mut read, write)) = self.halves.take() else { return };
+        if self.status.is_some() {
+            let permit = self.permit.take();
+            self.link.spawn(async move {
+                let _ = write.close().await;
+                drop(permit);
+            });
+            return;
+        }
+        let (link, ends, permit) = (self.link.clone(), self.ends, self.permit.take());
+        let mut out = std::mem::take(&mut self.out);
+        self.link.spawn(async move {
+            let starting = async {
+                while out.pid.is_none() {
+                    match read.wait().await {
+                        Some(ChannelMsg::Data { data }) => drop(out.own(data)),
+                        Some(_) => {}
+                        None => break,
+                    }
+                }
+            };
+            let _ = tokio::time::timeout(STARTING, starting).await;
+            if let Some(pid) = out.pid {
+                link.kill(pid, ends).await;
+            }
+            let _ = write.close().await;
+            drop(permit);
+        });
+    }
+}
+
+/// As the local way says it.
+pub(super) fn timed_out(program: &str, limit: Duration, ends: Ends) -> Problem {
+    crate::target::local::timed_out(program, limit, ends)
+}
+
+/// What a stream says once our script has spoken.
+#[derive(Default)]
+struct Marked {
+    marker: Vec<u8>,
+    noise: Vec<u8>,
+    pid: Option<u32>,
+}
+
+impl Marked {
+    fn new(nonce: &str) -> Self {
+        Self { marker: format!("{nonce} ").into_bytes(), noise: Vec::new(), pid: None }
+    }
+
+    fn is_past(&self) -> bool {
+        self.pid.is_some()
+    }
+
+    /// What of a piece is the command's own.
+    fn own(&mut self, piece: Bytes) -> Bytes {
+        if self.is_past() {
+            return piece;
+        }
+        self.noise.extend_from_slice(&piece);
+        let at = self.noise.windows(self.marker.len()).position(|window| window == self.marker);
+        if let Some(at) = at {
+            let said = &self.noise[at + self.marker.len()..];
+            if let Some(end) = said.iter().position(|byte| *byte == b'\n') {
+                self.pid = std::str::from_utf8(&said[..end]).ok().and_then(|pid| pid.parse().ok());
+                let own = Bytes::copy_from_slice(&said[end + 1..]);
+                self.noise = Vec::new();
+                return own;
+            }
+        } else if self.noise.len() > 2 * NOISE {
+            self.noise.drain(..self.noise.len() - NOISE);
+        }
+        Bytes::new()
+    }
+}
+
+/// As shells report it, signal(7) on most architectures.
+fn number(signal: &russh::Sig) -> i32 {
+    use russh::Sig;
+    match signal {
+        Sig::HUP => 1,
+        Sig::INT => 2,
+        Sig::QUIT => 3,
+        Sig::ILL => 4,
+        Sig::ABRT => 6,
+        Sig::FPE => 8,
+        Sig::KILL => 9,
+        Sig::USR1 => 10,
+        Sig::SEGV => 11,
+        Sig::PIPE => 13,
+        Sig::ALRM => 14,
+        Sig::TERM => 15,
+        Sig::Custom(_) => 0,
+    }
+}
+
+/// A running command whose stdout is read piece by piece. Dropping it ends the command.
+pub struct Stream {
+    running: Running,
+    program: String,
+    limit: Duration,
+    deadline: tokio::time::Instant,
+    /// What came and wasn't asked for yet.
+    rest: Bytes,
+    heard: Vec<u8>,
+    said_anything: bool,
+}
+
+/// What is kept of a stream's stderr: enough to know sudo by.
+const HEARD: usize = 4 << 10;
+
+impl Stream {
+    pub(super) fn new(running: Running, command: &Command) -> Self {
+        let deadline = tokio::time::Instant::now() + command.timeout;
+        let (program, limit) = (command.program.clone(), command.timeout);
+        Self {
+            running,
+            program,
+            limit,
+            deadline,
+            rest: Bytes::new(),
+            heard: Vec::new(),
+            said_anything: false,
+        }
+    }
+
+    /// At most `max_bytes`, and at most 1 MiB; empty at the end.
+    pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
+        let most = (max_bytes as usize).clamp(1, KEPT_BYTES);
+        while self.rest.is_empty() && !self.running.eof {
+            match tokio::time::timeout_at(self.deadline, self.running.next()).await {
+                Err(_) => return Err(timed_out(&self.program, self.limit, self.running.ends())),
+                Ok(said) => match said? {
+                    Said::Out(piece) => self.rest = piece,
+                    Said::Err(piece) => {
+                        let room = HEARD.saturating_sub(self.heard.len());
+                        self.heard.extend_from_slice(&piece[..piece.len().min(room)]);
+                    }
+                    Said::Status | Said::Eof => {}
+                },
+            }
+        }
+        if self.rest.is_empty() && !std::mem::replace(&mut self.said_anything, true) {
+            self.unless_refused().await?;
+        }
+        self.said_anything = true;
+        Ok(self.rest.split_to(most.min(self.rest.len())).into())
+    }
+
+    /// Where a command said nothing at all, it may not have been run.
+    async fn unless_refused(&mut self) -> Result<(), Problem> {
+        while self.running.status().is_none() {
+            match tokio::time::timeout_at(self.deadline, self.running.next()).await {
+                Err(_) => return Err(timed_out(&self.program, self.limit, self.running.ends())),
+                Ok(said) => drop(said?),
+            }
+        }
+        if !self.running.out.is_past() {
+            return Err(self.running.never_came());
+        }
+        let exit_code = self.running.status().unwrap_or(0);
+        match crate::target::local::refused_by_sudo(exit_code, false, &self.heard) {
+            Some(said) => Err(crate::target::local::refused(&self.program, &said)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_login_shell_prints_before_the_command_is_not_the_commands() {
+        for pieces in [
+            &["motd\nhelloN0 77\nown N0 78\n"][..],
+            &["N0 77\n", "own N0 78\n"],
+            &["", "motd", "\nN", "0 7", "7\no", "wn N0 78\n"],
+        ] {
+            let mut marked = Marked::new("N0");
+            let own: Vec<u8> =
+                pieces.iter().flat_map(|piece| marked.own(Bytes::from_static(piece.as_bytes()))).collect();
+            assert_eq!((own.as_slice(), marked.pid), (&b"own N0 78\n"[..], Some(77)), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn endless_noise_is_bounded_and_the_command_is_found_behind_it() {
+        let mut marked = Marked::new("N0");
+        for _ in 0..100 {
+            assert!(marked.own(Bytes::from(vec![b'x'; 4096])).is_empty());
+            assert!(marked.noise.len() <= 2 * NOISE + 4096);
+        }
+        assert_eq!(marked.own(Bytes::from_static(b"N0 5\nabc")), "abc");
+    }
+
+    #[test]
+    fn a_line_that_no_shell_could_take_is_refused() {
+        let argv = |bytes: usize| vec!["/usr/bin/echo".to_owned(), "x".repeat(bytes)];
+        assert!(line(&[], "n", &argv(100_000)).is_ok());
+        assert_eq!(line(&[], "n", &argv(131_000)).unwrap_err().code, "COMMAND_TOO_LONG");
+    }
+
+    #[test]
+    fn variables_are_words_and_the_script_is_one() {
+        let environment = [("A".to_owned(), "b c".to_owned())];
+        let line = line(&environment, "n", &["/bin/x".into(), "$y".into()]).unwrap();
+        assert_eq!(
+            line,
+            r#"exec /usr/bin/env -i 'A=b c' /bin/sh -c 'echo "$0 $$"; echo "$0 $$" >&2; exec "$@"' n /bin/x '$y'"#
+        );
+    }
+}

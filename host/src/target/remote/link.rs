@@ -1,0 +1,272 @@
+//! One connection, with what was found out on it: channels, SFTP, where programs are.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use russh::Channel;
+use russh::client::Msg;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
+
+use super::channel::{self, Failed, Running};
+use super::programs::Programs;
+use super::sftp::Sftp;
+use crate::problem::{Category, Problem};
+use crate::target::rights::{Ends, Signal};
+use crate::target::ssh::{Peer, Session};
+use crate::target::verbs::Runner;
+use crate::target::{AT_ONCE, Command, Keep, Output, Privilege};
+
+/// A server that doesn't answer for so long isn't there: whoever is alive opens a channel at once.
+const OPENING: Duration = Duration::from_secs(15);
+/// How long a connection may take to be ended in order.
+const CLOSING: Duration = Duration::from_secs(2);
+/// Between giving up SFTP and asking for its session.
+const GIVING_WAY: Duration = Duration::from_millis(200);
+/// For what the host asks by itself.
+const ASKING: Duration = Duration::from_secs(20);
+/// Where the host's first commands are looked for, which find the others: root's on every system.
+const FIRST: &str = "/usr/bin:/bin";
+
+/// One connection.
+pub(super) struct Link {
+    session: Session,
+    /// Commands at once: sshd takes ten sessions, one is for SFTP and one for ending a command.
+    channels: Arc<Semaphore>,
+    /// Of those so many were more than the server takes.
+    refused: AtomicUsize,
+    ending: Semaphore,
+    sftp: tokio::sync::Mutex<Option<Files>>,
+    /// Told by nobody but our own script.
+    nonce: String,
+    pub(super) programs: Programs,
+    session_facts: Mutex<Option<SessionFacts>>,
+    tasks: TaskTracker,
+}
+
+/// Whether the server has SFTP.
+#[derive(Clone)]
+enum Files {
+    Sftp(Arc<Sftp>),
+    No,
+}
+
+/// What sshd gave the session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SessionFacts {
+    pub(super) home: String,
+    pub(super) shell: String,
+    pub(super) ssh_connection: String,
+}
+
+impl Link {
+    pub(super) fn new(session: Session, tasks: TaskTracker) -> Result<Arc<Self>, Problem> {
+        Ok(Arc::new(Self {
+            session,
+            channels: Arc::new(Semaphore::new(AT_ONCE)),
+            ending: Semaphore::new(1),
+            refused: AtomicUsize::new(0),
+            sftp: Default::default(),
+            nonce: crate::gate::random_id()?,
+            programs: Programs::default(),
+            session_facts: Mutex::default(),
+            tasks,
+        }))
+    }
+
+    pub(super) fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
+    pub(super) fn peer(&self) -> &Peer {
+        self.session.peer()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.session.is_closed()
+    }
+
+    pub(super) async fn closed(&self) {
+        self.session.closed().await;
+    }
+
+    /// Says goodbye, unless that takes long.
+    pub(super) async fn close(&self) {
+        let _ = tokio::time::timeout(CLOSING, self.session.close()).await;
+    }
+
+    pub(super) fn lost(&self) -> Problem {
+        let peer = self.peer();
+        let message = format!("the connection to {} port {} was lost", peer.hostname, peer.port);
+        Problem::new("CONNECTION_LOST", Category::Network, message)
+    }
+
+    /// For what goes on when nobody waits for it; waited for at the end.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// A fresh channel, once it is its turn. A server that takes fewer than it usually would is asked again with fewer.
+    pub(super) async fn channel(&self) -> Result<(Channel<Msg>, OwnedSemaphorePermit), Problem> {
+        loop {
+            let permit = self.channels.clone().acquire_owned().await.map_err(|_| self.lost())?;
+            match self.session_channel().await {
+                Ok(channel) => return Ok((channel, permit)),
+                Err(problem) if self.is_closed() => return Err(problem),
+                Err(problem) => {
+                    let refused = self.refused.load(Ordering::Acquire);
+                    if AT_ONCE - refused - self.channels.available_permits() > 1 {
+                        self.refused.fetch_add(1, Ordering::AcqRel);
+                        permit.forget();
+                    } else if !self.do_without_sftp().await {
+                        return Err(problem);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A server that takes one session at a time is better used for commands.
+    async fn do_without_sftp(&self) -> bool {
+        let mut files = self.sftp.lock().await;
+        let had = matches!(*files, Some(Files::Sftp(_)));
+        *files = Some(Files::No);
+        drop(files);
+        if had {
+            // It ends on the other side, of which nobody tells.
+            tokio::time::sleep(GIVING_WAY).await;
+        }
+        had
+    }
+
+    async fn session_channel(&self) -> Result<Channel<Msg>, Problem> {
+        match tokio::time::timeout(OPENING, self.session.channel()).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                self.close().await;
+                Err(self.lost())
+            }
+        }
+    }
+
+    /// SFTP, where the server has it.
+    pub(super) async fn sftp(&self) -> Option<Arc<Sftp>> {
+        let mut files = self.sftp.lock().await;
+        if files.is_none() {
+            let begun = match self.session_channel().await {
+                Ok(channel) => Sftp::begin(channel).await.map_err(|error| error.to_string()),
+                Err(problem) => Err(problem.message),
+            };
+            *files = Some(match begun {
+                Ok(sftp) => Files::Sftp(Arc::new(sftp)),
+                Err(why) => {
+                    tracing::info!(why, "no SFTP: files are read by commands");
+                    Files::No
+                }
+            });
+        }
+        match &*files {
+            Some(Files::Sftp(sftp)) => Some(sftp.clone()),
+            _ => None,
+        }
+    }
+
+    /// Ends what runs under this number; nobody waits for it.
+    pub(super) fn end(self: &Arc<Self>, pid: u32, ends: Ends) {
+        let link = self.clone();
+        self.spawn(async move { link.kill(pid, ends).await });
+    }
+
+    /// By the shell's own `kill`, which is everywhere.
+    pub(super) async fn kill(self: &Arc<Self>, pid: u32, ends: Ends) {
+        if self.is_closed() {
+            return;
+        }
+        let _turn = self.ending.acquire().await;
+        let (signal, whom) = match ends {
+            Ends::Group => ("KILL", format!("-{pid}")),
+            Ends::Sudo(Signal::TERM) => ("TERM", pid.to_string()),
+            Ends::Sudo(_) => ("ALRM", pid.to_string()),
+        };
+        let argv = ["/bin/sh", "-c", r#"kill -s "$1" -- "$2""#, "sh", signal, &whom].map(str::to_owned);
+        let killing = async {
+            let channel = self.session_channel().await?;
+            let line = channel::line(&[], &self.nonce, &argv)?;
+            let asked = channel.exec(true, line).await;
+            asked.map_err(|_| self.lost())?;
+            let mut channel = channel;
+            while channel.wait().await.is_some() {}
+            Ok::<(), Problem>(())
+        };
+        match tokio::time::timeout(ASKING, killing).await {
+            Ok(Ok(())) => {}
+            Ok(Err(problem)) => tracing::warn!(pid, %problem, "a command could not be ended"),
+            Err(_) => tracing::warn!(pid, "a command could not be ended in time"),
+        }
+    }
+
+    /// Of this session, asked once.
+    pub(super) async fn session_facts(self: &Arc<Self>) -> Result<SessionFacts, Problem> {
+        let known = self.session_facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        // Before any other environment is made.
+        let script =
+            r#"echo "$0 $$"; printf '%s\0%s\0%s\0' "$HOME" "$SHELL" "$SSH_CONNECTION"; echo "$0 $$" >&2"#;
+        let words = ["exec", "/bin/sh", "-c", script, &self.nonce];
+        let line = super::quote::line(words);
+        let running = Running::start(self, line, None, Ends::Group).await.map_err(Failed::into_problem)?;
+        let output = running.finish(&asking("sh", &[])).await?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut values = said.split('\0').map(str::to_owned);
+        let mut next = || values.next().unwrap_or_default();
+        let facts = SessionFacts { home: next(), shell: next(), ssh_connection: next() };
+        *self.session_facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts.clone());
+        Ok(facts)
+    }
+
+    /// Of what runs on the target: a clean one.
+    pub(super) async fn environment(
+        self: &Arc<Self>,
+        path: &str,
+        own: &[(String, String)],
+    ) -> Result<Vec<(String, String)>, Problem> {
+        let home = self.session_facts().await?.home;
+        let home = if home.starts_with('/') { home } else { "/".to_owned() };
+        let fixed = [("PATH", path), ("HOME", &home), ("LC_ALL", "C.UTF-8")];
+        let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(fixed.chain(own.iter().cloned()).collect())
+    }
+}
+
+/// A command that the host asks by itself.
+pub(super) fn asking(program: &str, args: &[&str]) -> Command {
+    Command {
+        program: program.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        timeout: ASKING,
+        keep: Keep::Head,
+    }
+}
+
+/// Runs commands by their names, found where only root can have put them. It finds the programs that find programs.
+pub(super) struct First<'a>(pub(super) &'a Arc<Link>);
+
+impl Runner for First<'_> {
+    async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
+        let run = async |command: &Command| {
+            let environment = self.0.environment(FIRST, &command.env).await?;
+            let argv: Vec<String> =
+                std::iter::once(command.program.clone()).chain(command.args.iter().cloned()).collect();
+            let line = channel::line(&environment, self.0.nonce(), &argv)?;
+            let running = Running::start(self.0, line, command.stdin.clone(), Ends::Group).await;
+            running.map_err(Failed::into_problem)?.finish(command).await
+        };
+        futures_util::future::join_all(commands.iter().map(run)).await
+    }
+}

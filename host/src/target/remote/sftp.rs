@@ -1,0 +1,288 @@
+//! Files over SFTP, version 3 as OpenSSH speaks it: with the rights of the account, in few round trips for many files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use russh::client::Msg;
+use russh::{Channel, ChannelMsg};
+use russh_sftp::client::RawSftpSession;
+use russh_sftp::client::error::Error;
+use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::problem::{Category, Problem};
+use crate::target::entry::{Entry, Trusted, not_a_regular_file};
+use crate::target::files::{MOST_BYTES, MOST_NAMES, too_many_names};
+use crate::target::local::{READ_BYTES, files_too_large};
+use crate::target::resolve::{Ask, Last, Resolved, Walk, is_kernels};
+use crate::target::{PathCheck, ReadRequest};
+
+/// A start-up file that prints something breaks it, and is noticed by this.
+const BEGINNING: Duration = Duration::from_secs(5);
+/// For one answer; a disk that is waking up is the slowest that is waited for.
+const ANSWER_SECONDS: u64 = 30;
+/// What one request reads: less than what any server gives at once.
+const PIECE: u32 = 32 << 10;
+/// Requests that are on their way for one file.
+const AHEAD: usize = 8;
+
+/// One session of SFTP.
+pub(super) struct Sftp(Arc<RawSftpSession>);
+
+/// A file or directory that is closed again, whatever becomes of whoever opened it.
+struct Open {
+    session: Arc<RawSftpSession>,
+    handle: String,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let (session, handle) = (self.session.clone(), std::mem::take(&mut self.handle));
+        // Nobody waits for that.
+        tokio::spawn(async move { session.close(handle).await });
+    }
+}
+
+impl Sftp {
+    pub(super) async fn begin(mut channel: Channel<Msg>) -> Result<Self, Error> {
+        let failed = |why: &str| Error::UnexpectedBehavior(why.to_owned());
+        let beginning = async {
+            let asked = channel.request_subsystem(true, "sftp").await;
+            asked.map_err(|error| failed(&error.to_string()))?;
+            loop {
+                match channel.wait().await {
+                    Some(ChannelMsg::Success) => break,
+                    Some(ChannelMsg::WindowAdjusted { .. }) => {}
+                    _ => return Err(failed("the server has no such subsystem")),
+                }
+            }
+            let session = RawSftpSession::new(channel.into_stream());
+            session.set_timeout(ANSWER_SECONDS);
+            session.init().await?;
+            Ok(Self(Arc::new(session)))
+        };
+        tokio::time::timeout(BEGINNING, beginning).await.unwrap_or_else(|_| Err(failed("no answer in time")))
+    }
+
+    /// Parts of files; answers in the order given.
+    pub(super) async fn read_all(
+        &self,
+        requests: &[ReadRequest],
+        trusted: &Trusted,
+        check: &PathCheck,
+    ) -> Vec<Result<Vec<u8>, Problem>> {
+        let mut left = READ_BYTES;
+        let mut answers = Vec::with_capacity(requests.len());
+        // So many that what is held before it is counted stays small.
+        for some in requests.chunks(16) {
+            if left == 0 {
+                answers.extend(some.iter().map(|_| Err(files_too_large())));
+                continue;
+            }
+            for answer in join_all(some.iter().map(|request| self.read(request, trusted, check))).await {
+                left = left.saturating_sub(answer.as_ref().map_or(0, Vec::len));
+                answers.push(answer);
+            }
+        }
+        answers
+    }
+
+    async fn read(
+        &self,
+        request: &ReadRequest,
+        trusted: &Trusted,
+        check: &PathCheck,
+    ) -> Result<Vec<u8>, Problem> {
+        let path = &request.path;
+        let wrong = |error: Error| problem(path, error);
+        let real = self.real(path, trusted, check).await?;
+        // A pipe or a device would be waited for.
+        let found = self.0.lstat(real.as_str()).await.map_err(wrong)?.attrs;
+        let kind = FileType::from_raw_mode(found.permissions.unwrap_or_default());
+        if kind != FileType::RegularFile {
+            return Err(not_a_regular_file(path, kind));
+        }
+        let opened = self.0.open(real.as_str(), OpenFlags::READ, FileAttributes::empty()).await;
+        let open = self.opened(opened.map_err(wrong)?.handle);
+        let size = found.size.unwrap_or_default();
+        let from = match u64::try_from(request.offset) {
+            Ok(offset) => offset,
+            // Further back than the beginning means the beginning.
+            Err(_) => size.saturating_sub(request.offset.unsigned_abs()),
+        };
+        let most = request.max_bytes.min(MOST_BYTES);
+        self.contents(&open.handle, from, most, size).await.map_err(wrong)
+    }
+
+    fn opened(&self, handle: String) -> Open {
+        Open { session: self.0.clone(), handle }
+    }
+
+    /// Several pieces at once of a file that says how large it is; those of the kernel's say that they are empty.
+    async fn contents(&self, handle: &str, from: u64, most: u64, size: u64) -> Result<Vec<u8>, Error> {
+        let mut contents = Vec::new();
+        loop {
+            let done = contents.len() as u64;
+            if done >= most {
+                return Ok(contents);
+            }
+            let expected = size.saturating_sub(from + done).min(most - done);
+            let pieces = (expected.div_ceil(PIECE.into()) as usize).clamp(1, AHEAD) as u64;
+            let ask = |number: u64| {
+                let begin = done + number * u64::from(PIECE);
+                let length = u64::from(PIECE).min(most.saturating_sub(begin));
+                (begin, length as u32)
+            };
+            let asked: Vec<_> = (0..pieces).map(ask).filter(|(_, length)| *length > 0).collect();
+            let reads = asked.iter().map(|(begin, length)| self.0.read(handle, from + begin, *length));
+            for (read, (_, length)) in join_all(reads).await.into_iter().zip(&asked) {
+                match read {
+                    Ok(piece) => {
+                        let short = piece.data.len() < *length as usize;
+                        contents.extend_from_slice(&piece.data);
+                        if piece.data.is_empty() {
+                            return Ok(contents);
+                        }
+                        // What was asked for behind it began too late.
+                        if short {
+                            break;
+                        }
+                    }
+                    Err(Error::Status(status)) if status.status_code == StatusCode::Eof => {
+                        return Ok(contents);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+
+    /// The names in a directory, sorted.
+    pub(super) async fn list(
+        &self,
+        path: &str,
+        trusted: &Trusted,
+        check: &PathCheck,
+    ) -> Result<Vec<String>, Problem> {
+        let wrong = |error: Error| problem(path, error);
+        let real = self.real(path, trusted, check).await?;
+        // What is no directory says only that it failed.
+        let found = self.0.lstat(real.as_str()).await.map_err(wrong)?.attrs;
+        if FileType::from_raw_mode(found.permissions.unwrap_or_default()) != FileType::Directory {
+            return Err(Problem::io(path, &Errno::NOTDIR.into()));
+        }
+        let open = self.opened(self.0.opendir(real.as_str()).await.map_err(wrong)?.handle);
+        let mut names = Vec::new();
+        loop {
+            match self.0.readdir(open.handle.as_str()).await {
+                Ok(some) => {
+                    let some = some.files.into_iter().map(|file| file.filename);
+                    names.extend(some.filter(|name| name != "." && name != ".."));
+                    if names.len() > MOST_NAMES {
+                        return Err(too_many_names(path, MOST_NAMES));
+                    }
+                }
+                Err(Error::Status(status)) if status.status_code == StatusCode::Eof => break,
+                Err(error) => return Err(wrong(error)),
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Where a path leads, which may be reached as it was asked for and as it is after symlinks.
+    async fn real(&self, path: &str, trusted: &Trusted, check: &PathCheck) -> Result<String, Problem> {
+        check(path, path)?;
+        let real = match (trusted, is_kernels(path)) {
+            (Trusted::Anyone, _) | (_, true) => {
+                let name = self.0.realpath(path).await.map_err(|error| problem(path, error))?;
+                let name = name.files.into_iter().next().map(|file| file.filename);
+                name.ok_or_else(|| problem(path, Error::UnexpectedPacket))?
+            }
+            _ => self.resolve(path, Last::Followed, trusted).await?.unless_dangling(path)?.path,
+        };
+        check(path, &real)?;
+        if is_kernels(path) && !is_kernels(&real) && *trusted != Trusted::Anyone {
+            self.resolve(path, Last::Followed, trusted).await?;
+        }
+        Ok(real)
+    }
+
+    /// Where a path leads, every directory on the way looked at.
+    pub(super) async fn resolve(
+        &self,
+        path: &str,
+        last: Last,
+        trusted: &Trusted,
+    ) -> Result<Resolved, Problem> {
+        let mut walk = Walk::new(path, last, trusted)?;
+        loop {
+            match walk.ask() {
+                Ask::Look(paths) => {
+                    let entries = join_all(paths.iter().map(|path| self.look(path))).await;
+                    walk.looked(entries)?;
+                }
+                Ask::Follow(link) => walk.followed(&self.read_link(&link).await?)?,
+                Ask::Done(resolved) => return Ok(resolved),
+            }
+        }
+    }
+
+    async fn look(&self, path: &str) -> Result<Option<Entry>, Problem> {
+        match self.0.lstat(path).await {
+            Ok(found) => Ok(Some(entry(&found.attrs))),
+            Err(Error::Status(status)) if status.status_code == StatusCode::NoSuchFile => Ok(None),
+            Err(error) => Err(problem(path, error)),
+        }
+    }
+
+    async fn read_link(&self, link: &str) -> Result<String, Problem> {
+        let led = self.0.readlink(link).await.map_err(|error| problem(link, error))?;
+        let target = led.files.into_iter().next().map(|file| file.filename);
+        target.ok_or_else(|| problem(link, Error::UnexpectedPacket))
+    }
+}
+
+/// Numbers stand for names, which only the target knows.
+fn entry(found: &FileAttributes) -> Entry {
+    let (uid, gid) = (found.uid.unwrap_or(u32::MAX), found.gid.unwrap_or(u32::MAX));
+    Entry {
+        mode: found.permissions.unwrap_or_default(),
+        uid,
+        gid,
+        size: found.size.unwrap_or_default(),
+        modified_unix: found.mtime.unwrap_or_default().into(),
+        // Not told over SFTP; whoever needs these asks `stat`.
+        links: 0,
+        device: 0,
+        inode: 0,
+        names: Some((uid.to_string(), gid.to_string())),
+    }
+}
+
+/// In the words that the system itself would use here.
+fn problem(path: &str, error: Error) -> Problem {
+    match error {
+        Error::Status(status) => match status.status_code {
+            StatusCode::NoSuchFile => Problem::io(path, &Errno::NOENT.into()),
+            StatusCode::PermissionDenied => Problem::io(path, &Errno::ACCESS.into()),
+            StatusCode::ConnectionLost | StatusCode::NoConnection => lost(path, &status.error_message),
+            _ => {
+                let message = format!("{path}: {}", status.error_message);
+                Problem::new("IO_ERROR", Category::Other, message)
+            }
+        },
+        Error::Timeout => {
+            let message = format!("{path} was not read within {ANSWER_SECONDS} s");
+            Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
+        }
+        other => lost(path, &other.to_string()),
+    }
+}
+
+fn lost(path: &str, why: &str) -> Problem {
+    let message = format!("{path} was not read: the connection was lost ({why})");
+    Problem::new("CONNECTION_LOST", Category::Network, message)
+}
