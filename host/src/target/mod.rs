@@ -8,12 +8,12 @@ mod local;
 mod overrides;
 mod program;
 mod resolve;
+mod rights;
 mod stream;
 mod verbs;
 
 pub use facts::Facts;
 pub use local::Local;
-use local::Rights;
 pub use overrides::Overrides;
 pub use program::PATH;
 pub use resolve::Resolved;
@@ -30,6 +30,7 @@ use crate::capability::Pattern;
 use crate::problem::{Category, Problem};
 use entry::Trusted;
 use resolve::Last;
+use rights::Rights;
 use verbs::{Runner, Verbs};
 
 /// Commands that run at the same time; the rest wait.
@@ -222,7 +223,7 @@ fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {
 }
 
 fn rights(facts: &Facts) -> Rights {
-    Rights { available: facts.root_available(), limited: facts.sudo_limited }
+    Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
 }
 
 /// Who reaches a path, and who may be able to change where it leads.
