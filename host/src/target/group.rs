@@ -40,10 +40,13 @@ impl Group {
 
     /// For the leader's end.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        match &mut self.child {
-            Some(child) => child.wait().await,
-            None => Err(Errno::CHILD.into()),
+        let Some(child) = &mut self.child else { return Err(Errno::CHILD.into()) };
+        let status = child.wait().await?;
+        if self.ends != Ends::Group {
+            // Its number may be another's from now on.
+            self.leader = None;
         }
+        Ok(status)
     }
 
     /// The leader has ended; what it left behind is to end, too. Behind sudo that is another account's, and stays: its

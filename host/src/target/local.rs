@@ -22,7 +22,7 @@ use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
-const LEFTOVER: Duration = Duration::from_millis(250);
+pub(super) const LEFTOVER: Duration = Duration::from_millis(250);
 
 /// So many files of the kernel's own are read where we are: they never wait for a device, and the way to another
 /// thread and back would take longer than reading them.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Keep;
 use super::group::Group;
-use super::local::{refused, refused_by_sudo, stopped};
+use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
 use crate::problem::Problem;
 
 /// What is kept of each of a command's two streams.
@@ -108,7 +108,8 @@ impl OutputStream {
     /// At most `max_bytes`, and at most 1 MiB; empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let mut piece = vec![0; (max_bytes as usize).clamp(1, KEPT_BYTES)];
-        let reading = tokio::time::timeout_at(self.deadline, self.stdout.read(&mut piece));
+        let reading =
+            tokio::time::timeout_at(self.deadline, read(&mut self.stdout, &mut self.group, &mut piece));
         let Ok(read) = reading.await else { return Err(self.timed_out().await) };
         let count = read.map_err(|error| Problem::io("reading the output", &error))?;
         piece.truncate(count);
@@ -125,6 +126,7 @@ impl OutputStream {
         let Ok((status, heard)) = tokio::time::timeout_at(self.deadline, ending).await else {
             return Err(self.timed_out().await);
         };
+        self.group.leader_ended();
         let exit_code = status.ok().and_then(|status| status.code()).unwrap_or(0);
         match refused_by_sudo(exit_code, false, &heard.unwrap_or_default()) {
             Some(said) => Err(refused(&self.program, &said)),
@@ -134,6 +136,22 @@ impl OutputStream {
 
     async fn timed_out(&mut self) -> Problem {
         stopped(&format!("{} took longer than it may", self.program), self.group.end().await)
+    }
+}
+
+/// A process that a command has left behind may hold its stdout: that is at its end, too, and so is the process.
+async fn read(stdout: &mut ChildStdout, group: &mut Group, piece: &mut [u8]) -> std::io::Result<usize> {
+    let ended = async {
+        let _ = group.wait().await;
+        tokio::time::sleep(LEFTOVER).await;
+    };
+    tokio::select! {
+        biased;
+        read = stdout.read(piece) => read,
+        () = ended => {
+            group.leader_ended();
+            Ok(0)
+        }
     }
 }
 
