@@ -76,7 +76,7 @@ impl Lab {
             origin: Arc::new(origin),
             risk: Risk::Moderate,
             grants: Arc::new(grants),
-            facts: target.facts().await,
+            facts: target.facts().await.unwrap(),
             target,
             dry_run,
             turn: Held::default(),

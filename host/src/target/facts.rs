@@ -180,10 +180,7 @@ pub(super) async fn gather_here(local: &Local) -> Facts {
         keep: Keep::Head,
     };
     let asking = async |argument| {
-        local
-            .run(&sudo(argument), Rights { available: false, limited: false, root: false })
-            .await
-            .is_ok_and(|output| output.exit_code == 0)
+        local.run(&sudo(argument), Rights::NONE).await.is_ok_and(|output| output.exit_code == 0)
     };
     let (files, sudo_everything, sudo_something) = tokio::join!(reading, asking("true"), asking("-l"));
     let files = FILES

@@ -29,6 +29,14 @@ const ASKING: Duration = Duration::from_secs(20);
 /// Where the host's first commands are looked for, which find the others: root's on every system.
 const FIRST: &str = "/usr/bin:/bin";
 
+/// The whole group, whether there is anybody left of it or not.
+const KILL: &str = r#"kill -s KILL -- "-$1" 2>/dev/null; :"#;
+/// One signal after the other, a second apart, until sudo has ended; 1 where somebody of its group is left behind.
+const TELL: &str = r#"pid=$1; shift
+for signal; do kill -s "$signal" "$pid" 2>/dev/null || break; sleep 1; done
+for again in 1 2 3; do kill -s 0 "$pid" 2>/dev/null || break; sleep 1; done
+for group in $(ps -e -o pgid= 2>/dev/null); do if [ "$group" = "$pid" ]; then exit 1; fi; done"#;
+
 /// One connection.
 pub(super) struct Link {
     session: Session,
@@ -175,34 +183,48 @@ impl Link {
     /// Ends what runs under this number; nobody waits for it.
     pub(super) fn end(self: &Arc<Self>, pid: u32, ends: Ends) {
         let link = self.clone();
-        self.spawn(async move { link.kill(pid, ends).await });
+        self.spawn(async move {
+            link.kill(pid, ends).await;
+        });
     }
 
-    /// By the shell's own `kill`, which is everywhere.
-    pub(super) async fn kill(self: &Arc<Self>, pid: u32, ends: Ends) {
+    /// By the shell's own `kill`, which is everywhere; gives whether anything may be left.
+    pub(super) async fn kill(self: &Arc<Self>, pid: u32, ends: Ends) -> bool {
         if self.is_closed() {
-            return;
+            return true;
         }
         let _turn = self.ending.acquire().await;
-        let (signal, whom) = match ends {
-            Ends::Group => ("KILL", format!("-{pid}")),
-            Ends::Sudo(Signal::TERM) => ("TERM", pid.to_string()),
-            Ends::Sudo(_) => ("ALRM", pid.to_string()),
-        };
-        let argv = ["/bin/sh", "-c", r#"kill -s "$1" -- "$2""#, "sh", signal, &whom].map(str::to_owned);
+        let number = pid.to_string();
+        let mut argv = vec!["/bin/sh", "-c"];
+        match ends {
+            Ends::Group => argv.extend([KILL, "sh", &number]),
+            // There is no terminal here that sudo could give a command one of.
+            Ends::Sudo(_) => argv.extend([TELL, "sh", &number]),
+        }
+        argv.extend(ends.signals(false).iter().map(|signal| name(*signal)));
         let killing = async {
-            let channel = self.session_channel().await?;
+            let mut channel = self.session_channel().await?;
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
             let line = channel::line(&[], &self.nonce, &argv)?;
-            let asked = channel.exec(true, line).await;
-            asked.map_err(|_| self.lost())?;
-            let mut channel = channel;
-            while channel.wait().await.is_some() {}
-            Ok::<(), Problem>(())
+            channel.exec(true, line).await.map_err(|_| self.lost())?;
+            let mut status = None;
+            while let Some(said) = channel.wait().await {
+                if let russh::ChannelMsg::ExitStatus { exit_status } = said {
+                    status = Some(exit_status);
+                }
+            }
+            status.ok_or_else(|| self.lost())
         };
         match tokio::time::timeout(ASKING, killing).await {
-            Ok(Ok(())) => {}
-            Ok(Err(problem)) => tracing::warn!(pid, %problem, "a command could not be ended"),
-            Err(_) => tracing::warn!(pid, "a command could not be ended in time"),
+            Ok(Ok(status)) => status != 0 && ends.may_leave(),
+            Ok(Err(problem)) => {
+                tracing::warn!(pid, %problem, "a command could not be ended");
+                true
+            }
+            Err(_) => {
+                tracing::warn!(pid, "a command could not be ended in time");
+                true
+            }
         }
     }
 
@@ -238,6 +260,16 @@ impl Link {
         let fixed = [("PATH", path), ("HOME", &home), ("LC_ALL", "C.UTF-8")];
         let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(fixed.chain(own.iter().cloned()).collect())
+    }
+}
+
+/// As `kill -s` takes it.
+fn name(signal: Signal) -> &'static str {
+    match signal {
+        Signal::CONT => "CONT",
+        Signal::TERM => "TERM",
+        Signal::ALARM => "ALRM",
+        _ => "KILL",
     }
 }
 

@@ -23,7 +23,7 @@ async fn run(directory: &Path, id: Option<&str>) -> (bool, String, String) {
 
 #[tokio::test]
 async fn what_is_not_left_unfinished_here_by_this_account_is_refused() {
-    let facts = Target::local(Overrides::default()).facts().await;
+    let facts = Target::local(Overrides::default()).facts().await.unwrap();
     let ours = begun(&facts, Vec::new());
     assert_eq!(refusal(&ours, Life::Gone, &facts), None);
     let mut of_machine = ours.clone();
@@ -86,7 +86,7 @@ async fn what_there_is_to_recover_is_listed_and_everything_else_is_an_error() {
 
 #[tokio::test]
 async fn the_undo_of_commands_is_told_the_latest_first_and_nothing_in_it_is_hidden() {
-    let facts = Target::local(Overrides::default()).facts().await;
+    let facts = Target::local(Overrides::default()).facts().await.unwrap();
     let mut begun = begun(&facts, Vec::new());
     begun.undo = vec![vec!["rm -- a".to_owned(), "rm -- \u{1b}[2Jb".to_owned()], vec!["rm -- c".to_owned()]];
     let recovered =
