@@ -52,17 +52,24 @@ const HOST_KEYS: &[Algorithm] = &[
     Algorithm::Rsa { hash: Some(HashAlg::Sha256) },
 ];
 
-/// How the name of a certificate's algorithm ends.
-const CERTIFICATE: &str = "-cert-v01@openssh.com";
-
 /// What is offered to a host of which keys of the `known` algorithms are known: those first, since a key of another
-/// kind could not be told from a stranger's. Certificates are asked for only where an authority is known: their names
-/// are among `known` then.
-pub(super) fn preferred(host: &HostConfig, known: &[Algorithm]) -> Result<Preferred, Problem> {
+/// kind could not be told from a stranger's. A server that is asked for certificates shows no bare key if it has one,
+/// so they are asked for only where an authority is known: where `certified` isn't empty.
+pub(super) fn preferred(
+    host: &HostConfig,
+    known: &[Algorithm],
+    certified: &[Algorithm],
+) -> Result<Preferred, Problem> {
     let mut kex = chosen("KexAlgorithms", KEX, host.kex.as_deref())?;
     let missing: Vec<_> = EXTENSIONS.iter().filter(|name| !kex.contains(name)).copied().collect();
     kex.extend(missing);
-    let (keys, certificates) = host_keys(known, host.host_key_algorithms.as_deref());
+    let wanted = host.host_key_algorithms.as_deref();
+    let others: Vec<Algorithm> = match wanted {
+        Some(wanted) => wanted.iter().filter_map(|name| name.parse().ok()).collect(),
+        None => HOST_KEYS.to_vec(),
+    };
+    let keys = host_keys(known.iter().chain(&others), wanted, Algorithm::to_string);
+    let certificates = host_keys(certified, wanted, Algorithm::to_certificate_type);
     if keys.is_empty() && certificates.is_empty() {
         return Err(nothing_left("HostKeyAlgorithms", HOST_KEYS));
     }
@@ -102,32 +109,22 @@ fn is_extension(name: &str) -> bool {
     EXTENSIONS.iter().any(|extension| extension.as_ref() == name)
 }
 
-/// Of keys, and of certificates.
-fn host_keys(known: &[Algorithm], wanted: Option<&[String]>) -> (Vec<Algorithm>, Vec<Algorithm>) {
-    let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|one| one == name));
-    let (mut keys, mut certificates) = (Vec::new(), Vec::new());
-    let mut add = |to_keys: bool, algorithm: &Algorithm| {
-        for sound in HOST_KEYS.iter().filter(|sound| is_same_key(sound, algorithm)) {
-            let name = if to_keys { sound.to_string() } else { sound.to_certificate_type() };
-            let list = if to_keys { &mut keys } else { &mut certificates };
-            if is_wanted(&name) && !list.contains(sound) {
-                list.push(sound.clone());
+/// Those that are sound and wanted by the `name` that they have, each once.
+fn host_keys<'a>(
+    candidates: impl IntoIterator<Item = &'a Algorithm>,
+    wanted: Option<&[String]>,
+    name: impl Fn(&Algorithm) -> String,
+) -> Vec<Algorithm> {
+    let is_wanted = |algorithm: &Algorithm| wanted.is_none_or(|wanted| wanted.contains(&name(algorithm)));
+    let mut chosen: Vec<Algorithm> = Vec::new();
+    for candidate in candidates {
+        for sound in HOST_KEYS.iter().filter(|sound| is_same_key(sound, candidate)) {
+            if is_wanted(sound) && !chosen.contains(sound) {
+                chosen.push(sound.clone());
             }
         }
-    };
-    for algorithm in known {
-        let certified = algorithm.as_str().strip_suffix(CERTIFICATE).and_then(|name| name.parse().ok());
-        match certified {
-            Some(certified) => add(false, &certified),
-            None => add(true, algorithm),
-        }
     }
-    let others: Vec<Algorithm> = match wanted {
-        Some(wanted) => wanted.iter().filter_map(|name| name.parse().ok()).collect(),
-        None => HOST_KEYS.to_vec(),
-    };
-    others.iter().for_each(|algorithm| add(true, algorithm));
-    (keys, certificates)
+    chosen
 }
 
 /// An RSA key is the same whatever its signatures are hashed with.

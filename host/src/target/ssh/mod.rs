@@ -5,6 +5,7 @@ mod algorithms;
 mod auth;
 pub mod config;
 pub mod known_hosts;
+mod pattern;
 mod proxy;
 mod session;
 mod stream;

@@ -122,8 +122,8 @@ async fn addresses(host: &HostConfig, deadline: Instant) -> Result<Vec<SocketAdd
         .map_err(|error| failed(format!("the name could not be resolved: {error}")))?;
     let is_wanted = |address: &SocketAddr| match host.address_family {
         None => true,
-        Some(Family::V4) => address.is_ipv4(),
-        Some(Family::V6) => address.is_ipv6(),
+        Some(Family::Inet) => address.is_ipv4(),
+        Some(Family::Inet6) => address.is_ipv6(),
     };
     let mut wanted: Vec<SocketAddr> = Vec::new();
     for address in found.filter(is_wanted) {

@@ -125,14 +125,14 @@ impl Unproven {
         let known = tokio::task::spawn_blocking(move || KnownHosts::load(&user, &global))
             .await
             .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))??;
-        let named = host.host_key_alias.as_ref().unwrap_or(&host.hostname).clone();
-        let names = Names { host: named, port: host.port, address };
+        let names = Names::of(host, address);
+        let preferred = preferred(host, &known.algorithms(&names), &known.certificate_algorithms(&names))?;
         let config = client::Config {
             client_id: SshId::Standard(IDENTIFICATION.into()),
             window_size: WINDOW,
             maximum_packet_size: PACKET,
             channel_buffer_size: WAITING,
-            preferred: preferred(host, &known.algorithms(&names))?,
+            preferred,
             inactivity_timeout: None,
             keepalive_interval: keepalive.interval,
             keepalive_max: keepalive.max_missed,
@@ -142,6 +142,7 @@ impl Unproven {
         let held = life.end.clone().drop_guard();
         let seen = Arc::new(Mutex::new(Seen::default()));
         let watch = Watch {
+            hostname: host.hostname.clone(),
             names,
             known,
             strict: host.strict,
@@ -284,6 +285,7 @@ fn from_library(error: &russh::Error) -> Problem {
 
 /// What the library asks while a connection lives.
 pub(super) struct Watch {
+    hostname: String,
     names: Names,
     known: KnownHosts,
     strict: Strict,
@@ -297,13 +299,9 @@ pub(super) struct Watch {
 
 impl Watch {
     fn judge(&self, presented: &PublicKeyOrCertificate) -> Judged {
-        let certified = presented
-            .certificate()
-            .map(|certificate| self.known.judge_certificate(&self.names, certificate, SystemTime::now()));
-        match certified {
-            // As ssh does: a certificate of an authority that nobody knows is no worse than the key in it.
-            None | Some(Judged::Unknown) => self.known.judge(&self.names, &presented.public_key()),
-            Some(judged) => judged,
+        match presented.certificate() {
+            Some(certificate) => self.known.judge_certificate(&self.names, certificate, SystemTime::now()),
+            None => self.known.judge(&self.names, &presented.public_key()),
         }
     }
 
@@ -318,7 +316,7 @@ impl Watch {
             // One that isn't written down would be new again the next time, whoever has it then.
             (Judged::Unknown, Some((file, hashed))) => known_hosts::record(file, &self.names, &key, *hashed),
             _ => {
-                let message = format!("the host key of {} can't be accepted", self.names.host);
+                let message = format!("the host key of {} can't be accepted", self.hostname);
                 Err(Problem::new("HOST_KEY_INVALID", Category::Denied, message)
                     .remedy("Set UserKnownHostsFile to a file that new host keys can be written to"))
             }
