@@ -6,6 +6,8 @@ mod auth;
 pub mod config;
 pub mod known_hosts;
 mod pattern;
+#[cfg(test)]
+mod peer;
 mod proxy;
 mod session;
 mod stream;
@@ -246,3 +248,6 @@ fn at_hop(mut problem: Problem, name: &str) -> Problem {
     }
     problem
 }
+
+#[cfg(test)]
+mod tests;
