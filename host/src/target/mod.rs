@@ -8,6 +8,7 @@ mod local;
 mod overrides;
 mod program;
 mod resolve;
+mod ssh;
 mod stream;
 mod verbs;
 
