@@ -8,6 +8,7 @@ mod local;
 mod overrides;
 mod program;
 mod resolve;
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "what connects by it comes next"))]
 mod ssh;
 mod stream;
 mod verbs;

@@ -1,6 +1,8 @@
 use std::fs;
+use std::io::{BufRead, BufReader};
 
 use super::*;
+use crate::target::ssh::known_hosts::Names;
 
 const WEB: &str = include_str!("fixtures/web.txt");
 const DEFAULTS: &str = include_str!("fixtures/defaults.txt");
@@ -152,6 +154,10 @@ fn values_are_what_they_say_or_an_error() {
         ("hostname", "a b"),
         ("connecttimeout", "soon"),
         ("hashknownhosts", "maybe"),
+        ("hostkeyalias", "*"),
+        ("hostkeyalias", "a b"),
+        ("hostkeyalias", "a,b"),
+        ("hostkeyalias", "|1|a|b"),
         ("revokedhostkeys", "/etc/ssh/revoked"),
         ("identityfile", "~/%Z"),
         ("identityfile", "~/${NOT_SET}"),
@@ -185,7 +191,7 @@ fn tokens_stand_for_what_ssh_has_them_stand_for() {
     ] {
         assert_eq!(path(value, &[]).unwrap(), expected, "{value}");
     }
-    assert_eq!(path("/%k", &[("hostkeyalias", "%h-alias")]).unwrap(), "/%h-alias");
+    assert_eq!(path("/%k", &[("hostkeyalias", "%h-Alias")]).unwrap(), "/%h-alias");
     assert_eq!(path("/%j", &[("proxyjump", "a,b")]).unwrap(), "/a,b");
     assert!(path("/%C", &[("proxyjump", "a")]).unwrap_err().message.contains("%C"));
     assert_eq!(path("/%C", &[]).unwrap().len(), 41);
@@ -250,6 +256,47 @@ async fn ssh_sees_few_variables_and_match_exec_is_the_users() {
     assert!(seen.contains("HOME=") && !seen.contains("CARGO"), "{seen}");
 }
 
+#[tokio::test]
+async fn what_ssh_has_started_ends_with_the_question() {
+    let Some(ssh) = ssh() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let (file, pipe) = (directory.path().join("config"), directory.path().join("pipe"));
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .unwrap();
+    let waits = format!("Match exec \"exec > {}; echo started; sleep 1000; true\"\n", pipe.display());
+    fs::write(&file, waits).unwrap();
+    let asked = tokio::spawn(async move {
+        let options = ["-F", file.to_str().unwrap()];
+        by_ssh(&ssh, &options, "web", &Given::default(), &Caller::current()).await
+    });
+    let started = tokio::task::spawn_blocking(move || {
+        let mut reader = BufReader::new(fs::File::open(pipe).unwrap());
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        (reader, line)
+    });
+    let (mut reader, line) = started.await.unwrap();
+    assert_eq!(line, "started\n");
+    asked.abort();
+    assert!(asked.await.unwrap_err().is_cancelled());
+    // The end of what it writes is the end of whoever could write.
+    let rest = tokio::task::spawn_blocking(move || reader.read_line(&mut String::new()).unwrap());
+    assert_eq!(rest.await.unwrap(), 0);
+}
+
+#[test]
+fn a_key_is_looked_up_by_the_name_that_the_configuration_gives_it() {
+    let of = |set: &[(&str, &str)]| Names::of(&printed(set, &root()).unwrap(), None);
+    assert_eq!(
+        of(&[("hostname", "Web.example.com"), ("port", "2222")]),
+        Names::new("web.example.com", 2222, None)
+    );
+    assert_eq!(
+        of(&[("hostkeyalias", "A"), ("port", "2222")]),
+        of(&[("hostkeyalias", "a"), ("hostname", "other")])
+    );
+}
+
 /// Our own reading and `ssh -G` agree, but for lists that only ssh has, and how a value is written in a warning.
 #[tokio::test]
 async fn our_own_reading_agrees_with_ssh() {
@@ -264,6 +311,7 @@ async fn our_own_reading_agrees_with_ssh() {
         Given::default(),
         Given { port: Some(77), user: Some("given".into()), identity_file: Some(identity) },
     ];
+    let mut disagreements = Vec::new();
     for config in [
         "",
         "Host web\n  HostName web.example.com\n  User ada\n  Port 2222\n",
@@ -321,7 +369,11 @@ async fn our_own_reading_agrees_with_ssh() {
                     config
                 })
             };
-            assert_eq!(comparable(ours), comparable(theirs), "{alias} {given:?}\n{config}");
+            let (ours, theirs) = (comparable(ours), comparable(theirs));
+            if ours != theirs {
+                disagreements.push(format!("{alias} {given:?}\n{config}ours {ours:?}\nssh  {theirs:?}\n"));
+            }
         }
     }
+    assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }

@@ -15,7 +15,7 @@ use crate::target::ssh::config::Strict;
 
 macro_rules! fixture {
     ($name:literal) => {
-        include_str!(concat!("fixtures/", $name)).trim_end()
+        include_str!(concat!("fixtures/", $name)).trim_ascii_end()
     };
 }
 
