@@ -56,11 +56,6 @@ impl Local {
         self.programs.find(name)
     }
 
-    /// Whether a program is there.
-    pub(super) fn has(&self, program: &str) -> bool {
-        self.programs.find(program).is_ok()
-    }
-
     /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group. What sudo
     /// doesn't allow runs without it where that will do.
     pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {

@@ -253,7 +253,7 @@ impl Target {
 
     /// What is known of it; gathered once.
     pub async fn facts(&self) -> Arc<Facts> {
-        let gather = || async { Arc::new(self.overrides.apply(facts::gather(&self.local).await)) };
+        let gather = || async { Arc::new(self.overrides.apply(facts::gather_here(&self.local).await)) };
         self.facts.get_or_init(gather).await.clone()
     }
 

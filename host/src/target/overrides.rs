@@ -66,21 +66,53 @@ impl TryFrom<String> for Text {
 
 impl Overrides {
     pub(super) fn apply(&self, mut facts: Facts) -> Facts {
-        let replace = |fact: &mut String, said: Option<&String>| {
+        let Self {
+            family,
+            name,
+            version,
+            codename,
+            package_manager,
+            firewall_backend,
+            mac_system,
+            container_runtime,
+            log_system,
+            user_management,
+        } = self;
+        let mut replaced = Vec::new();
+        let mut replace = |field: &'static str, fact: &mut String, said: Option<&String>| {
             if let Some(said) = said {
                 fact.clone_from(said);
+                replaced.push(field);
             }
         };
-        replace(&mut facts.family, self.family.as_ref().map(|said| &said.0));
-        replace(&mut facts.name, self.name.as_ref().map(|said| &said.0));
-        replace(&mut facts.version, self.version.as_ref().map(|said| &said.0));
-        replace(&mut facts.package_manager, self.package_manager.as_ref().map(|said| &said.0));
-        replace(&mut facts.firewall_backend, self.firewall_backend.as_ref().map(|said| &said.0));
-        replace(&mut facts.mac_system, self.mac_system.as_ref().map(|said| &said.0));
-        replace(&mut facts.container_runtime, self.container_runtime.as_ref().map(|said| &said.0));
-        replace(&mut facts.log_system, self.log_system.as_ref().map(|said| &said.0));
-        replace(&mut facts.user_management, self.user_management.as_ref().map(|said| &said.0));
-        facts.codename = self.codename.as_ref().map(|said| said.0.clone()).or(facts.codename);
+        replace("family", &mut facts.family, family.as_ref().map(|said| &said.0));
+        replace("name", &mut facts.name, name.as_ref().map(|said| &said.0));
+        replace("version", &mut facts.version, version.as_ref().map(|said| &said.0));
+        replace("package_manager", &mut facts.package_manager, package_manager.as_ref().map(|said| &said.0));
+        replace(
+            "firewall_backend",
+            &mut facts.firewall_backend,
+            firewall_backend.as_ref().map(|said| &said.0),
+        );
+        replace(
+            "container_runtime",
+            &mut facts.container_runtime,
+            container_runtime.as_ref().map(|said| &said.0),
+        );
+        replace("log_system", &mut facts.log_system, log_system.as_ref().map(|said| &said.0));
+        replace("user_management", &mut facts.user_management, user_management.as_ref().map(|said| &said.0));
+        if let Some(said) = mac_system.as_ref().map(|said| &said.0) {
+            // What was found is the mode of what was found.
+            if facts.mac_system != *said {
+                facts.mac_mode = None;
+            }
+            replace("mac_system", &mut facts.mac_system, Some(said));
+        }
+        if let Some(said) = codename {
+            facts.codename = Some(said.0.clone());
+            replaced.push("codename");
+        }
+        facts.unknown.retain(|fact| !replaced.contains(&fact.as_str()));
         facts
     }
 }
