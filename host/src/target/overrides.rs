@@ -144,6 +144,7 @@ mod tests {
             user: "root".into(),
             uid: 0,
             machine_id: None,
+            ..Facts::default()
         }
     }
 

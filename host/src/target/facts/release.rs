@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn nothing_is_read_beyond_the_limit_nor_from_a_line_that_it_cuts() {
         let padding = "#".repeat(MOST_BYTES - "ID=in\n".len() - 3);
-        let read = parse(&format!("ID=in\n{padding}\nVERSION_ID=12\nNAME=out\n"));
-        assert_eq!(read, BTreeMap::from([("ID", "in".to_owned())]));
+        let text = format!("ID=in\n{padding}\nVERSION_ID=12\nNAME=out\n");
+        assert_eq!(parse(&text), BTreeMap::from([("ID", "in".to_owned())]));
         assert_eq!(parse(&"ü".repeat(MOST_BYTES)), BTreeMap::new());
         let long = "x".repeat(MOST_BYTES - 3);
         assert_eq!(parse(&format!("ID={long}"))["ID"], long);

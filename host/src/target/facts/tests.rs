@@ -1,1 +1,153 @@
+//! Which distribution is what: real files, see `os-release/README.md`.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use super::derive::{Answers, derive};
+use super::*;
+
+/// File, family, name, version, codename, and the package manager that its own programs make it.
+const DISTRIBUTIONS: &[(&str, &str, &str, &str, Option<&str>, &str)] = &[
+    ("debian-10", "debian", "Debian GNU/Linux", "10", Some("buster"), "apt"),
+    ("debian-11", "debian", "Debian GNU/Linux", "11", Some("bullseye"), "apt"),
+    ("debian-12", "debian", "Debian GNU/Linux", "12", Some("bookworm"), "apt"),
+    ("debian-13", "debian", "Debian GNU/Linux", "13", Some("trixie"), "apt"),
+    ("ubuntu-20.04", "debian", "Ubuntu", "20.04", Some("focal"), "apt"),
+    ("ubuntu-22.04", "debian", "Ubuntu", "22.04", Some("jammy"), "apt"),
+    ("ubuntu-24.04", "debian", "Ubuntu", "24.04", Some("noble"), "apt"),
+    ("ubuntu-25.10", "debian", "Ubuntu", "25.10", Some("questing"), "apt"),
+    ("ubuntu-26.04", "debian", "Ubuntu", "26.04", Some("resolute"), "apt"),
+    ("raspbian-8", "debian", "Raspbian GNU/Linux", "8", None, "apt"),
+    ("raspbian-12", "debian", "Raspbian GNU/Linux", "12", Some("bookworm"), "apt"),
+    ("linuxmint-22", "debian", "Linux Mint", "22", Some("wilma"), "apt"),
+    ("lmde-6", "debian", "LMDE", "6", Some("faye"), "apt"),
+    ("pop-22.04", "debian", "Pop!_OS", "22.04", Some("jammy"), "apt"),
+    ("kali-2025.4", "debian", "Kali GNU/Linux", "2025.4", Some("kali-rolling"), "apt"),
+    ("devuan-5", "debian", "Devuan GNU/Linux", "5", Some("daedalus"), "apt"),
+    ("fedora-40", "rhel", "Fedora Linux", "40", None, "dnf"),
+    ("fedora-41", "rhel", "Fedora Linux", "41", None, "dnf"),
+    ("fedora-42", "rhel", "Fedora Linux", "42", None, "dnf"),
+    ("fedora-43", "rhel", "Fedora Linux", "43", None, "dnf"),
+    ("fedora-44", "rhel", "Fedora Linux", "44", None, "dnf"),
+    ("rhel-8", "rhel", "Red Hat Enterprise Linux", "8.9", None, "dnf"),
+    ("rhel-9", "rhel", "Red Hat Enterprise Linux", "9.6", None, "dnf"),
+    ("rhel-10", "rhel", "Red Hat Enterprise Linux", "10.0", None, "dnf"),
+    ("rocky-8", "rhel", "Rocky Linux", "8.4", None, "dnf"),
+    ("rocky-9", "rhel", "Rocky Linux", "9.3", None, "dnf"),
+    ("rocky-10", "rhel", "Rocky Linux", "10.1", None, "dnf"),
+    ("almalinux-8", "rhel", "AlmaLinux", "8.10", None, "dnf"),
+    ("almalinux-9", "rhel", "AlmaLinux", "9.6", None, "dnf"),
+    ("almalinux-10", "rhel", "AlmaLinux", "10.0", None, "dnf"),
+    ("oracle-8", "rhel", "Oracle Linux Server", "8.10", None, "dnf"),
+    ("oracle-9", "rhel", "Oracle Linux Server", "9.3", None, "dnf"),
+    ("oracle-10", "rhel", "Oracle Linux Server", "10.0", None, "dnf"),
+    ("centos-9", "rhel", "CentOS Stream", "9", None, "dnf"),
+    ("centos-10", "rhel", "CentOS Stream", "10", None, "dnf"),
+    ("amazon-2023", "rhel", "Amazon Linux", "2023", None, "dnf"),
+    // These have yum only.
+    ("centos-7", "rhel", "CentOS Linux", "7", None, "none"),
+    ("amazon-2", "rhel", "Amazon Linux", "2", None, "none"),
+    // Of no family that is served: their own ID.
+    ("opensuse-leap-15.6", "opensuse-leap", "openSUSE Leap", "15.6", None, "none"),
+    ("opensuse-tumbleweed", "opensuse-tumbleweed", "openSUSE Tumbleweed", "20240823", None, "none"),
+    ("sles-15", "sles", "SLES", "15.7", None, "none"),
+    ("arch", "arch", "Arch Linux", "", None, "none"),
+    ("manjaro", "manjaro", "Manjaro Linux", "", None, "none"),
+    ("endeavouros", "endeavouros", "EndeavourOS", "", None, "none"),
+    ("alpine-3.22", "alpine", "Alpine Linux", "3.22.1", None, "none"),
+    ("nixos-25.11", "nixos", "NixOS", "25.11", Some("xantusia"), "none"),
+    ("void", "void", "Void", "", None, "none"),
+    ("gentoo", "gentoo", "Gentoo", "", None, "none"),
+    ("slackware-14", "slackware", "Slackware", "14.1", None, "none"),
+    ("guix", "guix", "Guix System", "", None, "none"),
+    ("openwrt-22.03", "openwrt", "OpenWrt", "22.03.4", None, "none"),
+];
+
+fn recorded(file: &str) -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/facts/os-release");
+    fs::read_to_string(directory.join(file)).unwrap()
+}
+
+fn facts_of(file: &str, programs: &[&'static str]) -> Facts {
+    derive(&Answers {
+        files: Some(BTreeMap::from([("/etc/os-release", recorded(file))])),
+        there: Some(programs.iter().copied().collect()),
+        ..Answers::default()
+    })
+}
+
+#[test]
+fn each_distribution_is_known_by_its_own_file() {
+    for &(file, family, name, version, codename, manager) in DISTRIBUTIONS {
+        let programs: &[&str] = match manager {
+            "apt" => &["apt-get", "adduser"],
+            "dnf" => &["dnf", "adduser"],
+            _ => &["adduser"],
+        };
+        let facts = facts_of(file, programs);
+        let found = (facts.family.as_str(), facts.name.as_str(), facts.version.as_str());
+        assert_eq!(found, (family, name, version), "{file}");
+        assert_eq!(facts.codename.as_deref(), codename, "{file}");
+        assert_eq!(facts.package_manager, manager, "{file}");
+        let users = if family == "debian" { "adduser" } else { "useradd" };
+        assert_eq!(facts.user_management, users, "{file}");
+        for unknown in ["family", "name", "version", "codename", "package_manager", "user_management"] {
+            assert!(!facts.unknown.iter().any(|fact| fact == unknown), "{file}: {unknown}");
+        }
+    }
+}
+
+#[test]
+fn where_both_package_managers_are_installed_the_family_decides() {
+    for &(file, family, ..) in DISTRIBUTIONS {
+        let manager = if family == "rhel" { "dnf" } else { "apt" };
+        assert_eq!(facts_of(file, &["apt-get", "dnf"]).package_manager, manager, "{file}");
+    }
+    assert_eq!(facts_of("debian-12", &["dnf"]).package_manager, "dnf");
+    assert_eq!(facts_of("fedora-42", &["apt-get"]).package_manager, "apt");
+}
+
+#[test]
+fn every_recorded_file_is_in_the_table_and_has_its_source() {
+    let sources = recorded("README.md");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/facts/os-release");
+    let names =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<String> = names.filter(|name| name != "README.md").collect();
+    let listed: BTreeSet<String> = DISTRIBUTIONS.iter().map(|(file, ..)| (*file).to_owned()).collect();
+    assert_eq!(files, listed);
+    for file in files {
+        assert!(sources.contains(&format!("| {file} | ")), "{file}");
+    }
+}
+
+#[test]
+fn every_named_fact_can_be_asked_for_and_one_that_is_not_known_has_no_value() {
+    let mut facts = facts_of("debian-12", &["apt-get"]);
+    facts.unknown.clear();
+    for name in Facts::NAMES.iter().filter(|name| **name != "mac_mode") {
+        assert!(facts.get(name).is_some(), "{name}");
+    }
+    assert_eq!(facts.get("no-such-fact"), None);
+    facts.unknown.push("family".into());
+    assert_eq!(facts.get("family"), None);
+}
+
+#[test]
+fn what_is_not_for_the_model_is_not_serialized() {
+    let facts = Facts {
+        home: "/home/ada".into(),
+        login_shell: Some("/bin/sh".into()),
+        machine_id: Some("0123456789abcdef0123456789abcdef".into()),
+        ssh_client: Some("192.0.2.1".parse().unwrap()),
+        has_timeout: true,
+        ..Facts::default()
+    };
+    let mut plain = serde_json::to_value(Facts::default()).unwrap();
+    assert_eq!(serde_json::to_value(&facts).unwrap(), plain);
+    let told = Facts { missing: vec!["sudo".into()], unknown: vec!["kernel".into()], ..facts };
+    plain["missing"] = serde_json::json!(["sudo"]);
+    plain["unknown"] = serde_json::json!(["kernel"]);
+    assert_eq!(serde_json::to_value(&told).unwrap(), plain);
+}
