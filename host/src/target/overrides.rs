@@ -158,6 +158,52 @@ mod tests {
     }
 
     #[test]
+    fn every_override_replaces_its_field_and_makes_it_known() {
+        let fields = [
+            ("family", "rhel"),
+            ("name", "Mine"),
+            ("version", "9"),
+            ("codename", "own"),
+            ("package_manager", "dnf"),
+            ("firewall_backend", "firewalld"),
+            ("mac_system", "selinux"),
+            ("container_runtime", "podman"),
+            ("log_system", "both"),
+            ("user_management", "useradd"),
+        ];
+        for (field, value) in fields {
+            let overrides: Overrides = serde_yaml::from_str(&format!("{field}: {value:?}")).unwrap();
+            let found = Facts { unknown: fields.map(|(field, _)| field.to_owned()).into(), ..facts() };
+            let applied = overrides.apply(found.clone());
+            assert_eq!(applied.get(field), Some(value), "{field}");
+            let others = fields.iter().filter(|(other, _)| *other != field).map(|(other, _)| *other);
+            assert_eq!(applied.unknown, others.clone().collect::<Vec<_>>(), "{field}");
+            let known = |facts: &Facts| Facts { unknown: Vec::new(), ..facts.clone() };
+            for other in others {
+                assert_eq!(known(&applied).get(other), known(&found).get(other), "{field}: {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mode_is_that_of_the_system_it_was_found_for() {
+        let found = Facts { mac_system: "apparmor".into(), mac_mode: Some("enforcing".into()), ..facts() };
+        for (said, mode) in [("apparmor", Some("enforcing")), ("selinux", None), ("none", None)] {
+            let overrides: Overrides = serde_yaml::from_str(&format!("mac_system: {said}")).unwrap();
+            assert_eq!(overrides.apply(found.clone()).mac_mode.as_deref(), mode, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_fact_of_the_operators_is_refused() {
+        for bad in ["init_system: systemd", "mac_mode: enforcing", "hostname: x", "home: /", "ssh_client: ''"]
+        {
+            let error = serde_yaml::from_str::<Overrides>(bad).unwrap_err().to_string();
+            assert!(error.contains("unknown field"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
     fn an_override_that_no_module_could_serve_is_refused() {
         for bad in [
             "package_manager: atp",
