@@ -17,7 +17,7 @@ use super::resolve::{Last, Resolved, is_kernels, resolve};
 pub(super) use super::rights::Rights;
 use super::rights::{Ends, Head, head};
 use super::stream::{Captured, OutputStream, capture};
-use super::{Command, Metadata, Output, PathCheck, Privilege, ReadRequest, files};
+use super::{Command, Metadata, Output, PathCheck, ReadRequest, files};
 use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
 
@@ -45,11 +45,6 @@ impl Local {
     /// Where a program is.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, Problem> {
         self.programs.find(name)
-    }
-
-    /// Whether a program is there.
-    pub(super) fn has(&self, program: &str) -> bool {
-        self.programs.find(program).is_ok()
     }
 
     /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group.

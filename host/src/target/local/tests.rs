@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::target::Keep;
+use crate::target::Privilege;
 
 fn command(program: &str, args: &[&str]) -> Command {
     Command {

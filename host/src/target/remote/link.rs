@@ -13,6 +13,7 @@ use super::channel::{self, Failed, Running};
 use super::programs::Programs;
 use super::sftp::Sftp;
 use crate::problem::{Category, Problem};
+use crate::target::facts;
 use crate::target::rights::{Ends, Signal};
 use crate::target::ssh::{Peer, Session};
 use crate::target::verbs::Runner;
@@ -49,7 +50,7 @@ pub(super) struct Link {
     /// Told by nobody but our own script.
     nonce: String,
     pub(super) programs: Programs,
-    session_facts: Mutex<Option<SessionFacts>>,
+    session_facts: Mutex<Option<facts::Session>>,
     tasks: TaskTracker,
 }
 
@@ -58,14 +59,6 @@ pub(super) struct Link {
 enum Files {
     Sftp(Arc<Sftp>),
     No,
-}
-
-/// What sshd gave the session.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SessionFacts {
-    pub(super) home: String,
-    pub(super) shell: String,
-    pub(super) ssh_connection: String,
 }
 
 impl Link {
@@ -229,7 +222,7 @@ impl Link {
     }
 
     /// Of this session, asked once.
-    pub(super) async fn session_facts(self: &Arc<Self>) -> Result<SessionFacts, Problem> {
+    pub(super) async fn session_facts(self: &Arc<Self>) -> Result<facts::Session, Problem> {
         let known = self.session_facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
             return Ok(known);
@@ -243,8 +236,8 @@ impl Link {
         let output = running.finish(&asking("sh", &[])).await?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut values = said.split('\0').map(str::to_owned);
-        let mut next = || values.next().unwrap_or_default();
-        let facts = SessionFacts { home: next(), shell: next(), ssh_connection: next() };
+        let mut next = || values.next().filter(|value| !value.is_empty());
+        let facts = facts::Session { home: next(), shell: next(), ssh_connection: next() };
         *self.session_facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts.clone());
         Ok(facts)
     }
@@ -255,8 +248,8 @@ impl Link {
         path: &str,
         own: &[(String, String)],
     ) -> Result<Vec<(String, String)>, Problem> {
-        let home = self.session_facts().await?.home;
-        let home = if home.starts_with('/') { home } else { "/".to_owned() };
+        let home = self.session_facts().await?.home.filter(|home| home.starts_with('/'));
+        let home = home.unwrap_or_else(|| "/".to_owned());
         let fixed = [("PATH", path), ("HOME", &home), ("LC_ALL", "C.UTF-8")];
         let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(fixed.chain(own.iter().cloned()).collect())
