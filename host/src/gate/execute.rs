@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::run_one;
 use super::guard::Guard;
+use super::meant::Meant;
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use crate::capability::Grants;
@@ -29,8 +30,8 @@ pub struct Execution {
     pub target: Arc<Target>,
     /// What the module may do.
     pub grants: Arc<Grants>,
-    /// Whether files carry labels of SELinux.
-    pub selinux: bool,
+    /// The machine that it is for.
+    pub meant: Meant,
     /// Where commands are noted.
     pub executed: Arc<Executed>,
     /// Nobody waits for the answer any more: what can be stopped is, and what was done is undone.
@@ -52,6 +53,15 @@ pub struct Ran {
     pub undone: Vec<String>,
     /// What could not be put back, and why.
     pub not_undone: Vec<String>,
+    /// Nobody knows what became of a step, or of its undo: the connection went.
+    pub uncertain: bool,
+}
+
+impl Ran {
+    fn not_undone(&mut self, what: &str, why: &Problem) {
+        self.uncertain |= why.is_of_the_line();
+        self.not_undone.push(format!("{what}: {why}"));
+    }
 }
 
 impl Execution {
@@ -65,16 +75,19 @@ impl Execution {
                 if self.cancelled.is_cancelled() {
                     return Err(interrupted());
                 }
+                self.meant.answers(&self.target).await?;
                 if let Some(guard) = guard {
                     guard.begins(number).await?;
                 }
                 self.step(number, prepared, &mut ran.outputs).await
             };
             let stepped = step.await;
-            if stepped.is_ok() {
-                ran.done += 1;
-            } else if let Some(guard) = guard {
-                guard.has_failed(number).await;
+            match (&stepped, guard) {
+                (Ok(()), _) => ran.done += 1,
+                // It counts as begun.
+                (Err(problem), _) if problem.is_uncertain() => ran.uncertain = true,
+                (Err(_), Some(guard)) => guard.has_failed(number).await,
+                (Err(_), None) => {}
             }
             if let Err(problem) = stepped.and_then(|()| faults::pass(format_args!("after-step-{number}"))) {
                 ran.broke = Some(problem);
@@ -98,7 +111,7 @@ impl Execution {
                     validate.leads_where_granted(&self.target, &self.grants).await?;
                 }
                 let validate = validate.as_ref().map(|validate| &validate.command);
-                site.apply(&self.target, action, validate, self.selinux).await
+                site.apply(&self.target, action, validate, &self.meant).await
             }
             (Doing::Run(_), _) => Ok(()),
         }
@@ -130,13 +143,22 @@ impl Execution {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Leaves everything as it is: what nobody knows the end of may still be running.
+    pub fn leave(&self, ran: &mut Ran) {
+        ran.not_undone.extend((0..ran.done).rev().map(|number| self.title(number)));
+    }
+
     /// Undoes the steps that had succeeded, the latest first.
     pub async fn undo(&self, ran: &mut Ran) {
         for number in (0..ran.done).rev() {
             let prepared = &self.plan.steps[number];
             (self.telling)(None, &format!("undoing: {}", self.title(number)));
-            if let Err(problem) = faults::pass(format_args!("before-undo-{number}")) {
-                ran.not_undone.push(format!("{}: {problem}", self.title(number)));
+            let begun = async {
+                faults::pass(format_args!("before-undo-{number}"))?;
+                self.meant.answers(&self.target).await
+            };
+            if let Err(problem) = begun.await {
+                ran.not_undone(&self.title(number), &problem);
                 continue;
             }
             match &prepared.doing {
@@ -145,7 +167,7 @@ impl Execution {
                     let title = self.title(number);
                     match undone {
                         Ok(()) => ran.undone.push(title),
-                        Err(problem) => ran.not_undone.push(format!("{title}: {problem}")),
+                        Err(problem) => ran.not_undone(&title, &problem),
                     }
                     self.commands(&prepared.undo, ran).await;
                 }
@@ -162,10 +184,11 @@ impl Execution {
         for command in &self.plan.after_undo {
             let ran_it = async {
                 faults::pass(format_args!("before-after-undo"))?;
+                self.meant.answers(&self.target).await?;
                 self.command(command).await
             };
             if let Err(problem) = ran_it.await {
-                ran.not_undone.push(format!("after the undo, {}: {problem}", command.line()));
+                ran.not_undone(&format!("after the undo, {}", command.line()), &problem);
             }
         }
     }
@@ -174,7 +197,7 @@ impl Execution {
         for command in commands {
             match self.command(command).await {
                 Ok(()) => ran.undone.push(command.line()),
-                Err(problem) => ran.not_undone.push(format!("{}: {problem}", command.line())),
+                Err(problem) => ran.not_undone(&command.line(), &problem),
             }
         }
     }

@@ -3,6 +3,8 @@
 mod entry;
 mod facts;
 mod files;
+#[cfg(test)]
+pub mod fragile;
 mod group;
 mod local;
 mod overrides;
@@ -229,13 +231,33 @@ fn rights(facts: &Facts) -> Rights {
     Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
 }
 
+/// Of a change that was on its way when the connection went.
+const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
+
 /// What became of this change isn't known: it was on its way when the connection went.
 fn uncertain(command: &Command, lost: &Problem) -> Problem {
     let message = format!(
         "{} in the middle of {}: whether that was done, in part or not at all, isn't known, and it isn't repeated",
         lost.message, command.program
     );
-    Problem::new("CHANGE_UNCERTAIN", Category::Network, message).detail("uncertain", true.into())
+    Problem::uncertain(message)
+}
+
+impl Problem {
+    /// Of a change that may have been made, in part or not at all.
+    pub fn uncertain(message: String) -> Self {
+        Self::new(CHANGE_UNCERTAIN, Category::Network, message).detail("uncertain", true.into())
+    }
+
+    /// Whether it is [`Problem::uncertain`].
+    pub fn is_uncertain(&self) -> bool {
+        self.code == CHANGE_UNCERTAIN
+    }
+
+    /// Whether there was nobody to ask, or nobody any more.
+    pub fn is_of_the_line(&self) -> bool {
+        self.is_uncertain() || matches!(self.code.as_str(), "CONNECTION_LOST" | "CONNECTION_FAILED")
+    }
 }
 
 /// Who reaches a path, and who may be able to change where it leads.
@@ -284,6 +306,9 @@ pub struct Target {
     machine: Machine,
     overrides: Overrides,
     facts: tokio::sync::Mutex<Option<Known>>,
+    /// This machine, behind a connection of a test's.
+    #[cfg(test)]
+    line: Option<Arc<fragile::Line>>,
 }
 
 /// What was found out on one connection.
@@ -295,12 +320,28 @@ struct Known {
 impl Target {
     /// This machine. Facts are gathered at the first question.
     pub fn local(overrides: Overrides) -> Self {
-        Self { machine: Machine::Local(Local::new()), overrides, facts: Default::default() }
+        Self::of(Machine::Local(Local::new()), overrides)
     }
 
     /// The machine that the user's SSH configuration knows by this name. It is reached at the first question.
     pub fn remote(alias: String, settings: Settings, overrides: Overrides) -> Self {
-        Self { machine: Machine::Remote(Remote::new(alias, settings)), overrides, facts: Default::default() }
+        Self::of(Machine::Remote(Remote::new(alias, settings)), overrides)
+    }
+
+    fn of(machine: Machine, overrides: Overrides) -> Self {
+        Self {
+            machine,
+            overrides,
+            facts: Default::default(),
+            #[cfg(test)]
+            line: None,
+        }
+    }
+
+    /// This machine, as it would be behind a connection that comes and goes.
+    #[cfg(test)]
+    pub fn behind(line: &Arc<fragile::Line>) -> Self {
+        Self { line: Some(line.clone()), ..Self::local(Overrides::default()) }
     }
 
     /// As in the envelope.
@@ -313,6 +354,10 @@ impl Target {
 
     /// Whether it is reached over SSH.
     pub fn is_remote(&self) -> bool {
+        #[cfg(test)]
+        if self.line.is_some() {
+            return true;
+        }
         matches!(self.machine, Machine::Remote(_))
     }
 
@@ -332,6 +377,8 @@ impl Target {
             Machine::Local(_) => 0,
             Machine::Remote(remote) => remote.connected().await?,
         };
+        #[cfg(test)]
+        let connection = self.line.as_ref().map_or(Ok(connection), |line| line.connected())?;
         if let Some(known) = known.as_ref().filter(|known| known.connection == connection && !anew) {
             return Ok(known.facts.clone());
         }
@@ -339,6 +386,11 @@ impl Target {
             Machine::Local(local) => facts::gather_here(local).await,
             Machine::Remote(remote) => remote.gather().await?,
         };
+        #[cfg(test)]
+        let facts = self.line.iter().fold(facts, |mut facts, line| {
+            line.alter(&mut facts);
+            facts
+        });
         let facts = Arc::new(self.overrides.apply(facts));
         *known = Some(Known { connection, facts: facts.clone() });
         Ok(facts)
@@ -346,6 +398,10 @@ impl Target {
 
     /// machine-id(5) as it is now, where there is one: which machine answers to this name.
     pub async fn machine_id(&self) -> Option<String> {
+        #[cfg(test)]
+        if self.line.is_some() {
+            return self.facts().await.ok()?.machine_id.clone();
+        }
         let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
         let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let id = self.read_own(vec![request], Trusted::Anyone, check).await.pop()?.ok()?;
@@ -361,6 +417,15 @@ impl Target {
         }
     }
 
+    /// The fingerprint of the key that it has shown, as `SHA256:…`; none where [`Target::peer`] is none.
+    pub async fn host_key(&self) -> Option<String> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            return line.host_key();
+        }
+        self.peer().await.map(|peer| peer.host_key)
+    }
+
     /// For how long the connection was gone, where it was had back since then.
     pub fn restored_since(&self, since: Instant) -> Option<Duration> {
         match &self.machine {
@@ -371,9 +436,20 @@ impl Target {
 
     /// Whether a new connection reaches it, by the same way as the one in use. Whoever is on the machine itself has none.
     pub async fn is_reached_anew(&self) -> Result<(), Problem> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            return line.is_reached_anew();
+        }
         match &self.machine {
             Machine::Local(_) => Ok(()),
             Machine::Remote(remote) => remote.is_reached_anew().await,
+        }
+    }
+
+    /// The connection in use doesn't answer, though another one would be to be had: the next question asks for one.
+    pub async fn leave_connection(&self) {
+        if let Machine::Remote(remote) = &self.machine {
+            remote.leave().await;
         }
     }
 
@@ -417,6 +493,10 @@ impl Target {
 
     /// What sudo doesn't allow runs without it where that will do.
     async fn once(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            return line.carry(command, changes, self.machine.run(command, rights, changes)).await;
+        }
         let output = self.machine.run(command, rights, changes).await?;
         if !rights.takes_sudo(&command.privilege) {
             return Ok(output);
@@ -637,6 +717,8 @@ impl Target {
     }
 
     async fn way(&self, privilege: &Privilege) -> Result<Way, Problem> {
+        #[cfg(test)]
+        self.line.as_ref().map_or(Ok(0), |line| line.connected())?;
         // Of this machine it is known without being asked.
         let is_root = match &self.machine {
             Machine::Local(_) => rustix::process::geteuid().is_root(),

@@ -105,6 +105,14 @@ impl Remote {
         answered.unwrap_or_else(|| Err(link.lost())).map(drop)
     }
 
+    /// Does without the connection in use.
+    pub(super) async fn leave(&self) {
+        if let Some(link) = self.link.lock().await.take() {
+            self.story().lost.get_or_insert_with(Instant::now);
+            link.close().await;
+        }
+    }
+
     /// Waits for what is being ended, and says goodbye.
     pub(super) async fn close(&self) {
         self.tasks.close();
@@ -355,7 +363,8 @@ impl Remote {
 
     /// The same of what changes something: where the connection goes in the middle of it, its outcome is unknown.
     pub(super) async fn act(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let uncertain = |problem: Problem| match problem.code == "CONNECTION_LOST" {
+        // A server that closes the channel doesn't say it either.
+        let uncertain = |problem: Problem| match matches!(&*problem.code, "CONNECTION_LOST" | "IO_ERROR") {
             true => super::uncertain(command, &problem),
             false => problem,
         };
