@@ -9,6 +9,7 @@ use super::guard::Guard;
 use super::meant::Meant;
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
+use super::turn::Held;
 use crate::capability::Grants;
 use crate::executed::Executed;
 use crate::faults;
@@ -32,6 +33,8 @@ pub struct Execution {
     pub grants: Arc<Grants>,
     /// The machine that it is for.
     pub meant: Meant,
+    /// The target is this plan's alone until it is over.
+    pub turn: Held,
     /// Where commands are noted.
     pub executed: Arc<Executed>,
     /// Nobody waits for the answer any more: what can be stopped is, and what was done is undone.
@@ -65,6 +68,13 @@ impl Ran {
 }
 
 impl Execution {
+    /// A problem where the target isn't the one that is meant any more, or isn't this plan's alone: a connection that was
+    /// lost may have come back to either.
+    pub async fn still(&self) -> Result<(), Problem> {
+        self.meant.answers(&self.target).await?;
+        self.turn.keep(&self.target).await
+    }
+
     /// All steps, or as many as go well. Nothing is undone here.
     pub async fn steps(&self, guard: Option<&Guard<'_>>, ran: &mut Ran) {
         let count = self.plan.steps.len();
@@ -75,7 +85,7 @@ impl Execution {
                 if self.cancelled.is_cancelled() {
                     return Err(interrupted());
                 }
-                self.meant.answers(&self.target).await?;
+                self.still().await?;
                 if let Some(guard) = guard {
                     guard.begins(number).await?;
                 }
@@ -150,6 +160,10 @@ impl Execution {
 
     /// Undoes the steps that had succeeded, the latest first.
     pub async fn undo(&self, ran: &mut Ran) {
+        // Half-done is worse than two at once.
+        if let Err(problem) = self.turn.keep(&self.target).await {
+            tracing::warn!(%problem, "a plan is undone out of its turn");
+        }
         for number in (0..ran.done).rev() {
             let prepared = &self.plan.steps[number];
             (self.telling)(None, &format!("undoing: {}", self.title(number)));

@@ -137,7 +137,7 @@ impl Gate {
     /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
     /// another one has in the middle is nothing to go by.
     pub async fn turn(&self, target: &Target) -> Result<Turn, Problem> {
-        self.turns.take(target.name()).await
+        self.turns.take(target).await
     }
 
     /// What the rules say of commands and files.
@@ -193,6 +193,7 @@ impl Gate {
         let begun = record::begun(&id, &asking, &plan, record::Decided { preview, identity, decided_by });
         let execution = Execution {
             meant: Meant::of(&asking),
+            turn: asking.turn,
             plan,
             target: asking.target,
             grants: asking.grants,
@@ -200,7 +201,7 @@ impl Gate {
             cancelled: cancelled.clone(),
             telling: asking.telling,
         };
-        let task = Task { id, execution, begun, audit: self.audit.clone(), _turn: asking.turn };
+        let task = Task { id, execution, begun, audit: self.audit.clone() };
         let running = tokio::spawn(async move {
             let _token = token;
             task.run().await
@@ -216,14 +217,12 @@ struct Task {
     execution: Execution,
     begun: audit::ChangeBegun,
     audit: Arc<Audit>,
-    /// The target is this plan's alone until it is over.
-    _turn: Held,
 }
 
 impl Task {
     async fn run(self) -> Result<Outcome, Problem> {
-        let Self { id, execution, begun, audit, _turn } = self;
-        execution.meant.answers(&execution.target).await?;
+        let Self { id, execution, begun, audit } = self;
+        execution.still().await?;
         let change = &execution.plan.change;
         locks::check(&execution.target, &change.locks, &change.affected_services).await?;
         if execution.cancelled.is_cancelled() {
@@ -261,7 +260,7 @@ impl Task {
             execution.undo(&mut ran).await;
             on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
         }
-        Ok(match ran.broke {
+        Ok(match ran.broke.take() {
             None => Outcome::Done { outputs: ran.outputs, notes: execution.tidy().await },
             // What was undone has no copies any more, and of what wasn't they may be all that is left.
             Some(mut problem) => {

@@ -90,6 +90,11 @@ impl Line {
         Ok(state.connections)
     }
 
+    pub(super) fn is_still(&self, connection: u64) -> bool {
+        let state = self.state();
+        state.is_there && state.connections == connection
+    }
+
     pub(super) fn is_reached_anew(&self) -> Result<(), Problem> {
         match self.state().can_be_had {
             true => Ok(()),

@@ -7,6 +7,7 @@ mod files;
 pub mod fragile;
 mod group;
 mod local;
+pub mod lock;
 mod overrides;
 mod program;
 mod remote;
@@ -23,6 +24,7 @@ pub use remote::Settings;
 pub use resolve::Resolved;
 pub use ssh::Peer;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -551,6 +553,23 @@ impl Target {
             ..command.clone()
         };
         self.run(&question, rights).await.is_ok_and(|output| output.exit_code == 0)
+    }
+
+    /// Takes the lock of what is at this path there, which has to be nobody's to swap; waits for it at most so long. Only
+    /// reading it is needed.
+    pub async fn lock(&self, path: &Path, patience: Duration) -> Result<lock::Asked, Problem> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            let connection = line.connected()?;
+            return Ok(match lock::here(path, patience).await? {
+                lock::Asked::Taken(lock) => lock::Asked::Taken(lock.behind(line, connection)),
+                asked => asked,
+            });
+        }
+        match &self.machine {
+            Machine::Local(_) => lock::here(path, patience).await,
+            Machine::Remote(remote) => remote.lock(path, patience).await,
+        }
     }
 
     /// Where a program is on the target.

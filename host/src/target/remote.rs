@@ -4,6 +4,7 @@
 //! in the middle of it, nobody knows what became of it.
 
 mod channel;
+mod held;
 mod link;
 mod programs;
 mod quote;
@@ -16,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 pub use channel::Stream;
 use channel::{Failed, Running};
+pub use held::Held;
 use link::{First, Link};
 
 use super::entry::Trusted;
@@ -57,6 +59,8 @@ pub struct Remote {
     /// Held while connecting, so that whoever comes meanwhile finds the connection.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     story: Arc<Mutex<Story>>,
+    /// Processes that held a lock over a connection that went.
+    left: Arc<Mutex<Vec<held::Left>>>,
     tasks: TaskTracker,
 }
 
@@ -73,7 +77,14 @@ struct Story {
 
 impl Remote {
     pub(super) fn new(alias: String, settings: Settings) -> Self {
-        Self { alias, settings, link: Default::default(), story: Arc::default(), tasks: TaskTracker::new() }
+        Self {
+            alias,
+            settings,
+            link: Default::default(),
+            story: Arc::default(),
+            left: Arc::default(),
+            tasks: TaskTracker::new(),
+        }
     }
 
     pub(super) fn alias(&self) -> &str {
