@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 /// A machine that is up.
+#[derive(Clone)]
 pub struct Host {
     name: String,
     xtask: String,
@@ -13,16 +16,27 @@ pub struct Host {
 pub fn host(test: &str, name: &str) -> Option<Host> {
     let up = std::env::var_os("LINUX_SYSADMIN_TEST_HOSTS").is_some();
     match (up, std::env::var("XTASK")) {
-        (true, Ok(xtask)) => {
-            // For who runs tests beside somebody else's.
-            let name = std::env::var("LINUX_SYSADMIN_TEST_HOST").unwrap_or_else(|_| name.to_owned());
-            Some(Host { name, xtask })
-        }
+        (true, Ok(xtask)) => Some(Host { name: instead(name), xtask }),
         _ => {
             skipped(test, "no test hosts are up: they need root, and `cargo xtask test`");
             None
         }
     }
+}
+
+/// The name of the host that stands in for this one, for who runs tests beside somebody else's, or on another image:
+/// `LINUX_SYSADMIN_TEST_HOST=debian1=mine,rhel1=mine-too`.
+fn instead(name: &str) -> String {
+    let given = std::env::var("LINUX_SYSADMIN_TEST_HOST").unwrap_or_default();
+    let mut pairs = given.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(asked, _)| *asked == name).map_or(name, |(_, other)| other).to_owned()
+}
+
+/// What `cargo xtask hosts list --json` says of the lab and its hosts.
+pub(crate) fn listing() -> Value {
+    let file = std::env::var_os("LINUX_SYSADMIN_TEST_HOSTS").expect("hosts are up");
+    let text = std::fs::read_to_string(file).expect("hosts.json");
+    serde_json::from_str(&text).expect("JSON")
 }
 
 /// Counts a test as skipped.
@@ -35,6 +49,33 @@ pub fn skipped(test: &str, reason: &str) {
 }
 
 impl Host {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the listing says of it: `address`, `netns`, `mac`, `link`, `root` …
+    pub(crate) fn listed(&self, member: &str) -> String {
+        let listing = listing();
+        let mut hosts = listing["hosts"].as_array().into_iter().flatten();
+        let this =
+            hosts.find(|host| host["name"] == self.name).unwrap_or_else(|| panic!("{} is up", self.name));
+        this[member].as_str().unwrap_or_else(|| panic!("{member} of {this}")).to_owned()
+    }
+
+    /// Its address in the lab.
+    pub fn address(&self) -> String {
+        self.listed("address")
+    }
+
+    /// Reboots it, and waits until it is ready again.
+    pub fn reboot(&self) {
+        let output =
+            Command::new(&self.xtask).args(["hosts", "reboot", &self.name]).stdin(Stdio::null()).output();
+        let output = output.expect("xtask runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// A command on the host, as root.
     pub fn command(&self, argv: &[&str]) -> Command {
         let mut command = Command::new(&self.xtask);

@@ -1,4 +1,4 @@
-//! Runs every test on a fresh machine: prerequisites, build, a real host, all tests, the count.
+//! Runs every test on a fresh machine: prerequisites, build, real hosts, all tests, the count.
 
 use crate::tally::{self, Tally};
 use crate::{build, cmd, hosts, workspace};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
-const IMAGE: &str = "debian";
-const HOST: &str = "debian1";
+/// The hosts that tests ask for by name, and what each is made of.
+const HOSTS: [(&str, &str); 3] = [("debian1", "debian"), ("rhel1", "rhel-like"), ("bare1", "bare")];
 
 /// Whether someone wants us to stop, and which process group has to be told.
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct Interrupt {
     group: AtomicI32,
 }
 
-/// Builds, brings a host up, tests, takes the host down. The last line printed is the count.
+/// Builds, brings hosts up, tests, takes the hosts down. The last line printed is the count.
 pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
     let interrupt = watch_for_signals()?;
     let built = build::build(false)?;
@@ -34,14 +34,17 @@ pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
         let result = run_tests(&built.binary, &faulty, Err(reason), filters, &interrupt);
         return finish(result, Ok(()), &interrupt);
     }
-    // One that somebody else brought up is used, and theirs to take down.
-    let ours = !hosts::is_supervised(HOST);
-    let names = [HOST.to_owned()];
-    let up = hosts::up(IMAGE, &names, built.binary.parent());
-    let reason =
-        up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{HOST} isn't up: {error:#}"));
-    let result = run_tests(&built.binary, &faulty, reason, filters, &interrupt);
-    let down = if ours { hosts::down(&names) } else { Ok(()) };
+    // Those that somebody else brought up are used, and theirs to take down.
+    let is_ours = |name: &&str| !hosts::is_supervised(name);
+    let ours: Vec<String> = HOSTS.iter().map(|(name, _)| *name).filter(is_ours).map(str::to_owned).collect();
+    let up = HOSTS.iter().try_for_each(|(name, image)| {
+        hosts::up(image, &[(*name).to_owned()], built.binary.parent())
+            .with_context(|| format!("{name} isn't up"))
+    });
+    let json = up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{error:#}"));
+    let result = run_tests(&built.binary, &faulty, json, filters, &interrupt);
+    // Without names it would be every host there is.
+    let down = if ours.is_empty() { Ok(()) } else { hosts::down(&ours) };
     finish(result, up.and(down), &interrupt)
 }
 
@@ -132,10 +135,10 @@ fn stream(cargo: &mut Command, interrupt: &Interrupt) -> Result<Outcome> {
     Ok(Outcome { tally, cargo_succeeded: status.success() })
 }
 
-/// Prints the count; `host` is whether bringing the host up and down went well.
-fn finish(tested: Result<Outcome>, host: Result<()>, interrupt: &Interrupt) -> Result<ExitCode> {
-    if let Err(error) = &host {
-        eprintln!("xtask: {HOST} failed: {error:#}");
+/// Prints the count; `hosts` is whether bringing them up and down went well.
+fn finish(tested: Result<Outcome>, hosts: Result<()>, interrupt: &Interrupt) -> Result<ExitCode> {
+    if let Err(error) = &hosts {
+        eprintln!("xtask: the hosts failed: {error:#}");
     }
     let outcome = tested?;
     if interrupt.stop.load(Ordering::SeqCst) {
@@ -145,7 +148,7 @@ fn finish(tested: Result<Outcome>, host: Result<()>, interrupt: &Interrupt) -> R
         eprintln!("xtask: a test binary did not build or did not run to its end; see above");
     }
     println!("{}", outcome.tally);
-    let fine = outcome.cargo_succeeded && outcome.tally.failed == 0 && host.is_ok();
+    let fine = outcome.cargo_succeeded && outcome.tally.failed == 0 && hosts.is_ok();
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -157,14 +160,14 @@ impl Interrupt {
     }
 }
 
-/// From now on a signal ends the tests instead of us, so that the host is still taken down.
+/// From now on a signal ends the tests instead of us, so that the hosts are still taken down.
 fn watch_for_signals() -> Result<Arc<Interrupt>> {
     let interrupt = Arc::new(Interrupt::default());
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let told = interrupt.clone();
     thread::spawn(move || {
         for _ in signals.forever() {
-            eprintln!("xtask: stopping; the host is being taken down");
+            eprintln!("xtask: stopping; the hosts are being taken down");
             told.stop.store(true, Ordering::SeqCst);
             told.end_group();
         }

@@ -189,9 +189,11 @@ fn start_logging() -> WorkerGuard {
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .with_env_var(LOG_VARIABLE)
         .from_env_lossy();
-    // rmcp logs whole requests, arguments and all, at debug, and every connection at info.
+    // rmcp logs whole requests, arguments and all, at debug, and every connection at info; russh what is signed, and
+    // what it is signed with.
     let quiet_protocol = FilterFn::new(|metadata| {
-        !metadata.target().starts_with("rmcp") || *metadata.level() <= tracing::Level::WARN
+        let is_protocol = ["rmcp", "russh"].iter().any(|name| metadata.target().starts_with(name));
+        !is_protocol || *metadata.level() <= tracing::Level::WARN
     });
     // Room for all lines is taken at once, so not for the 128,000 that are usual.
     let (writer, guard) =

@@ -129,6 +129,7 @@ pub(super) fn metadata(metadata: Metadata) -> target_files::Metadata {
 }
 
 pub(super) fn distro(facts: &Facts) -> distro_context::Distro {
+    let client = facts.ssh_client.map(|address| ("ssh_client".to_owned(), address.to_string()));
     distro_context::Distro {
         family: facts.family.clone(),
         name: facts.name.clone(),
@@ -146,7 +147,7 @@ pub(super) fn distro(facts: &Facts) -> distro_context::Distro {
         kernel: facts.kernel.clone(),
         architecture: facts.architecture.clone(),
         sudo_available: facts.root_available(),
-        extra: facts.extra.clone().into_iter().collect(),
+        extra: facts.extra.clone().into_iter().chain(client).collect(),
     }
 }
 

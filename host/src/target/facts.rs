@@ -1,18 +1,21 @@
-//! What the target is: asked once, all questions together, and then kept.
+//! What is known of the target: the record, and the names that `serves` conditions go by.
 //!
-//! Every question is a file or a program's presence, but for two of sudo: whether it allows everything, and whether it
-//! allows anything.
+//! [`gather`] has the questions and the two ways to ask them, [`derive`] makes facts of the answers.
+
+mod derive;
+mod gather;
+mod release;
+
+// What a machine that only commands reach is asked with.
+#[allow(unused_imports)]
+pub(super) use derive::{MACHINE_ID, Session, machine_id_in};
+pub(super) use gather::gather_here;
+pub(super) use gather::{questions, read};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::IpAddr;
 
 use serde::Serialize;
-
-use super::entry::Trusted;
-use super::local::Local;
-use super::rights::Rights;
-use super::{Command, Keep, Privilege, ReadRequest};
 
 /// What is known of a target. The names are those of the `distro-context` interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -54,19 +57,64 @@ pub struct Facts {
     /// Whether that is certain commands only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sudo_limited: bool,
-    /// Further facts: `timezone`.
+    /// Further facts: `timezone`, `virtualization`.
     pub extra: BTreeMap<String, String>,
     /// Name of the account that the target is reached as.
     pub user: String,
     /// Its number.
     pub uid: u32,
+    /// Its home, absolute; `/` where it has none.
+    #[serde(skip)]
+    pub home: String,
+    /// Its shell, absolute, where that is known.
+    #[serde(skip)]
+    pub login_shell: Option<String>,
     /// machine-id(5), where there is one: which machine this is, whatever its name.
     #[serde(skip)]
     pub machine_id: Option<String>,
+    /// Where the session comes from that reached the target, as the target sees it: what a firewall must not shut out.
+    #[serde(skip)]
+    pub ssh_client: Option<IpAddr>,
     /// Whether files can be read over SFTP; of a target behind SSH.
     #[serde(skip)]
     pub sftp: bool,
+    /// Whether a command can be given a limit on the target itself, timeout(1).
+    #[serde(skip)]
+    pub has_timeout: bool,
+    /// Programs that the tools go by and that aren't there, of [`EXPECTED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Facts that couldn't be told, by the names of this record: the target has no program that would answer, or hides
+    /// it from this account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
+
+/// What the tools and the host itself go by; without one of these some of it doesn't work.
+pub const EXPECTED: &[&str] = &[
+    // Other accounts' rights.
+    "sudo",
+    // Services, logs, and the guard of a change.
+    "systemctl",
+    "systemd-analyze",
+    "systemd-run",
+    "journalctl",
+    "crontab",
+    // Files by commands.
+    "chmod",
+    "chown",
+    "cp",
+    "dd",
+    "ln",
+    "ls",
+    "mkdir",
+    "mv",
+    "readlink",
+    "rm",
+    "rmdir",
+    "stat",
+    "sync",
+];
 
 impl Facts {
     /// Whether root's rights can be had, be it directly.
@@ -74,8 +122,11 @@ impl Facts {
         self.uid == 0 || self.sudo_available
     }
 
-    /// A fact by the name that `serves` conditions use.
+    /// A fact by the name that `serves` conditions use; nothing where it couldn't be told.
     pub fn get(&self, name: &str) -> Option<&str> {
+        if self.unknown.iter().any(|unknown| unknown == name) {
+            return None;
+        }
         Some(match name {
             "family" => &self.family,
             "name" => &self.name,
@@ -110,248 +161,6 @@ impl Facts {
         "user_management",
         "architecture",
     ];
-}
-
-pub(super) const MACHINE_ID: &str = "/etc/machine-id";
-
-const FILES: &[&str] = &[
-    "/etc/os-release",
-    "/usr/lib/os-release",
-    MACHINE_ID,
-    "/proc/1/comm",
-    "/proc/sys/kernel/hostname",
-    "/proc/sys/kernel/osrelease",
-    "/sys/module/apparmor/parameters/enabled",
-    "/sys/kernel/security/apparmor/profiles",
-    "/sys/fs/selinux/enforce",
-    "/run/systemd/container",
-    "/run/.containerenv",
-    "/.dockerenv",
-    "/sys/class/dmi/id/sys_vendor",
-    "/sys/class/dmi/id/product_name",
-    "/etc/timezone",
-    "/etc/passwd",
-];
-
-const PROGRAMS: &[&str] = &[
-    "apt-get",
-    "dnf",
-    "ufw",
-    "firewall-cmd",
-    "nft",
-    "docker",
-    "podman",
-    "adduser",
-    "journalctl",
-    "rsyslogd",
-    "sudo",
-];
-
-/// The answers that facts are derived from: files by path, programs that are there.
-#[derive(Default)]
-struct Answers {
-    files: BTreeMap<&'static str, String>,
-    programs: Vec<&'static str>,
-    /// Where `/etc/localtime` leads.
-    localtime: Option<String>,
-    architecture: String,
-    /// `sudo -n true`, as far as sudo is concerned.
-    sudo_everything: bool,
-    /// `sudo -n -l`: it lists what is allowed, where anything is.
-    sudo_something: bool,
-    uid: u32,
-}
-
-fn requests(paths: &[&str]) -> Vec<ReadRequest> {
-    let request = |path: &&str| ReadRequest { path: (*path).to_owned(), offset: 0, max_bytes: 256 * 1024 };
-    paths.iter().map(request).collect()
-}
-
-pub(super) async fn gather_here(local: &Local) -> Facts {
-    // The host's own questions: the paths are above, no module has a say in them.
-    let reading = local.read_all(requests(FILES), Trusted::Anyone, Arc::new(|_, _| Ok(())));
-    let sudo = |argument: &str| Command {
-        program: "sudo".into(),
-        args: vec!["-n".into(), argument.into()],
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: Duration::from_secs(5),
-        keep: Keep::Head,
-    };
-    let asking = async |argument| {
-        local
-            .run(&sudo(argument), Rights { available: false, limited: false, root: false })
-            .await
-            .is_ok_and(|output| output.exit_code == 0)
-    };
-    let (files, sudo_everything, sudo_something) = tokio::join!(reading, asking("true"), asking("-l"));
-    let files = FILES
-        .iter()
-        .zip(files)
-        .filter_map(|(path, contents)| Some((*path, String::from_utf8_lossy(&contents.ok()?).into_owned())))
-        .collect();
-    derive(&Answers {
-        files,
-        programs: PROGRAMS.iter().copied().filter(|program| local.has(program)).collect(),
-        localtime: std::fs::read_link("/etc/localtime").ok().map(|path| path.to_string_lossy().into_owned()),
-        architecture: rustix::system::uname().machine().to_string_lossy().into_owned(),
-        sudo_everything,
-        sudo_something,
-        uid: rustix::process::geteuid().as_raw(),
-    })
-}
-
-pub(super) struct Session {
-    pub home: String,
-    pub ssh_connection: Option<String>,
-}
-pub(super) fn questions() -> Vec<Command> {
-    vec![]
-}
-pub(super) fn read(
-    _: Vec<Result<super::Output, crate::problem::Problem>>,
-    _: Session,
-) -> Result<Facts, crate::problem::Problem> {
-    todo!()
-}
-
-fn derive(answers: &Answers) -> Facts {
-    let file = |path: &str| answers.files.get(path).map(String::as_str);
-    let line = |path: &str| file(path).map(str::trim).unwrap_or_default().to_owned();
-    let has = |program: &str| answers.programs.contains(&program);
-    let first = |names: &[(&str, &str)]| {
-        names.iter().find(|(program, _)| has(program)).map_or("none", |(_, name)| name).to_owned()
-    };
-    let release = os_release(file("/etc/os-release").or(file("/usr/lib/os-release")).unwrap_or_default());
-    let said = |key: &str| release.get(key).cloned();
-    let id = said("ID").unwrap_or_else(|| "unknown".into());
-
-    let (mac_system, mac_mode) =
-        match (file("/sys/fs/selinux/enforce"), file("/sys/module/apparmor/parameters/enabled")) {
-            (Some(enforce), _) => {
-                ("selinux", Some(if enforce.trim() == "1" { "enforcing" } else { "permissive" }))
-            }
-            (None, Some(enabled)) if enabled.trim() == "Y" => {
-                ("apparmor", file("/sys/kernel/security/apparmor/profiles").map(apparmor_mode))
-            }
-            (None, Some(_)) => ("apparmor", Some("disabled")),
-            (None, None) => ("none", None),
-        };
-    let user = file("/etc/passwd").and_then(|passwd| user_name(passwd, answers.uid));
-    let mut extra = BTreeMap::new();
-    if let Some(zone) = time_zone(answers.localtime.as_deref(), file("/etc/timezone")) {
-        extra.insert("timezone".to_owned(), zone);
-    }
-    if let Some(kind) = virtualization(&answers.files) {
-        extra.insert("virtualization".to_owned(), kind);
-    }
-    Facts {
-        family: family(&id, &said("ID_LIKE").unwrap_or_default()).unwrap_or(&id).to_owned(),
-        name: said("NAME").unwrap_or_else(|| "unknown".into()),
-        version: said("VERSION_ID").unwrap_or_default(),
-        codename: said("VERSION_CODENAME").filter(|name| !name.is_empty()),
-        package_manager: first(&[("apt-get", "apt"), ("dnf", "dnf")]),
-        init_system: line("/proc/1/comm"),
-        firewall_backend: first(&[("ufw", "ufw"), ("firewall-cmd", "firewalld"), ("nft", "nftables")]),
-        mac_system: mac_system.to_owned(),
-        mac_mode: mac_mode.map(str::to_owned),
-        container_runtime: first(&[("docker", "docker"), ("podman", "podman")]),
-        log_system: match (has("journalctl"), has("rsyslogd")) {
-            (true, true) => "both",
-            (true, false) => "journald",
-            (false, true) => "rsyslog",
-            (false, false) => "none",
-        }
-        .to_owned(),
-        user_management: if has("adduser")
-            && family(&id, &said("ID_LIKE").unwrap_or_default()) == Some("debian")
-        {
-            "adduser".to_owned()
-        } else {
-            "useradd".to_owned()
-        },
-        hostname: line("/proc/sys/kernel/hostname"),
-        kernel: line("/proc/sys/kernel/osrelease"),
-        architecture: answers.architecture.clone(),
-        sudo_available: answers.sudo_everything || answers.sudo_something,
-        sudo_limited: answers.sudo_something && !answers.sudo_everything,
-        extra,
-        user: user.unwrap_or_else(|| answers.uid.to_string()),
-        uid: answers.uid,
-        machine_id: Some(line(MACHINE_ID)).filter(|id| !id.is_empty()),
-        sftp: false,
-    }
-}
-
-/// os-release(5): shell-like assignments, quoted or not.
-fn os_release(text: &str) -> BTreeMap<String, String> {
-    let assignment = |line: &str| {
-        let (key, value) = line.trim().split_once('=')?;
-        let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-        let value = quoted.unwrap_or(value);
-        (!key.starts_with('#')).then(|| (key.to_owned(), value.replace("\\\"", "\"").replace("\\$", "$")))
-    };
-    text.lines().filter_map(assignment).collect()
-}
-
-fn family(id: &str, id_like: &str) -> Option<&'static str> {
-    std::iter::once(id).chain(id_like.split_whitespace()).find_map(|name| match name {
-        "debian" | "ubuntu" => Some("debian"),
-        "rhel" | "fedora" | "centos" => Some("rhel"),
-        _ => None,
-    })
-}
-
-/// Enforcing as soon as one profile is; the file is only root's to read.
-fn apparmor_mode(profiles: &str) -> &'static str {
-    if profiles.contains("(enforce)") { "enforcing" } else { "complaining" }
-}
-
-fn user_name(passwd: &str, uid: u32) -> Option<String> {
-    let uid = uid.to_string();
-    passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    })
-}
-
-/// What the machine runs in, by systemd-detect-virt's names where they are known: a container, else a hypervisor.
-fn virtualization(files: &BTreeMap<&'static str, String>) -> Option<String> {
-    let file = |path: &str| files.get(path).map(|text| text.trim());
-    if let Some(manager) = file("/run/systemd/container").filter(|manager| !manager.is_empty()) {
-        return Some(manager.to_owned());
-    }
-    for (path, kind) in [("/run/.containerenv", "podman"), ("/.dockerenv", "docker")] {
-        if file(path).is_some() {
-            return Some(kind.to_owned());
-        }
-    }
-    let (vendor, product) = (file("/sys/class/dmi/id/sys_vendor")?, file("/sys/class/dmi/id/product_name")?);
-    let known = [
-        ("QEMU", "kvm"),
-        ("VMware", "vmware"),
-        ("innotek GmbH", "oracle"),
-        ("Xen", "xen"),
-        ("Amazon EC2", "amazon"),
-        ("Parallels", "parallels"),
-        ("Bochs", "bochs"),
-    ];
-    if vendor == "Microsoft Corporation" && product == "Virtual Machine" {
-        return Some("microsoft".to_owned());
-    }
-    if vendor == "Google" && product == "Google Compute Engine" {
-        return Some("google".to_owned());
-    }
-    known.iter().find(|(name, _)| vendor.starts_with(name)).map(|(_, kind)| (*kind).to_owned())
-}
-
-/// The link is what the system goes by; Debian's file is there where the link is a copy.
-fn time_zone(localtime: Option<&str>, file: Option<&str>) -> Option<String> {
-    let linked = localtime.and_then(|path| path.split_once("zoneinfo/")).map(|(_, zone)| zone);
-    let zone = linked.or(file.map(str::trim))?;
-    (!zone.is_empty()).then(|| zone.to_owned())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! This machine: argv goes to the kernel, files are opened in place.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,14 +14,15 @@ use super::entry::Trusted;
 use super::group::Group;
 use super::program::{PATH, Programs};
 use super::resolve::{Last, Resolved, is_kernels, resolve};
-use super::rights::Rights;
+pub(super) use super::rights::Rights;
+use super::rights::{Ends, Head, head};
 use super::stream::{Captured, OutputStream, capture};
-use super::{Command, Metadata, Output, PathCheck, Privilege, ReadRequest, files};
+use super::{Command, Metadata, Output, PathCheck, ReadRequest, files};
 use crate::problem::{Category, Problem};
 use crate::visible::excerpt;
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
-const LEFTOVER: Duration = Duration::from_millis(250);
+pub(super) const LEFTOVER: Duration = Duration::from_millis(250);
 
 /// So many files of the kernel's own are read where we are: they never wait for a device, and the way to another
 /// thread and back would take longer than reading them.
@@ -45,40 +47,15 @@ impl Local {
         self.programs.find(name)
     }
 
-    /// Whether a program is there.
-    pub(super) fn has(&self, program: &str) -> bool {
-        self.programs.find(program).is_ok()
-    }
-
-    /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group. What sudo
-    /// doesn't allow runs without it where that will do.
+    /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group.
     pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let output = self.run_once(command, rights).await?;
-        if self.sudo_arguments(&command.privilege, rights)?.is_none() {
-            return Ok(output);
-        }
-        match refused_by_sudo(output.exit_code, !output.stdout.is_empty(), &output.stderr) {
-            None => Ok(output),
-            Some(_) if command.privilege == Privilege::RootIfAvailable => {
-                self.run_once(
-                    &Command { privilege: Privilege::Caller, ..command.clone() },
-                    Rights { available: false, limited: false, root: rights.root },
-                )
-                .await
-            }
-            Some(said) => Err(refused(&command.program, &said)),
-        }
-    }
-
-    async fn run_once(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
         let started = Instant::now();
-        let mut child = self.spawn(command, rights)?;
-        let by_sudo = self.sudo_arguments(&command.privilege, rights)?.is_some();
-        let mut group = Group::of(&child, by_sudo);
+        let (mut child, ends) = self.spawn(command, rights)?;
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes"));
         };
         let stdin = child.stdin.take().zip(command.stdin.as_deref());
+        let mut group = Group::of(child, ends);
         let (mut out, mut err) = (Captured::default(), Captured::default());
 
         let status = {
@@ -98,29 +75,30 @@ impl Local {
             tokio::pin!(reading);
             let ending = async {
                 tokio::select! {
-                    status = child.wait() => {
+                    status = group.wait() => {
                         let _ = tokio::time::timeout(LEFTOVER, &mut reading).await;
                         status
                     }
                     // Output may be closed long before the end.
-                    () = &mut reading => child.wait().await,
+                    () = &mut reading => group.wait().await,
                 }
             };
             tokio::time::timeout(command.timeout, ending).await
         };
 
         let Ok(status) = status else {
-            group.kill();
-            // Reaped here, or in the background where it hangs in the kernel.
-            let _ = tokio::time::timeout(LEFTOVER, child.wait()).await;
-            return Err(timed_out_old(command));
+            return Err(timed_out(&command.program, command.timeout, group.end().await));
         };
         // Whatever the command left behind is ended with it. Its number can't be another group's yet: numbers are given
         // out in a circle, and this one was in use a moment ago.
         group.leader_ended();
         let status = status.map_err(|error| Problem::io(&command.program, &error))?;
+        let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        if ends.was_backstop(exit_code) && started.elapsed() > command.timeout {
+            return Err(timed_out(&command.program, command.timeout, false));
+        }
         Ok(Output {
-            exit_code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+            exit_code,
             truncated: out.truncated || err.truncated,
             stdout_bytes: out.total_bytes,
             stdout_lines: out.total_lines(),
@@ -133,9 +111,7 @@ impl Local {
     /// Starts a command whose stdout is read piece by piece. Of its stderr so much is kept as tells sudo's word from the
     /// command's.
     pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
-        let mut child = self.spawn(command, rights)?;
-        let by_sudo = self.sudo_arguments(&command.privilege, rights)?.is_some();
-        let group = Group::of(&child, by_sudo);
+        let (mut child, ends) = self.spawn(command, rights)?;
         let stderr = child.stderr.take();
         if let Some((mut pipe, contents)) = child.stdin.take().zip(command.stdin.clone()) {
             // Closed when the command has all of it, or has ended.
@@ -145,38 +121,27 @@ impl Local {
         let stdout =
             stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
         let deadline = tokio::time::Instant::now() + command.timeout;
-        Ok(OutputStream::new(stdout, stderr, deadline, command.program.clone(), group, child))
+        Ok(OutputStream::new(stdout, stderr, deadline, command.program.clone(), Group::of(child, ends)))
     }
 
-    /// Whose rights a command would really take, as it is shown: nothing, or how sudo is called. A problem where it
-    /// could not even be started.
+    /// Whose rights a command would really take, as it is shown: nothing, or how sudo is called; see [`Head::shown`]. A
+    /// problem where it could not even be started.
     pub(super) fn prefix(&self, command: &Command, rights: Rights) -> Result<String, Problem> {
         self.programs.find(&command.program)?;
-        Ok(match self.sudo_arguments(&command.privilege, rights)? {
-            None => String::new(),
-            Some(arguments) => format!("sudo {} ", arguments.join(" ")),
-        })
+        Ok(self.head(command, rights)?.shown)
     }
 
-    fn spawn(&self, command: &Command, rights: Rights) -> Result<Child, Problem> {
+    fn head(&self, command: &Command, rights: Rights) -> Result<Head, Problem> {
+        head(command, rights, |name| Ok(self.programs.find(name)?.to_string_lossy().into_owned()))
+    }
+
+    fn spawn(&self, command: &Command, rights: Rights) -> Result<(Child, Ends), Problem> {
         let program = self.programs.find(&command.program)?;
-        let by_sudo = self.sudo_arguments(&command.privilege, rights)?;
-        let is_own = by_sudo.is_none();
-        let mut prepared = match by_sudo {
-            None => tokio::process::Command::new(program),
-            Some(arguments) => {
-                let mut sudo = tokio::process::Command::new(self.programs.find("sudo")?);
-                sudo.args(arguments);
-                // Where sudo allows everything, it takes variables here and nowhere else. Where it allows certain
-                // commands, it sets their variables by itself: the fragment names a file with them.
-                if !rights.limited {
-                    sudo.args(command.env.iter().map(|(name, value)| format!("{name}={value}")));
-                }
-                sudo.arg("--").arg(program);
-                sudo
-            }
-        };
+        let head = self.head(command, rights)?;
+        let mut argv = head.argv.iter().map(OsStr::new).chain([program.as_os_str()]);
+        let mut prepared = tokio::process::Command::new(argv.next().unwrap_or_default());
         prepared
+            .args(argv)
             .args(&command.args)
             .env_clear()
             .env("PATH", PATH)
@@ -189,24 +154,9 @@ impl Local {
             .stderr(Stdio::piped())
             .process_group(0)
             // Killed, sudo would leave what it runs; see `Group`.
-            .kill_on_drop(is_own);
-        prepared.spawn().map_err(|error| Problem::io(&command.program, &error))
-    }
-
-    /// What goes before the program, where it doesn't run as the caller.
-    fn sudo_arguments(&self, privilege: &Privilege, rights: Rights) -> Result<Option<Vec<String>>, Problem> {
-        let is_root = rustix::process::geteuid().is_root();
-        match privilege {
-            Privilege::Caller => Ok(None),
-            Privilege::Root | Privilege::RootIfAvailable if is_root => Ok(None),
-            Privilege::RootIfAvailable if !rights.available => Ok(None),
-            Privilege::Root if !rights.available => Err(no_root()),
-            Privilege::Root | Privilege::RootIfAvailable => Ok(Some(vec!["-n".into()])),
-            Privilege::User(name) if rights.available => {
-                Ok(Some(vec!["-n".into(), "-u".into(), name.clone()]))
-            }
-            Privilege::User(_) => Err(no_root()),
-        }
+            .kill_on_drop(head.ends == Ends::Group);
+        let child = prepared.spawn().map_err(|error| Problem::io(&command.program, &error))?;
+        Ok((child, head.ends))
     }
 
     /// Files are opened by this process, so with its own rights: as with the next two.
@@ -319,15 +269,17 @@ pub(super) fn refused(program: &str, said: &str) -> Problem {
     problem
 }
 
-fn timed_out_old(command: &Command) -> Problem {
-    let seconds = command.timeout.as_secs_f64();
-    let message = format!("{} took longer than {seconds} s and was stopped", command.program);
-    Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
+/// `left`: whether processes of it may be.
+pub(super) fn timed_out(program: &str, limit: Duration, left: bool) -> Problem {
+    stopped(&format!("{program} took longer than {} s", limit.as_secs_f64()), left)
 }
 
-pub(super) fn timed_out(program: &str, limit: Duration, _: super::rights::Ends) -> Problem {
-    let message = format!("{program} took longer than {} s and was stopped", limit.as_secs_f64());
-    Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
+pub(super) fn stopped(why: &str, left: bool) -> Problem {
+    let ended = match left {
+        false => "was stopped",
+        true => "was told to stop; processes that it started may still run, which this account can't end",
+    };
+    Problem::new("COMMAND_TIMEOUT", Category::Timeout, format!("{why} and {ended}"))
 }
 
 /// The caller's home: programs look for their configuration there.

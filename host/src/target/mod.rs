@@ -407,8 +407,7 @@ impl Target {
         let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
         let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let id = self.read_own(vec![request], Trusted::Anyone, check).await.pop()?.ok()?;
-        let id = String::from_utf8(id).ok()?.trim().to_owned();
-        (!id.is_empty()).then_some(id)
+        facts::machine_id_in(&String::from_utf8(id).ok()?)
     }
 
     /// Who answers at the other end of the connection; none of this machine, or while there is no connection.

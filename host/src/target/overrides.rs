@@ -66,21 +66,53 @@ impl TryFrom<String> for Text {
 
 impl Overrides {
     pub(super) fn apply(&self, mut facts: Facts) -> Facts {
-        let replace = |fact: &mut String, said: Option<&String>| {
+        let Self {
+            family,
+            name,
+            version,
+            codename,
+            package_manager,
+            firewall_backend,
+            mac_system,
+            container_runtime,
+            log_system,
+            user_management,
+        } = self;
+        let mut replaced = Vec::new();
+        let mut replace = |field: &'static str, fact: &mut String, said: Option<&String>| {
             if let Some(said) = said {
                 fact.clone_from(said);
+                replaced.push(field);
             }
         };
-        replace(&mut facts.family, self.family.as_ref().map(|said| &said.0));
-        replace(&mut facts.name, self.name.as_ref().map(|said| &said.0));
-        replace(&mut facts.version, self.version.as_ref().map(|said| &said.0));
-        replace(&mut facts.package_manager, self.package_manager.as_ref().map(|said| &said.0));
-        replace(&mut facts.firewall_backend, self.firewall_backend.as_ref().map(|said| &said.0));
-        replace(&mut facts.mac_system, self.mac_system.as_ref().map(|said| &said.0));
-        replace(&mut facts.container_runtime, self.container_runtime.as_ref().map(|said| &said.0));
-        replace(&mut facts.log_system, self.log_system.as_ref().map(|said| &said.0));
-        replace(&mut facts.user_management, self.user_management.as_ref().map(|said| &said.0));
-        facts.codename = self.codename.as_ref().map(|said| said.0.clone()).or(facts.codename);
+        replace("family", &mut facts.family, family.as_ref().map(|said| &said.0));
+        replace("name", &mut facts.name, name.as_ref().map(|said| &said.0));
+        replace("version", &mut facts.version, version.as_ref().map(|said| &said.0));
+        replace("package_manager", &mut facts.package_manager, package_manager.as_ref().map(|said| &said.0));
+        replace(
+            "firewall_backend",
+            &mut facts.firewall_backend,
+            firewall_backend.as_ref().map(|said| &said.0),
+        );
+        replace(
+            "container_runtime",
+            &mut facts.container_runtime,
+            container_runtime.as_ref().map(|said| &said.0),
+        );
+        replace("log_system", &mut facts.log_system, log_system.as_ref().map(|said| &said.0));
+        replace("user_management", &mut facts.user_management, user_management.as_ref().map(|said| &said.0));
+        if let Some(said) = mac_system.as_ref().map(|said| &said.0) {
+            // What was found is the mode of what was found.
+            if facts.mac_system != *said {
+                facts.mac_mode = None;
+            }
+            replace("mac_system", &mut facts.mac_system, Some(said));
+        }
+        if let Some(said) = codename {
+            facts.codename = Some(said.0.clone());
+            replaced.push("codename");
+        }
+        facts.unknown.retain(|fact| !replaced.contains(&fact.as_str()));
         facts
     }
 }
@@ -112,7 +144,7 @@ mod tests {
             user: "root".into(),
             uid: 0,
             machine_id: None,
-            sftp: false,
+            ..Facts::default()
         }
     }
 
@@ -123,6 +155,52 @@ mod tests {
         assert_eq!(facts.package_manager, "dnf");
         assert_eq!(facts.codename.as_deref(), Some("noble"));
         assert_eq!((facts.family.as_str(), facts.version.as_str()), ("debian", "12"));
+    }
+
+    #[test]
+    fn every_override_replaces_its_field_and_makes_it_known() {
+        let fields = [
+            ("family", "rhel"),
+            ("name", "Mine"),
+            ("version", "9"),
+            ("codename", "own"),
+            ("package_manager", "dnf"),
+            ("firewall_backend", "firewalld"),
+            ("mac_system", "selinux"),
+            ("container_runtime", "podman"),
+            ("log_system", "both"),
+            ("user_management", "useradd"),
+        ];
+        for (field, value) in fields {
+            let overrides: Overrides = serde_yaml::from_str(&format!("{field}: {value:?}")).unwrap();
+            let found = Facts { unknown: fields.map(|(field, _)| field.to_owned()).into(), ..facts() };
+            let applied = overrides.apply(found.clone());
+            assert_eq!(applied.get(field), Some(value), "{field}");
+            let others = fields.iter().filter(|(other, _)| *other != field).map(|(other, _)| *other);
+            assert_eq!(applied.unknown, others.clone().collect::<Vec<_>>(), "{field}");
+            let known = |facts: &Facts| Facts { unknown: Vec::new(), ..facts.clone() };
+            for other in others {
+                assert_eq!(known(&applied).get(other), known(&found).get(other), "{field}: {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mode_is_that_of_the_system_it_was_found_for() {
+        let found = Facts { mac_system: "apparmor".into(), mac_mode: Some("enforcing".into()), ..facts() };
+        for (said, mode) in [("apparmor", Some("enforcing")), ("selinux", None), ("none", None)] {
+            let overrides: Overrides = serde_yaml::from_str(&format!("mac_system: {said}")).unwrap();
+            assert_eq!(overrides.apply(found.clone()).mac_mode.as_deref(), mode, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_fact_of_the_operators_is_refused() {
+        for bad in ["init_system: systemd", "mac_mode: enforcing", "hostname: x", "home: /", "ssh_client: ''"]
+        {
+            let error = serde_yaml::from_str::<Overrides>(bad).unwrap_err().to_string();
+            assert!(error.contains("unknown field"), "{bad}: {error}");
+        }
     }
 
     #[test]

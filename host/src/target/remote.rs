@@ -207,9 +207,7 @@ impl Remote {
         let link = self.link().await?;
         let session = link.session_facts().await?;
         let answers = First(&link).run_all(&facts::questions()).await;
-        let connection = Some(session.ssh_connection).filter(|connection| !connection.is_empty());
-        let mut facts =
-            facts::read(answers, facts::Session { home: session.home, ssh_connection: connection })?;
+        let mut facts = facts::read(answers, session)?;
         facts.sftp = link.sftp().await.is_some();
         Ok(facts)
     }

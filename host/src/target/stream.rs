@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStderr, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::Keep;
 use super::group::Group;
-use super::local::{refused, refused_by_sudo};
-use crate::problem::{Category, Problem};
+use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
+use crate::problem::Problem;
 
 /// What is kept of each of a command's two streams.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
@@ -75,7 +75,6 @@ pub struct OutputStream {
     deadline: Instant,
     program: String,
     group: Group,
-    child: Child,
 }
 
 /// A task that ends with its owner.
@@ -94,7 +93,6 @@ impl OutputStream {
         deadline: Instant,
         program: String,
         group: Group,
-        child: Child,
     ) -> Self {
         let heard = AbortOnDrop(tokio::spawn(async move {
             let Some(stderr) = stderr else { return Vec::new() };
@@ -104,14 +102,15 @@ impl OutputStream {
             let _ = tokio::io::copy(&mut rest.into_inner(), &mut tokio::io::sink()).await;
             heard
         }));
-        Self { stdout, heard, said_anything: false, deadline, program, group, child }
+        Self { stdout, heard, said_anything: false, deadline, program, group }
     }
 
     /// At most `max_bytes`, and at most 1 MiB; empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let mut piece = vec![0; (max_bytes as usize).clamp(1, KEPT_BYTES)];
-        let reading = tokio::time::timeout_at(self.deadline, self.stdout.read(&mut piece));
-        let Ok(read) = reading.await else { return Err(self.timed_out()) };
+        let reading =
+            tokio::time::timeout_at(self.deadline, read(&mut self.stdout, &mut self.group, &mut piece));
+        let Ok(read) = reading.await else { return Err(self.timed_out().await) };
         let count = read.map_err(|error| Problem::io("reading the output", &error))?;
         piece.truncate(count);
         if count == 0 && !std::mem::replace(&mut self.said_anything, true) {
@@ -123,10 +122,11 @@ impl OutputStream {
 
     /// Where a command said nothing at all, it may not have been run.
     async fn unless_refused(&mut self) -> Result<(), Problem> {
-        let ending = async { (self.child.wait().await, (&mut self.heard.0).await) };
+        let ending = async { (self.group.wait().await, (&mut self.heard.0).await) };
         let Ok((status, heard)) = tokio::time::timeout_at(self.deadline, ending).await else {
-            return Err(self.timed_out());
+            return Err(self.timed_out().await);
         };
+        self.group.leader_ended();
         let exit_code = status.ok().and_then(|status| status.code()).unwrap_or(0);
         match refused_by_sudo(exit_code, false, &heard.unwrap_or_default()) {
             Some(said) => Err(refused(&self.program, &said)),
@@ -134,10 +134,24 @@ impl OutputStream {
         }
     }
 
-    fn timed_out(&mut self) -> Problem {
-        self.group.kill();
-        let message = format!("{} took longer than it may and was stopped", self.program);
-        Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
+    async fn timed_out(&mut self) -> Problem {
+        stopped(&format!("{} took longer than it may", self.program), self.group.end().await)
+    }
+}
+
+/// A process that a command has left behind may hold its stdout: that is at its end, too, and so is the process.
+async fn read(stdout: &mut ChildStdout, group: &mut Group, piece: &mut [u8]) -> std::io::Result<usize> {
+    let ended = async {
+        let _ = group.wait().await;
+        tokio::time::sleep(LEFTOVER).await;
+    };
+    tokio::select! {
+        biased;
+        read = stdout.read(piece) => read,
+        () = ended => {
+            group.leader_ended();
+            Ok(0)
+        }
     }
 }
 

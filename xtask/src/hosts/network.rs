@@ -10,7 +10,7 @@ use std::process::Command;
 pub(crate) const LAB: &str = "lab";
 /// Addresses for measuring between networks (RFC 2544), which nobody routes.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-const BRIDGE: &str = "br0";
+pub(crate) const BRIDGE: &str = "br0";
 const ETHERNET: &str = "eth0";
 
 /// Makes the lab's namespace and bridge, if they aren't there.
@@ -33,9 +33,7 @@ pub(crate) fn ensure_lab() -> Result<()> {
 pub(crate) fn attach(host: &Host) -> Result<()> {
     let (netns, outer) = (host.netns(), outer_link(host));
     detach(&host.name, Some(host));
-    // The same address for the same host, or neighbours' caches are wrong after its reboot.
-    let octets = host.address.octets();
-    let mac = format!("02:00:{:02x}:{:02x}:{:02x}:{:02x}", octets[0], octets[1], octets[2], octets[3]);
+    let mac = hardware_address(host);
     ip(&["netns", "add", &netns])?;
     ip(&[
         "-n", LAB, "link", "add", &outer, "type", "veth", "peer", "name", ETHERNET, "address", &mac, "netns",
@@ -89,8 +87,14 @@ pub(crate) fn command_in_lab(program: &str) -> Command {
     command
 }
 
+/// The same for the same host, or neighbours' caches are wrong after its reboot.
+pub(crate) fn hardware_address(host: &Host) -> String {
+    let [a, b, c, d] = host.address.octets();
+    format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
 /// The link's name on the bridge: short, since links have 15 characters and hosts' names more.
-fn outer_link(host: &Host) -> String {
+pub(crate) fn outer_link(host: &Host) -> String {
     format!("lab-v{}", host.address.octets()[3])
 }
 

@@ -29,11 +29,14 @@ struct Listed<'a> {
     address: Ipv4Addr,
     /// The host's own network namespace (`ip netns`).
     netns: String,
+    /// Its hardware address, and the lab's end of its cable: a port of the bridge.
+    mac: String,
+    link: String,
     /// Its PID 1 as seen from outside; null while it is off or between two boots.
     pid: Option<u32>,
     /// Its root as seen from outside.
     root: PathBuf,
-    /// The private key for root and for admin.
+    /// The private key for all of its accounts.
     key: PathBuf,
     running: bool,
 }
@@ -164,6 +167,8 @@ pub(crate) fn listing() -> Result<String> {
             image: &host.image,
             address: host.address,
             netns: host.netns(),
+            mac: super::network::hardware_address(host),
+            link: super::network::outer_link(host),
             pid: host.pid(),
             root: host.root(),
             key: key(),
@@ -172,6 +177,7 @@ pub(crate) fn listing() -> Result<String> {
         .collect();
     let lab = serde_json::json!({
         "netns": super::network::LAB,
+        "bridge": super::network::BRIDGE,
         "gateway": super::network::GATEWAY,
         "key": key(),
         "known_hosts": known_hosts(),

@@ -6,7 +6,7 @@ use crate::apt::{self, Need};
 use crate::{cmd, files, image, workspace};
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -127,21 +127,26 @@ fn identify(host: &Host) -> Result<()> {
         )?;
     }
     let public = fs::read(state::key().with_extension("pub")).context("the lab's key is gone")?;
-    for home in ["root", "home/admin"] {
-        let home = host.root().join(home);
-        if home.is_dir() {
-            let owner = fs::metadata(&home)?;
-            let ssh = home.join(".ssh");
-            files::make_dir(&ssh)?;
-            fs::set_permissions(&ssh, fs::Permissions::from_mode(0o700))?;
-            files::write(&ssh.join("authorized_keys"), &public, 0o600)?;
-            for path in [&ssh, &ssh.join("authorized_keys")] {
-                use std::os::unix::fs::MetadataExt;
-                chown(path, Some(owner.uid()), Some(owner.gid()))?;
-            }
+    for home in homes(&host.root())? {
+        let owner = fs::metadata(&home)?;
+        let ssh = home.join(".ssh");
+        files::make_dir(&ssh)?;
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o700))?;
+        files::write(&ssh.join("authorized_keys"), &public, 0o600)?;
+        for path in [&ssh, &ssh.join("authorized_keys")] {
+            chown(path, Some(owner.uid()), Some(owner.gid()))?;
         }
     }
     Ok(())
+}
+
+/// Root's, and those of all accounts that the image has.
+fn homes(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut homes = vec![root.join("root")];
+    for entry in fs::read_dir(root.join("home"))? {
+        homes.push(entry?.path());
+    }
+    Ok(homes)
 }
 
 fn raise_inotify_limit() -> Result<()> {

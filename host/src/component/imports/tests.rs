@@ -29,7 +29,7 @@ async fn call(risk: Risk) -> Store<State> {
     let context = CallContext {
         tool: "probe_change".into(),
         risk,
-        facts: target.facts().await,
+        facts: target.facts().await.unwrap(),
         target,
         grants: Arc::new(grants),
         ..CallContext::of_a_test()

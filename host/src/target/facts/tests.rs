@@ -1,119 +1,153 @@
+//! Which distribution is what: real files, see `os-release/README.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use super::derive::{Answers, derive};
 use super::*;
 
-fn facts_of(os_release: &str, programs: &[&'static str]) -> Facts {
-    let files = BTreeMap::from([
-        ("/etc/os-release", os_release.to_owned()),
-        ("/proc/1/comm", "systemd\n".to_owned()),
-        ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nada:x:1000:1000::/home/ada:/bin/sh\n".to_owned()),
-    ]);
-    derive(&Answers { files, programs: programs.to_vec(), uid: 1000, ..Answers::default() })
+/// File, family, name, version, codename, and the package manager that its own programs make it.
+const DISTRIBUTIONS: &[(&str, &str, &str, &str, Option<&str>, &str)] = &[
+    ("debian-10", "debian", "Debian GNU/Linux", "10", Some("buster"), "apt"),
+    ("debian-11", "debian", "Debian GNU/Linux", "11", Some("bullseye"), "apt"),
+    ("debian-12", "debian", "Debian GNU/Linux", "12", Some("bookworm"), "apt"),
+    ("debian-13", "debian", "Debian GNU/Linux", "13", Some("trixie"), "apt"),
+    ("ubuntu-20.04", "debian", "Ubuntu", "20.04", Some("focal"), "apt"),
+    ("ubuntu-22.04", "debian", "Ubuntu", "22.04", Some("jammy"), "apt"),
+    ("ubuntu-24.04", "debian", "Ubuntu", "24.04", Some("noble"), "apt"),
+    ("ubuntu-25.10", "debian", "Ubuntu", "25.10", Some("questing"), "apt"),
+    ("ubuntu-26.04", "debian", "Ubuntu", "26.04", Some("resolute"), "apt"),
+    ("raspbian-8", "debian", "Raspbian GNU/Linux", "8", None, "apt"),
+    ("raspbian-12", "debian", "Raspbian GNU/Linux", "12", Some("bookworm"), "apt"),
+    ("linuxmint-22", "debian", "Linux Mint", "22", Some("wilma"), "apt"),
+    ("lmde-6", "debian", "LMDE", "6", Some("faye"), "apt"),
+    ("pop-22.04", "debian", "Pop!_OS", "22.04", Some("jammy"), "apt"),
+    ("kali-2025.4", "debian", "Kali GNU/Linux", "2025.4", Some("kali-rolling"), "apt"),
+    ("devuan-5", "debian", "Devuan GNU/Linux", "5", Some("daedalus"), "apt"),
+    ("fedora-40", "rhel", "Fedora Linux", "40", None, "dnf"),
+    ("fedora-41", "rhel", "Fedora Linux", "41", None, "dnf"),
+    ("fedora-42", "rhel", "Fedora Linux", "42", None, "dnf"),
+    ("fedora-43", "rhel", "Fedora Linux", "43", None, "dnf"),
+    ("fedora-44", "rhel", "Fedora Linux", "44", None, "dnf"),
+    ("rhel-8", "rhel", "Red Hat Enterprise Linux", "8.9", None, "dnf"),
+    ("rhel-9", "rhel", "Red Hat Enterprise Linux", "9.6", None, "dnf"),
+    ("rhel-10", "rhel", "Red Hat Enterprise Linux", "10.0", None, "dnf"),
+    ("rocky-8", "rhel", "Rocky Linux", "8.4", None, "dnf"),
+    ("rocky-9", "rhel", "Rocky Linux", "9.3", None, "dnf"),
+    ("rocky-10", "rhel", "Rocky Linux", "10.1", None, "dnf"),
+    ("almalinux-8", "rhel", "AlmaLinux", "8.10", None, "dnf"),
+    ("almalinux-9", "rhel", "AlmaLinux", "9.6", None, "dnf"),
+    ("almalinux-10", "rhel", "AlmaLinux", "10.0", None, "dnf"),
+    ("oracle-8", "rhel", "Oracle Linux Server", "8.10", None, "dnf"),
+    ("oracle-9", "rhel", "Oracle Linux Server", "9.3", None, "dnf"),
+    ("oracle-10", "rhel", "Oracle Linux Server", "10.0", None, "dnf"),
+    ("centos-9", "rhel", "CentOS Stream", "9", None, "dnf"),
+    ("centos-10", "rhel", "CentOS Stream", "10", None, "dnf"),
+    ("amazon-2023", "rhel", "Amazon Linux", "2023", None, "dnf"),
+    // These have yum only.
+    ("centos-7", "rhel", "CentOS Linux", "7", None, "none"),
+    ("amazon-2", "rhel", "Amazon Linux", "2", None, "none"),
+    // Of no family that is served: their own ID.
+    ("opensuse-leap-15.6", "opensuse-leap", "openSUSE Leap", "15.6", None, "none"),
+    ("opensuse-tumbleweed", "opensuse-tumbleweed", "openSUSE Tumbleweed", "20240823", None, "none"),
+    ("sles-15", "sles", "SLES", "15.7", None, "none"),
+    ("arch", "arch", "Arch Linux", "", None, "none"),
+    ("manjaro", "manjaro", "Manjaro Linux", "", None, "none"),
+    ("endeavouros", "endeavouros", "EndeavourOS", "", None, "none"),
+    ("alpine-3.22", "alpine", "Alpine Linux", "3.22.1", None, "none"),
+    ("nixos-25.11", "nixos", "NixOS", "25.11", Some("xantusia"), "none"),
+    ("void", "void", "Void", "", None, "none"),
+    ("gentoo", "gentoo", "Gentoo", "", None, "none"),
+    ("slackware-14", "slackware", "Slackware", "14.1", None, "none"),
+    ("guix", "guix", "Guix System", "", None, "none"),
+    ("openwrt-22.03", "openwrt", "OpenWrt", "22.03.4", None, "none"),
+];
+
+fn recorded(file: &str) -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/facts/os-release");
+    fs::read_to_string(directory.join(file)).unwrap()
+}
+
+fn facts_of(file: &str, programs: &[&'static str]) -> Facts {
+    derive(&Answers {
+        files: Some(BTreeMap::from([("/etc/os-release", recorded(file))])),
+        there: Some(programs.iter().copied().collect()),
+        ..Answers::default()
+    })
 }
 
 #[test]
-fn the_family_is_the_id_or_what_the_id_is_like() {
-    for (release, family) in [
-        ("ID=debian\nNAME=\"Debian GNU/Linux\"", "debian"),
-        ("ID=ubuntu\nID_LIKE=debian", "debian"),
-        ("ID=linuxmint\nID_LIKE=\"ubuntu debian\"", "debian"),
-        ("ID=fedora", "rhel"),
-        ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", "rhel"),
-        ("ID=arch", "arch"),
-        ("ID=opensuse-leap\nID_LIKE=\"suse opensuse\"", "opensuse-leap"),
-        ("", "unknown"),
-    ] {
-        assert_eq!(facts_of(release, &[]).family, family, "{release}");
+fn each_distribution_is_known_by_its_own_file() {
+    for &(file, family, name, version, codename, manager) in DISTRIBUTIONS {
+        let programs: &[&str] = match manager {
+            "apt" => &["apt-get", "adduser"],
+            "dnf" => &["dnf", "adduser"],
+            _ => &["adduser"],
+        };
+        let facts = facts_of(file, programs);
+        let found = (facts.family.as_str(), facts.name.as_str(), facts.version.as_str());
+        assert_eq!(found, (family, name, version), "{file}");
+        assert_eq!(facts.codename.as_deref(), codename, "{file}");
+        assert_eq!(facts.package_manager, manager, "{file}");
+        let users = if family == "debian" { "adduser" } else { "useradd" };
+        assert_eq!(facts.user_management, users, "{file}");
+        for unknown in ["family", "name", "version", "codename", "package_manager", "user_management"] {
+            assert!(!facts.unknown.iter().any(|fact| fact == unknown), "{file}: {unknown}");
+        }
     }
 }
 
 #[test]
-fn os_release_values_may_be_quoted_or_not_and_comments_are_none() {
-    let release = "# NAME=no\nNAME='Debian GNU/Linux'\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nODD=\"a \\\"b\\\"\"\n";
-    let facts = facts_of(release, &[]);
-    assert_eq!((facts.name.as_str(), facts.version.as_str()), ("Debian GNU/Linux", "12"));
-    assert_eq!(facts.codename.as_deref(), Some("bookworm"));
-    assert_eq!(os_release(release)["ODD"], "a \"b\"");
+fn where_both_package_managers_are_installed_the_family_decides() {
+    for &(file, family, ..) in DISTRIBUTIONS {
+        let manager = if family == "rhel" { "dnf" } else { "apt" };
+        assert_eq!(facts_of(file, &["apt-get", "dnf"]).package_manager, manager, "{file}");
+    }
+    assert_eq!(facts_of("debian-12", &["dnf"]).package_manager, "dnf");
+    assert_eq!(facts_of("fedora-42", &["apt-get"]).package_manager, "apt");
 }
 
 #[test]
-fn what_is_installed_decides_backends() {
-    let facts =
-        facts_of("ID=debian", &["apt-get", "nft", "ufw", "podman", "journalctl", "rsyslogd", "adduser"]);
-    assert_eq!(facts.package_manager, "apt");
-    assert_eq!(facts.firewall_backend, "ufw");
-    assert_eq!(facts.container_runtime, "podman");
-    assert_eq!(facts.log_system, "both");
-    assert_eq!(facts.user_management, "adduser");
-    assert_eq!(facts_of("ID=fedora", &["dnf", "adduser"]).user_management, "useradd");
-    assert_eq!(facts_of("ID=arch", &[]).package_manager, "none");
-}
-
-#[test]
-fn the_caller_is_named_and_rights_follow() {
-    let facts = facts_of("ID=debian", &[]);
-    assert_eq!((facts.user.as_str(), facts.uid), ("ada", 1000));
-    assert!(!facts.root_available());
-}
-
-#[test]
-fn the_mac_system_and_its_mode_are_read_from_sys() {
-    let with = |files: &[(&'static str, &str)]| {
-        let files = files.iter().map(|(path, text)| (*path, text.to_string())).collect();
-        let facts = derive(&Answers { files, ..Answers::default() });
-        (facts.mac_system, facts.mac_mode)
-    };
-    let selinux = "/sys/fs/selinux/enforce";
-    let apparmor = "/sys/module/apparmor/parameters/enabled";
-    let profiles = "/sys/kernel/security/apparmor/profiles";
-    for (files, system, mode) in [
-        (&[(selinux, "1")][..], "selinux", Some("enforcing")),
-        (&[(selinux, "0\n")], "selinux", Some("permissive")),
-        (&[(apparmor, "Y\n")], "apparmor", None),
-        (&[(apparmor, "Y\n"), (profiles, "man (enforce)\n")], "apparmor", Some("enforcing")),
-        (&[(apparmor, "Y\n"), (profiles, "man (complain)\n")], "apparmor", Some("complaining")),
-        (&[(apparmor, "N\n")], "apparmor", Some("disabled")),
-        (&[], "none", None),
-    ] {
-        assert_eq!(with(files), (system.to_owned(), mode.map(str::to_owned)), "{files:?}");
+fn every_recorded_file_is_in_the_table_and_has_its_source() {
+    let sources = recorded("README.md");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/facts/os-release");
+    let names =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<String> = names.filter(|name| name != "README.md").collect();
+    let listed: BTreeSet<String> = DISTRIBUTIONS.iter().map(|(file, ..)| (*file).to_owned()).collect();
+    assert_eq!(files, listed);
+    for file in files {
+        assert!(sources.contains(&format!("| {file} | ")), "{file}");
     }
 }
 
 #[test]
-fn the_time_zone_is_where_localtime_leads() {
-    assert_eq!(time_zone(Some("/usr/share/zoneinfo/Europe/Berlin"), None).as_deref(), Some("Europe/Berlin"));
-    assert_eq!(
-        time_zone(Some("../usr/share/zoneinfo/Etc/UTC"), Some("Asia/Tokyo")).as_deref(),
-        Some("Etc/UTC")
-    );
-    assert_eq!(time_zone(None, Some("Asia/Tokyo\n")).as_deref(), Some("Asia/Tokyo"));
-    assert_eq!(time_zone(None, Some("\n")), None);
-}
-
-#[test]
-fn a_container_is_told_before_the_machine_it_runs_on() {
-    let (vendor, product) = ("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name");
-    for (files, kind) in [
-        (
-            &[("/run/systemd/container", "systemd-nspawn\n"), (vendor, "QEMU"), (product, "x")][..],
-            Some("systemd-nspawn"),
-        ),
-        (&[("/.dockerenv", "")], Some("docker")),
-        (&[("/run/.containerenv", "engine=\"podman\"")], Some("podman")),
-        (&[(vendor, "QEMU\n"), (product, "Standard PC\n")], Some("kvm")),
-        (&[(vendor, "Microsoft Corporation"), (product, "Virtual Machine")], Some("microsoft")),
-        (&[(vendor, "Microsoft Corporation"), (product, "Surface")], None),
-        (&[(vendor, "LENOVO"), (product, "20XY")], None),
-        (&[], None),
-    ] {
-        let files = files.iter().map(|(path, text)| (*path, text.to_string())).collect();
-        assert_eq!(virtualization(&files).as_deref(), kind, "{files:?}");
-    }
-}
-
-#[test]
-fn every_named_fact_can_be_asked_for() {
-    let facts = facts_of("ID=debian\nVERSION_CODENAME=x", &[]);
+fn every_named_fact_can_be_asked_for_and_one_that_is_not_known_has_no_value() {
+    let mut facts = facts_of("debian-12", &["apt-get"]);
+    facts.unknown.clear();
     for name in Facts::NAMES.iter().filter(|name| **name != "mac_mode") {
         assert!(facts.get(name).is_some(), "{name}");
     }
     assert_eq!(facts.get("no-such-fact"), None);
+    facts.unknown.push("family".into());
+    assert_eq!(facts.get("family"), None);
+}
+
+#[test]
+fn what_is_not_for_the_model_is_not_serialized() {
+    let facts = Facts {
+        home: "/home/ada".into(),
+        login_shell: Some("/bin/sh".into()),
+        machine_id: Some("0123456789abcdef0123456789abcdef".into()),
+        ssh_client: Some("192.0.2.1".parse().unwrap()),
+        has_timeout: true,
+        ..Facts::default()
+    };
+    let mut plain = serde_json::to_value(Facts::default()).unwrap();
+    assert_eq!(serde_json::to_value(&facts).unwrap(), plain);
+    let told = Facts { missing: vec!["sudo".into()], unknown: vec!["kernel".into()], ..facts };
+    plain["missing"] = serde_json::json!(["sudo"]);
+    plain["unknown"] = serde_json::json!(["kernel"]);
+    assert_eq!(serde_json::to_value(&told).unwrap(), plain);
 }

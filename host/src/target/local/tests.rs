@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::target::Keep;
+use crate::target::Privilege;
 
 fn command(program: &str, args: &[&str]) -> Command {
     Command {
@@ -148,6 +149,64 @@ async fn an_endless_output_is_cut_while_it_streams() {
     assert_eq!(run(wanted).await.unwrap_err().code, "COMMAND_TIMEOUT");
     let output = run(command("head", &["-c", "5000000", "/dev/zero"])).await.unwrap();
     assert_eq!((output.stdout.len(), output.stdout_bytes, output.truncated), (1 << 20, 5_000_000, true));
+}
+
+#[tokio::test]
+async fn an_endless_output_that_is_read_piece_by_piece_ends_with_its_reader() {
+    let mark = "y-86399.77";
+    let mut stream = Local::new().open(&command("yes", &[mark]), Rights::NONE).await.unwrap();
+    assert!(!stream.read(4096).await.unwrap().is_empty());
+    assert_eq!(processes_with(mark), 1);
+    drop(stream);
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn a_process_left_behind_does_not_hold_what_is_read_piece_by_piece() {
+    let mark = "86399.78";
+    let wanted = command("sh", &["-c", &format!("sleep {mark} & echo done")]);
+    let mut stream = Local::new().open(&wanted, Rights::NONE).await.unwrap();
+    assert_eq!(stream.read(4096).await.unwrap(), b"done\n");
+    assert_eq!(stream.read(4096).await.unwrap(), b"");
+    gone(mark).await;
+}
+
+#[tokio::test]
+async fn an_output_need_not_be_text() {
+    let output = run(command("printf", &[r"\377\000\303(\n"])).await.unwrap();
+    assert_eq!(output.stdout, b"\xff\0\xc3(\n");
+    let output = run(command("sh", &["-c", r"printf '\376' >&2"])).await.unwrap();
+    assert_eq!(output.stderr, b"\xfe");
+}
+
+/// More than any pipe holds, so that it is refused in the middle.
+#[tokio::test]
+async fn a_program_that_does_not_read_its_stdin_ends_as_it_would() {
+    let mut wanted = command("sh", &["-c", "echo said; exit 7"]);
+    wanted.stdin = Some(vec![b'x'; 8 << 20]);
+    let output = run(wanted.clone()).await.unwrap();
+    assert_eq!((output.exit_code, output.stdout.as_slice()), (7, &b"said\n"[..]));
+    let mut stream = Local::new().open(&wanted, Rights::NONE).await.unwrap();
+    assert_eq!(stream.read(4096).await.unwrap(), b"said\n");
+    assert_eq!(stream.read(4096).await.unwrap(), b"");
+}
+
+#[tokio::test]
+async fn a_program_that_reads_nothing_and_does_not_end_has_its_time_too() {
+    let mut wanted = command("sleep", &["86399.79"]);
+    wanted.stdin = Some(vec![b'x'; 8 << 20]);
+    wanted.timeout = Duration::from_millis(200);
+    let problem = run(wanted).await.unwrap_err();
+    assert_eq!(problem.code, "COMMAND_TIMEOUT");
+    assert_eq!(problem.message, "sleep took longer than 0.2 s and was stopped");
+    gone("86399.79").await;
+}
+
+#[test]
+fn what_may_still_run_is_not_said_to_be_stopped() {
+    let said = timed_out("apt-get", Duration::from_secs(30), true).message;
+    assert!(said.starts_with("apt-get took longer than 30 s and was told to stop"), "{said}");
+    assert!(said.contains("may still run"), "{said}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::link::Link;
 use super::quote;
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
+use crate::target::local;
 use crate::target::rights::Ends;
 use crate::target::stream::{Captured, KEPT_BYTES};
 use crate::target::{Command, Keep, Output};
@@ -188,8 +189,8 @@ impl Running {
         let keep = command.keep;
         let ended = tokio::time::timeout(command.timeout, self.collect(keep, &mut out, &mut err)).await;
         let Ok(ended) = ended else {
-            // Dropping it ends what it started.
-            return Err(timed_out(&command.program, command.timeout, self.ends));
+            let left = self.end().await;
+            return Err(local::timed_out(&command.program, command.timeout, left));
         };
         ended?;
         if !self.out.is_past() {
@@ -197,6 +198,9 @@ impl Running {
         }
         let exit_code = self.status.unwrap_or(-1);
         self.let_go();
+        if started.elapsed() >= command.timeout && self.ends.was_backstop(exit_code) {
+            return Err(local::timed_out(&command.program, command.timeout, false));
+        }
         Ok(Output {
             exit_code,
             truncated: out.truncated || err.truncated,
@@ -239,15 +243,24 @@ impl Running {
         self.status
     }
 
-    pub(super) fn ends(&self) -> Ends {
-        self.ends
-    }
-
     /// What it left behind holds a stream: whoever that is ends with it.
     fn end_leftovers(&mut self) {
         if let (Some(pid), Ends::Group) = (self.out.pid.or(self.err.pid), self.ends) {
             self.link.end(pid, Ends::Group);
         }
+    }
+
+    /// Ends it with all that it started, and waits until that is done; gives whether anything may be left.
+    async fn end(&mut self) -> bool {
+        let Some((mut read, write)) = self.halves.take() else { return false };
+        let permit = self.permit.take();
+        if self.status.is_some() {
+            return false;
+        }
+        let left = end(&self.link, &mut read, std::mem::take(&mut self.out), self.ends).await;
+        let _ = write.close().await;
+        drop(permit);
+        left
     }
 
     /// It has ended by itself.
@@ -301,30 +314,33 @@ impl Drop for Running {
             return;
         }
         let (link, ends, permit) = (self.link.clone(), self.ends, self.permit.take());
-        let mut out = std::mem::take(&mut self.out);
+        let out = std::mem::take(&mut self.out);
         self.link.spawn(async move {
-            let starting = async {
-                while out.pid.is_none() {
-                    match read.wait().await {
-                        Some(ChannelMsg::Data { data }) => drop(out.own(data)),
-                        Some(_) => {}
-                        None => break,
-                    }
-                }
-            };
-            let _ = tokio::time::timeout(STARTING, starting).await;
-            if let Some(pid) = out.pid {
-                link.kill(pid, ends).await;
-            }
+            end(&link, &mut read, out, ends).await;
             let _ = write.close().await;
             drop(permit);
         });
     }
 }
 
-/// As the local way says it.
-pub(super) fn timed_out(program: &str, limit: Duration, ends: Ends) -> Problem {
-    crate::target::local::timed_out(program, limit, ends)
+/// Ends a command once its number is known.
+async fn end(link: &Arc<Link>, read: &mut ChannelReadHalf, mut out: Marked, ends: Ends) -> bool {
+    let starting = async {
+        while out.pid.is_none() {
+            match read.wait().await {
+                Some(ChannelMsg::Data { data }) => drop(out.own(data)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        out.pid
+    };
+    match tokio::time::timeout(STARTING, starting).await {
+        Ok(Some(pid)) => link.kill(pid, ends).await,
+        // It had not begun, or nobody can tell.
+        Ok(None) => false,
+        Err(_) => true,
+    }
 }
 
 /// What a stream says once our script has spoken.
@@ -421,7 +437,7 @@ impl Stream {
         let most = (max_bytes as usize).clamp(1, KEPT_BYTES);
         while self.rest.is_empty() && !self.running.eof {
             match tokio::time::timeout_at(self.deadline, self.running.next()).await {
-                Err(_) => return Err(timed_out(&self.program, self.limit, self.running.ends())),
+                Err(_) => return Err(self.timed_out().await),
                 Ok(said) => match said? {
                     Said::Out(piece) => self.rest = piece,
                     Said::Err(piece) => {
@@ -439,11 +455,16 @@ impl Stream {
         Ok(self.rest.split_to(most.min(self.rest.len())).into())
     }
 
+    async fn timed_out(&mut self) -> Problem {
+        let left = self.running.end().await;
+        local::timed_out(&self.program, self.limit, left)
+    }
+
     /// Where a command said nothing at all, it may not have been run.
     async fn unless_refused(&mut self) -> Result<(), Problem> {
         while self.running.status().is_none() {
             match tokio::time::timeout_at(self.deadline, self.running.next()).await {
-                Err(_) => return Err(timed_out(&self.program, self.limit, self.running.ends())),
+                Err(_) => return Err(self.timed_out().await),
                 Ok(said) => drop(said?),
             }
         }
@@ -451,8 +472,8 @@ impl Stream {
             return Err(self.running.never_came());
         }
         let exit_code = self.running.status().unwrap_or(0);
-        match crate::target::local::refused_by_sudo(exit_code, false, &self.heard) {
-            Some(said) => Err(crate::target::local::refused(&self.program, &said)),
+        match local::refused_by_sudo(exit_code, false, &self.heard) {
+            Some(said) => Err(local::refused(&self.program, &said)),
             None => Ok(()),
         }
     }

@@ -13,6 +13,7 @@ use super::channel::{self, Failed, Running};
 use super::programs::Programs;
 use super::sftp::Sftp;
 use crate::problem::{Category, Problem};
+use crate::target::facts;
 use crate::target::rights::{Ends, Signal};
 use crate::target::ssh::{Peer, Session};
 use crate::target::verbs::Runner;
@@ -29,6 +30,14 @@ const ASKING: Duration = Duration::from_secs(20);
 /// Where the host's first commands are looked for, which find the others: root's on every system.
 const FIRST: &str = "/usr/bin:/bin";
 
+/// The whole group, whether there is anybody left of it or not.
+const KILL: &str = r#"kill -s KILL -- "-$1" 2>/dev/null; :"#;
+/// One signal after the other, a second apart, until sudo has ended; 1 where somebody of its group is left behind.
+const TELL: &str = r#"pid=$1; shift
+for signal; do kill -s "$signal" "$pid" 2>/dev/null || break; sleep 1; done
+for again in 1 2 3; do kill -s 0 "$pid" 2>/dev/null || break; sleep 1; done
+for group in $(ps -e -o pgid= 2>/dev/null); do if [ "$group" = "$pid" ]; then exit 1; fi; done"#;
+
 /// One connection.
 pub(super) struct Link {
     session: Session,
@@ -41,7 +50,7 @@ pub(super) struct Link {
     /// Told by nobody but our own script.
     nonce: String,
     pub(super) programs: Programs,
-    session_facts: Mutex<Option<SessionFacts>>,
+    session_facts: Mutex<Option<facts::Session>>,
     tasks: TaskTracker,
 }
 
@@ -50,14 +59,6 @@ pub(super) struct Link {
 enum Files {
     Sftp(Arc<Sftp>),
     No,
-}
-
-/// What sshd gave the session.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SessionFacts {
-    pub(super) home: String,
-    pub(super) shell: String,
-    pub(super) ssh_connection: String,
 }
 
 impl Link {
@@ -175,39 +176,53 @@ impl Link {
     /// Ends what runs under this number; nobody waits for it.
     pub(super) fn end(self: &Arc<Self>, pid: u32, ends: Ends) {
         let link = self.clone();
-        self.spawn(async move { link.kill(pid, ends).await });
+        self.spawn(async move {
+            link.kill(pid, ends).await;
+        });
     }
 
-    /// By the shell's own `kill`, which is everywhere.
-    pub(super) async fn kill(self: &Arc<Self>, pid: u32, ends: Ends) {
+    /// By the shell's own `kill`, which is everywhere; gives whether anything may be left.
+    pub(super) async fn kill(self: &Arc<Self>, pid: u32, ends: Ends) -> bool {
         if self.is_closed() {
-            return;
+            return true;
         }
         let _turn = self.ending.acquire().await;
-        let (signal, whom) = match ends {
-            Ends::Group => ("KILL", format!("-{pid}")),
-            Ends::Sudo(Signal::TERM) => ("TERM", pid.to_string()),
-            Ends::Sudo(_) => ("ALRM", pid.to_string()),
-        };
-        let argv = ["/bin/sh", "-c", r#"kill -s "$1" -- "$2""#, "sh", signal, &whom].map(str::to_owned);
+        let number = pid.to_string();
+        let mut argv = vec!["/bin/sh", "-c"];
+        match ends {
+            Ends::Group => argv.extend([KILL, "sh", &number]),
+            // There is no terminal here that sudo could give a command one of.
+            Ends::Sudo(_) => argv.extend([TELL, "sh", &number]),
+        }
+        argv.extend(ends.signals(false).iter().map(|signal| name(*signal)));
         let killing = async {
-            let channel = self.session_channel().await?;
+            let mut channel = self.session_channel().await?;
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
             let line = channel::line(&[], &self.nonce, &argv)?;
-            let asked = channel.exec(true, line).await;
-            asked.map_err(|_| self.lost())?;
-            let mut channel = channel;
-            while channel.wait().await.is_some() {}
-            Ok::<(), Problem>(())
+            channel.exec(true, line).await.map_err(|_| self.lost())?;
+            let mut status = None;
+            while let Some(said) = channel.wait().await {
+                if let russh::ChannelMsg::ExitStatus { exit_status } = said {
+                    status = Some(exit_status);
+                }
+            }
+            status.ok_or_else(|| self.lost())
         };
         match tokio::time::timeout(ASKING, killing).await {
-            Ok(Ok(())) => {}
-            Ok(Err(problem)) => tracing::warn!(pid, %problem, "a command could not be ended"),
-            Err(_) => tracing::warn!(pid, "a command could not be ended in time"),
+            Ok(Ok(status)) => status != 0 && ends.may_leave(),
+            Ok(Err(problem)) => {
+                tracing::warn!(pid, %problem, "a command could not be ended");
+                true
+            }
+            Err(_) => {
+                tracing::warn!(pid, "a command could not be ended in time");
+                true
+            }
         }
     }
 
     /// Of this session, asked once.
-    pub(super) async fn session_facts(self: &Arc<Self>) -> Result<SessionFacts, Problem> {
+    pub(super) async fn session_facts(self: &Arc<Self>) -> Result<facts::Session, Problem> {
         let known = self.session_facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
             return Ok(known);
@@ -221,8 +236,8 @@ impl Link {
         let output = running.finish(&asking("sh", &[])).await?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut values = said.split('\0').map(str::to_owned);
-        let mut next = || values.next().unwrap_or_default();
-        let facts = SessionFacts { home: next(), shell: next(), ssh_connection: next() };
+        let mut next = || values.next().filter(|value| !value.is_empty());
+        let facts = facts::Session { home: next(), shell: next(), ssh_connection: next() };
         *self.session_facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts.clone());
         Ok(facts)
     }
@@ -233,11 +248,21 @@ impl Link {
         path: &str,
         own: &[(String, String)],
     ) -> Result<Vec<(String, String)>, Problem> {
-        let home = self.session_facts().await?.home;
-        let home = if home.starts_with('/') { home } else { "/".to_owned() };
+        let home = self.session_facts().await?.home.filter(|home| home.starts_with('/'));
+        let home = home.unwrap_or_else(|| "/".to_owned());
         let fixed = [("PATH", path), ("HOME", &home), ("LC_ALL", "C.UTF-8")];
         let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(fixed.chain(own.iter().cloned()).collect())
+    }
+}
+
+/// As `kill -s` takes it.
+fn name(signal: Signal) -> &'static str {
+    match signal {
+        Signal::CONT => "CONT",
+        Signal::TERM => "TERM",
+        Signal::ALARM => "ALRM",
+        _ => "KILL",
     }
 }
 

@@ -1,0 +1,293 @@
+//! Who we are: by keys only, each proven with a signature. No password is ever asked for or sent.
+
+mod agent;
+mod files;
+mod identities;
+
+use std::path::Path;
+use std::time::Duration;
+
+use russh::client::AuthResult;
+use russh::keys::agent::AgentIdentity;
+use russh::keys::signature::Signer as _;
+use russh::keys::ssh_encoding::Encode;
+use russh::keys::ssh_key::Signature;
+use russh::keys::ssh_key::private::KeypairData;
+use russh::keys::{Algorithm, HashAlg, PrivateKey};
+use russh::{MethodKind, MethodSet};
+
+use super::config::HostConfig;
+use super::session::{Parting, Unproven};
+use crate::problem::{Category, Problem};
+use agent::Agent;
+use identities::{Identities, Key, Offer, Sources};
+
+/// sshd's usual `MaxAuthTries`: what comes after is never looked at, and the connection is lost by it.
+const TRIES: usize = 6;
+
+/// For all of it: half of what sshd grants by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Signatures that were tried, and what the server said to them.
+#[derive(Default)]
+struct Attempts {
+    tried: Vec<String>,
+    /// What was wrong with some.
+    notes: Vec<String>,
+    /// What the server would take next.
+    offers: Option<MethodSet>,
+    /// A key was right, and the server wants more.
+    is_partial: bool,
+    untried: usize,
+}
+
+/// Proves to the other end of `link` that we may be its user.
+pub(super) async fn authenticate(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> {
+    match tokio::time::timeout(PATIENCE, try_all(link, host)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(failed(format!("no answer to the authentication within {} s", PATIENCE.as_secs()))),
+    }
+}
+
+async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> {
+    let mut attempts = Attempts::default();
+    let mut agent = match &host.agent {
+        Some(socket) => Agent::connect(socket, link.handle.agent_session_binding()).await,
+        None => None,
+    };
+    let held = match &mut agent {
+        Some(agent) => agent.identities().await.unwrap_or_else(|note| {
+            attempts.notes.push(note);
+            Vec::new()
+        }),
+        None => Vec::new(),
+    };
+    let identities = gather(host, held).await?;
+
+    if identities.offered.is_empty() {
+        // Asked only to be able to say what would be taken.
+        match link.handle.authenticate_none(&host.user).await {
+            Ok(AuthResult::Success) => return Ok(()),
+            Ok(AuthResult::Failure { remaining_methods, .. }) => attempts.offers = Some(remaining_methods),
+            Err(_) => {}
+        }
+    }
+    let mut rsa_hash = None;
+    for (at, identity) in identities.offered.iter().enumerate() {
+        if at >= TRIES {
+            attempts.untried = identities.offered.len() - at;
+            break;
+        }
+        let hash = match identity.algorithm() {
+            Algorithm::Rsa { .. } => match rsa(link, &mut rsa_hash).await {
+                Some(hash) => Some(hash),
+                None => {
+                    let shown = identity.shown();
+                    attempts
+                        .notes
+                        .push(format!("{shown} was not offered: the server takes RSA with SHA-1 only"));
+                    continue;
+                }
+            },
+            _ => None,
+        };
+        attempts.tried.push(identity.shown());
+        let mut signer = Signer { key: &identity.key, agent: agent.as_mut() };
+        let answer = match &identity.offer {
+            Offer::Key(key) => {
+                link.handle.authenticate_publickey_with(&host.user, key.clone(), hash, &mut signer).await
+            }
+            Offer::Certificate(certificate) => {
+                let certificate = (**certificate).clone();
+                link.handle.authenticate_certificate_with(&host.user, certificate, hash, &mut signer).await
+            }
+        };
+        match answer {
+            Ok(AuthResult::Success) => return Ok(()),
+            Ok(AuthResult::Failure { remaining_methods, partial_success }) => {
+                attempts.is_partial |= partial_success;
+                let goes_on = remaining_methods.contains(&MethodKind::PublicKey);
+                if !remaining_methods.is_empty() {
+                    attempts.offers = Some(remaining_methods);
+                }
+                if !goes_on {
+                    break;
+                }
+            }
+            Err(Unsigned::Gone) => break,
+            Err(Unsigned::Because(reason)) => {
+                attempts.notes.push(format!("{}: {reason}", identity.shown()));
+            }
+        }
+    }
+    Err(refused(link, host, &identities, &attempts).await)
+}
+
+async fn gather(host: &HostConfig, agent: Vec<AgentIdentity>) -> Result<Identities, Problem> {
+    let (identity_files, certificate_files) = (host.identity_files.clone(), host.certificate_files.clone());
+    let identities_only = host.identities_only;
+    let gather = move || {
+        let sources = Sources {
+            identity_files: &identity_files,
+            certificate_files: &certificate_files,
+            identities_only,
+            agent,
+        };
+        sources.gather()
+    };
+    tokio::task::spawn_blocking(gather)
+        .await
+        .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))
+}
+
+/// What an RSA key signs with: never SHA-1. Asked once, since a server that doesn't say makes the library wait.
+async fn rsa(link: &Unproven, asked: &mut Option<Option<HashAlg>>) -> Option<HashAlg> {
+    if let Some(known) = asked {
+        return *known;
+    }
+    let hash = match link.handle.best_supported_rsa_hash().await {
+        Ok(Some(hash)) => hash,
+        // It says nothing of what it takes: RFC 8332 has this one in every server that knows SHA-2.
+        Ok(None) | Err(_) => Some(HashAlg::Sha256),
+    };
+    *asked.insert(hash)
+}
+
+/// Signs with the key that belongs to an offer, which for a certificate may be somewhere else.
+struct Signer<'a> {
+    key: &'a Key,
+    agent: Option<&'a mut Agent>,
+}
+
+/// Why there is no signature.
+#[derive(Debug)]
+enum Unsigned {
+    /// The connection went.
+    Gone,
+    Because(String),
+}
+
+impl From<russh::SendError> for Unsigned {
+    fn from(_: russh::SendError) -> Self {
+        Self::Gone
+    }
+}
+
+impl russh::Signer for Signer<'_> {
+    type Error = Unsigned;
+
+    async fn auth_sign(
+        &mut self,
+        _: &AgentIdentity,
+        hash: Option<HashAlg>,
+        mut data: Vec<u8>,
+    ) -> Result<Vec<u8>, Unsigned> {
+        match (self.key, &mut self.agent) {
+            (Key::Agent(identity), Some(agent)) => {
+                agent.sign(identity, hash, data).await.map_err(Unsigned::Because)
+            }
+            (Key::Agent(_), None) => Err(Unsigned::Because("the agent is gone".to_owned())),
+            (Key::File(key), _) => {
+                let unusable = || Unsigned::Because("this key can't sign".to_owned());
+                let signature = sign(key, hash, &data).map_err(|_| unusable())?;
+                signature.encode_prefixed(&mut data).map_err(|_| unusable())?;
+                Ok(data)
+            }
+        }
+    }
+}
+
+fn sign(
+    key: &PrivateKey,
+    hash: Option<HashAlg>,
+    data: &[u8],
+) -> Result<Signature, russh::keys::signature::Error> {
+    match key.key_data() {
+        // Without a hash it would be SHA-1.
+        KeypairData::Rsa(pair) => (pair, Some(hash.unwrap_or(HashAlg::Sha256))).try_sign(data),
+        pair => pair.try_sign(data),
+    }
+}
+
+fn failed(message: String) -> Problem {
+    Problem::new("CONNECTION_FAILED", Category::Network, message)
+        .remedy("Look into the SSH server's log on that host")
+}
+
+async fn refused(
+    link: &Unproven,
+    host: &HostConfig,
+    identities: &Identities,
+    attempts: &Attempts,
+) -> Problem {
+    // The connection is over, or about to be, where the server would take nothing more.
+    let parting = match link.handle.is_closed() {
+        true => {
+            link.life.over().await;
+            link.life.parting()
+        }
+        false => None,
+    };
+    if let Some(Parting::Broke(reason)) = parting
+        && attempts.offers.is_none()
+    {
+        return failed(format!("it was lost while the authentication went on: {reason}"));
+    }
+    let mut message = format!("{}@{} did not let us in", host.user, host.hostname);
+    match &attempts.tried[..] {
+        [] => message.push_str(": there was no key to offer"),
+        tried => message.push_str(&format!(": tried {}", tried.join(", "))),
+    }
+    if attempts.is_partial {
+        message.push_str("; a key was right, but the server wants more than that");
+    }
+    match attempts.offers.as_deref() {
+        Some(offers @ [_, ..]) => {
+            let offers: Vec<&str> = offers.iter().map(<&str>::from).collect();
+            message.push_str(&format!("; the server still takes {}", offers.join(", ")));
+        }
+        Some([]) | None => {}
+    }
+    if let Some(Parting::Said(words)) = parting
+        && !words.is_empty()
+    {
+        message.push_str(&format!("; it ended the connection with: {words}"));
+    }
+    for note in attempts.notes.iter().chain(&identities.left_out) {
+        message.push_str(&format!("; {note}"));
+    }
+    if attempts.untried > 0 {
+        message.push_str(&format!("; {} more were not tried", attempts.untried));
+    }
+    remedies(Problem::new("AUTHENTICATION_FAILED", Category::Privilege, message), host, identities, attempts)
+}
+
+fn remedies(
+    mut problem: Problem,
+    host: &HostConfig,
+    identities: &Identities,
+    attempts: &Attempts,
+) -> Problem {
+    let takes_keys = attempts.offers.as_ref().is_none_or(|offers| offers.contains(&MethodKind::PublicKey));
+    if !takes_keys {
+        let why = "Keys are the only way that is used here: ";
+        return problem.remedy(format!("{why}the server has to be content with one, or with several"));
+    }
+    for path in &identities.encrypted {
+        problem = problem.remedy(format!("Add it to the agent: ssh-add {}", shown(path)));
+    }
+    if attempts.untried > 0 {
+        problem = problem.remedy("Set IdentitiesOnly yes and name the right IdentityFile for this host");
+    }
+    problem
+        .remedy("Add a key that the host knows to the agent with ssh-add")
+        .remedy(format!("Or name its file in ~/.ssh/config: IdentityFile, below Host {}", host.alias))
+}
+
+/// As a shell would read it.
+fn shown(path: &Path) -> String {
+    shell_words::quote(&path.to_string_lossy()).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

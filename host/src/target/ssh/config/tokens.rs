@@ -1,0 +1,198 @@
+//! What stands for something else in a value: `~`, tokens as `%h`, and `${VARIABLE}`, as ssh_config(5) has them under
+//! TOKENS and ENVIRONMENT VARIABLES. All is expanded in one pass, so that no value is read as a token.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use rustix::system::uname;
+use sha1::{Digest, Sha1};
+
+use super::settings::Setting;
+use crate::account::Account;
+use crate::problem::Problem;
+use crate::target::program::PATH;
+
+/// Who asks, on this machine.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    pub(super) name: String,
+    pub(super) uid: u32,
+    pub(super) home: PathBuf,
+    /// Of this process, as far as ssh gets to see it.
+    pub(super) variables: Vec<(&'static str, String)>,
+}
+
+impl Caller {
+    /// As the system's table says, which ssh goes by as well; as the environment does where an account isn't in it.
+    pub(super) fn current() -> Self {
+        let uid = rustix::process::geteuid().as_raw();
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let (name, home) = match Account::of_uid(uid) {
+            Some(account) => (account.name, account.home),
+            None => {
+                let home = variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+                let name = variable("USER").or_else(|| variable("LOGNAME"));
+                (name.unwrap_or_else(|| uid.to_string()), home.unwrap_or_else(|| "/".into()))
+            }
+        };
+        let mut variables = vec![
+            ("HOME", home.to_string_lossy().into_owned()),
+            ("PATH", variable("PATH").unwrap_or_else(|| PATH.to_owned())),
+            ("USER", name.clone()),
+            ("LOGNAME", name.clone()),
+        ];
+        variables.extend(variable("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK", socket)));
+        Self { name, uid, home, variables }
+    }
+
+    /// What ssh gets.
+    pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        self.variables.iter().map(|(name, value)| (*name, value.into()))
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    }
+}
+
+/// What tokens stand for.
+pub(super) struct Tokens<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) alias: &'a str,
+    pub(super) hostname: String,
+    pub(super) port: u16,
+    pub(super) user: &'a str,
+    pub(super) key_alias: &'a str,
+    pub(super) jump: Option<&'a str>,
+}
+
+impl Tokens<'_> {
+    /// A file's path: with tilde, tokens and variables.
+    pub(super) fn path(&self, setting: &Setting) -> Result<PathBuf, Problem> {
+        let (home, rest) = self.tilde(setting)?;
+        let mut path = home.map_or_else(String::new, |home| home.to_string_lossy().into_owned());
+        self.expand(setting, rest, &mut path, |token| self.of_paths(setting, token), true)?;
+        Ok(path.into())
+    }
+
+    /// A host name: `%h` is the alias.
+    pub(super) fn hostname(&self, setting: &Setting) -> Result<String, Problem> {
+        let token = |token| Ok((token == 'h').then(|| self.alias.to_owned()));
+        let mut name = String::new();
+        self.expand(setting, setting.value, &mut name, token, false)?;
+        Ok(name)
+    }
+
+    /// A word of ProxyCommand or a part of ProxyJump.
+    pub(super) fn word(&self, setting: &Setting, word: &str) -> Result<String, Problem> {
+        let token = |token| {
+            let value = match token {
+                'h' => self.hostname.clone(),
+                'n' => self.alias.to_owned(),
+                'p' => self.port.to_string(),
+                'r' => self.user.to_owned(),
+                _ => return Ok(None),
+            };
+            // Whatever it is a part of: no program is to take a name for an option.
+            match value.starts_with('-') {
+                true => Err(setting.invalid(&format!("%{token} stands for {value}, which begins with -"))),
+                false => Ok(Some(value)),
+            }
+        };
+        let mut expanded = String::new();
+        self.expand(setting, word, &mut expanded, token, false)?;
+        Ok(expanded)
+    }
+
+    /// A home, and what comes behind it.
+    fn tilde<'t>(&self, setting: &Setting<'t>) -> Result<(Option<PathBuf>, &'t str), Problem> {
+        let Some(behind) = setting.value.strip_prefix('~') else { return Ok((None, setting.value)) };
+        let (name, rest) = behind.find('/').map_or((behind, ""), |slash| behind.split_at(slash));
+        if name.is_empty() {
+            return Ok((Some(self.caller.home.clone()), rest));
+        }
+        let account = Account::named(name);
+        let home = account.ok_or_else(|| setting.invalid(&format!("there is no account {name}")))?.home;
+        Ok((Some(home), rest))
+    }
+
+    fn of_paths(&self, setting: &Setting, token: char) -> Result<Option<String>, Problem> {
+        Ok(Some(match token {
+            'C' => match self.jump {
+                None => self.connection(),
+                Some(_) => {
+                    return Err(
+                        setting.invalid("%C with a ProxyJump isn't the same for every version of ssh")
+                    );
+                }
+            },
+            'd' => self.caller.home.to_string_lossy().into_owned(),
+            'h' => self.hostname.clone(),
+            'i' => self.caller.uid.to_string(),
+            'j' => self.jump.unwrap_or_default().to_owned(),
+            'k' => self.key_alias.to_owned(),
+            'L' => this_machine().split('.').next().unwrap_or_default().to_owned(),
+            'l' => this_machine(),
+            'n' => self.alias.to_owned(),
+            'p' => self.port.to_string(),
+            'r' => self.user.to_owned(),
+            'u' => self.caller.name.clone(),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The hash of `%l%h%p%r`.
+    fn connection(&self) -> String {
+        let all = format!("{}{}{}{}", this_machine(), self.hostname, self.port, self.user);
+        hex::encode(Sha1::digest(all))
+    }
+
+    fn expand(
+        &self,
+        setting: &Setting,
+        text: &str,
+        expanded: &mut String,
+        value_of: impl Fn(char) -> Result<Option<String>, Problem>,
+        variables: bool,
+    ) -> Result<(), Problem> {
+        let mut rest = text;
+        while let Some(at) = rest.find(['%', '$']) {
+            expanded.push_str(&rest[..at]);
+            let behind = &rest[at + 1..];
+            if rest[at..].starts_with('%') {
+                let token = behind.chars().next();
+                match token {
+                    Some('%') => expanded.push('%'),
+                    Some(token) => match value_of(token)? {
+                        Some(value) => expanded.push_str(&value),
+                        None => return Err(setting.invalid(&format!("there is no token %{token} here"))),
+                    },
+                    None => return Err(setting.invalid("it ends in a single %; %% stands for one")),
+                }
+                rest = &behind[token.map_or(0, char::len_utf8)..];
+            } else if let Some(named) = behind.strip_prefix('{').filter(|_| variables) {
+                let Some((name, behind)) = named.split_once('}') else {
+                    return Err(setting.invalid("a ${ has no end"));
+                };
+                let value = self.caller.variable(name).ok_or_else(|| {
+                    let seen: Vec<_> = self.caller.variables.iter().map(|(name, _)| *name).collect();
+                    let seen = seen.join(", ");
+                    setting
+                        .invalid(&format!("the variable {name} isn't set; those that can be used are {seen}"))
+                })?;
+                expanded.push_str(value);
+                rest = behind;
+            } else {
+                expanded.push('$');
+                rest = behind;
+            }
+        }
+        expanded.push_str(rest);
+        Ok(())
+    }
+}
+
+/// What it calls itself, with its domain where it does.
+fn this_machine() -> String {
+    uname().nodename().to_string_lossy().into_owned()
+}

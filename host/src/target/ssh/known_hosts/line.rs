@@ -1,0 +1,85 @@
+//! One line of known_hosts: `[@marker] hosts keytype base64-key [comment]`.
+
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, KeyInit, Mac};
+use russh::keys::ssh_key::known_hosts::{HostPatterns, Marker};
+use russh::keys::{HashAlg, PublicKey};
+use sha1::Sha1;
+
+use super::{Entry, LONGEST};
+use crate::target::ssh::pattern;
+
+/// Of HMAC-SHA1, and of the salts that ssh makes and takes.
+pub(super) const SALT: usize = 20;
+
+/// A key, and whose it is.
+#[derive(Debug)]
+pub(super) struct Line {
+    file: PathBuf,
+    number: usize,
+    pub(super) marker: Option<Marker>,
+    hosts: HostPatterns,
+    pub(super) key: PublicKey,
+}
+
+impl Line {
+    /// Nothing for a comment or an empty line; why, for what is no line.
+    pub(super) fn parse(file: &Path, number: usize, bytes: &[u8]) -> Result<Option<Self>, &'static str> {
+        if bytes.len() > LONGEST {
+            return Err("it is too long");
+        }
+        let start = bytes.trim_ascii_start();
+        if start.is_empty() || start.starts_with(b"#") {
+            return Ok(None);
+        }
+        let text = std::str::from_utf8(start).map_err(|_| "it is no UTF-8")?;
+        let mut words = text.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).peekable();
+        let marker = match words.next_if(|word| word.starts_with('@')) {
+            Some(marker) => Some(marker.parse().map_err(|_| "its marker isn't known")?),
+            None => None,
+        };
+        let hosts = hosts(words.next().ok_or("it names no host")?)?;
+        // Not by the crate's own reading of a line, which knows no tabs and takes a # in a comment for its end.
+        let (Some(algorithm), Some(key)) = (words.next(), words.next()) else { return Err("it has no key") };
+        let key =
+            PublicKey::from_openssh(&format!("{algorithm} {key}")).map_err(|_| "its key can't be read")?;
+        Ok(Some(Self { file: file.to_owned(), number, marker, hosts, key }))
+    }
+
+    /// Whether it is about a host of this name, as `host` or `[host]:port`, in lower case.
+    pub(super) fn names(&self, name: &str) -> bool {
+        match &self.hosts {
+            HostPatterns::Patterns(patterns) => pattern::lists(patterns.iter().map(String::as_str), name),
+            HostPatterns::HashedName { salt, hash } => hashed(name, salt) == *hash,
+        }
+    }
+
+    pub(super) fn entry(&self) -> Entry {
+        Entry {
+            file: self.file.clone(),
+            line: self.number,
+            fingerprint: self.key.fingerprint(HashAlg::Sha256).to_string(),
+            algorithm: self.key.algorithm().to_string(),
+        }
+    }
+}
+
+fn hosts(text: &str) -> Result<HostPatterns, &'static str> {
+    if !text.starts_with('|') {
+        return text.to_ascii_lowercase().parse().map_err(|_| "it names no host");
+    }
+    let hosts: HostPatterns = text.parse().map_err(|_| "its hashed name can't be read")?;
+    // A hash that is too short is read as one that ends in zeros.
+    let whole = matches!(&hosts, HostPatterns::HashedName { salt, .. } if salt.len() == SALT);
+    if whole && hosts.to_string() == text { Ok(hosts) } else { Err("its hashed name can't be read") }
+}
+
+/// What stands for a name in a file that doesn't tell which hosts are in it.
+pub(super) fn hashed(name: &str, salt: &[u8]) -> [u8; 20] {
+    let Ok(mut mac) = Hmac::<Sha1>::new_from_slice(salt) else {
+        unreachable!("HMAC takes a key of every length, RFC 2104")
+    };
+    mac.update(name.as_bytes());
+    mac.finalize().into_bytes().into()
+}

@@ -1,0 +1,127 @@
+//! What is said where a host isn't connected to for its key.
+
+use russh::keys::{Algorithm, HashAlg, PublicKey};
+use serde_json::json;
+use shell_words::quote;
+
+use super::{Entry, Judged, Names};
+use crate::problem::{Category, Problem};
+use crate::target::ssh::config::Strict;
+
+/// Why the host isn't connected to; nothing where it is. Only [`Strict::AcceptNew`] takes what is unknown, and nothing
+/// takes what has changed.
+pub fn refusal(host: &Names, key: &PublicKey, judged: &Judged, strict: Strict) -> Option<Problem> {
+    let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
+    let problem = match judged {
+        Judged::Known => return None,
+        Judged::Unknown if strict == Strict::AcceptNew => return None,
+        Judged::Unknown => unknown(host, key, &fingerprint, strict),
+        Judged::Changed { known } => changed(host, key, &fingerprint, known),
+        Judged::Revoked { entry } => revoked(host, entry),
+        Judged::Invalid(reason) => {
+            let message = format!(
+                "The certificate of {}'s host key {reason}, and the key itself ({fingerprint}) isn't known",
+                host.listed()
+            );
+            Problem::new("HOST_KEY_INVALID", Category::Denied, message).remedy(
+                "Have the host's key signed again by its authority: for this host's name, and valid today",
+            )
+        }
+    };
+    Some(problem.detail("host", json!(host.listed())).detail("fingerprint", json!(fingerprint)))
+}
+
+fn unknown(host: &Names, key: &PublicKey, fingerprint: &str, strict: Strict) -> Problem {
+    let asked = match strict {
+        Strict::Yes => "StrictHostKeyChecking yes lets no unknown host in",
+        Strict::Ask | Strict::AcceptNew => "nobody is here whom it could be shown to",
+    };
+    let listed = host.listed();
+    let message = format!(
+        "The host key of {listed} is not known, and {asked}. It is {} {fingerprint}",
+        key.algorithm()
+    );
+    let place = match host.port {
+        None | Some(22) => quote(&host.host).into_owned(),
+        Some(port) => format!("-p {port} {}", quote(&host.host)),
+    };
+    Problem::new("HOST_KEY_UNKNOWN", Category::Denied, message)
+        .remedy(format!(
+            "Compare the fingerprint with the host's own, from its console or its administrator: `ssh-keygen -lf \
+             /etc/ssh/ssh_host_{0}_key.pub` there; `ssh-keyscan -t {0} {place} | ssh-keygen -lf -` shows what this \
+             machine sees",
+            kind(&key.algorithm())
+        ))
+        .remedy(format!("If they are the same, accept it in a terminal: `ssh {place}`"))
+        .remedy(format!(
+            "Or let ssh and this server accept hosts that are new: `StrictHostKeyChecking accept-new` for {listed} in \
+             ~/.ssh/config"
+        ))
+}
+
+fn changed(host: &Names, key: &PublicKey, fingerprint: &str, known: &[Entry]) -> Problem {
+    let listed = host.listed();
+    let places: Vec<_> = known
+        .iter()
+        .map(|Entry { file, line, fingerprint, algorithm }| {
+            format!("{algorithm} {fingerprint} ({}:{line})", file.display())
+        })
+        .collect();
+    let message = format!(
+        "THE HOST KEY OF {listed} HAS CHANGED. Somebody may be in between, reading and changing all that is sent; or \
+         the host was installed anew. It shows {} {fingerprint}; what is known is {}",
+        key.algorithm(),
+        places.join(", ")
+    );
+    let mut problem = Problem::new("HOST_KEY_CHANGED", Category::Denied, message)
+        .remedy("Don't connect before the host's administrator has said why its key is another one")
+        .remedy(format!(
+            "Compare the fingerprint with the host's own, on its console: `ssh-keygen -lf \
+             /etc/ssh/ssh_host_{}_key.pub`",
+            kind(&key.algorithm())
+        ));
+    let mut files: Vec<_> = known.iter().map(|entry| &entry.file).collect();
+    files.dedup();
+    for file in files {
+        problem = problem.remedy(format!(
+            "Only if it is the host's new key, forget the old one: `ssh-keygen -f {} -R {}`",
+            quote(&file.to_string_lossy()),
+            quote(&listed)
+        ));
+    }
+    let known: Vec<_> = known
+        .iter()
+        .map(|entry| {
+            json!({
+                "file": entry.file.display().to_string(),
+                "line": entry.line,
+                "algorithm": entry.algorithm,
+                "fingerprint": entry.fingerprint,
+            })
+        })
+        .collect();
+    problem.detail("known", json!(known))
+}
+
+fn revoked(host: &Names, entry: &Entry) -> Problem {
+    let Entry { file, line, fingerprint, algorithm } = entry;
+    let place = format!("{}:{line}", file.display());
+    let message = format!(
+        "A KEY BY WHICH {} PROVES WHO IT IS IS REVOKED: {algorithm} {fingerprint}, in {place}. A stolen key may be in \
+         use to pass for this host",
+        host.listed()
+    );
+    Problem::new("HOST_KEY_REVOKED", Category::Denied, message)
+        .remedy("Don't connect; ask the host's administrator for its new key")
+        .detail("revoked_in", json!(place))
+}
+
+/// As ssh-keyscan(1) and the files in /etc/ssh have it.
+fn kind(algorithm: &Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Rsa { .. } => "rsa",
+        Algorithm::Ecdsa { .. } => "ecdsa",
+        Algorithm::Dsa => "dsa",
+        _ => "ed25519",
+    }
+}

@@ -1,0 +1,302 @@
+//! The lab seen from an account of its own: the program under test, and the real ssh, in the network from which the test
+//! hosts are reached and nothing else is. What SSH knows there (configuration, keys, hosts' keys, agent) is the test's.
+
+mod network;
+mod sshd;
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::hosts::listing;
+use crate::{Client, Home, Host, binary, component, host, modules};
+use network::Network;
+pub use sshd::{SFTP, Sshd};
+
+/// The hosts of the lab, by the names that aliases begin with.
+const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
+
+/// There is one lab: what a test does to its network and its hosts, it does to all.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The lab is this test's alone, until it is dropped.
+pub struct Lab {
+    home: Home,
+    hosts: [Host; 3],
+    network: Network,
+    agent: Mutex<Option<Child>>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// A key of the lab's, in a file; its certificate is beside it, where there is one.
+pub struct Key {
+    file: PathBuf,
+}
+
+impl Lab {
+    /// With an account that knows each host by its name, as root, and nothing else. Where hosts can't be had, the test is
+    /// counted as skipped.
+    pub fn new(test: &str) -> Option<Self> {
+        // One question, so that the test is counted once.
+        host(test, HOSTS[0])?;
+        let hosts = HOSTS.map(|name| host(test, name).expect("hosts are up"));
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let listing = listing();
+        let network = Network::of(&listing);
+        let lab = Self { home: Home::new(), hosts, network, agent: Mutex::default(), _turn: turn };
+        lab.clean();
+        lab.settle(Path::new(listing["key"].as_str().expect("the lab's key")));
+        Some(lab)
+    }
+
+    /// Makes the account: its home, its line in passwd (ssh asks that for its home, and not the environment), its key.
+    fn settle(&self, key: &Path) {
+        let home = self.home.path().to_str().expect("UTF-8");
+        let passwd = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
+        let mut lines: Vec<String> = passwd.lines().map(str::to_owned).collect();
+        let root = lines.iter_mut().find(|line| line.starts_with("root:")).expect("root's line");
+        let mut fields: Vec<&str> = root.split(':').collect();
+        fields[5] = home;
+        *root = fields.join(":");
+        fs::write(self.home.path().join("passwd"), lines.join("\n") + "\n").expect("written");
+
+        let ssh = self.home.path().join(".ssh");
+        fs::create_dir(&ssh).expect("a directory");
+        fs::set_permissions(&ssh, Permissions::from_mode(0o700)).expect("a mode");
+        for (from, to) in [(key.to_owned(), "id_ed25519"), (key.with_extension("pub"), "id_ed25519.pub")] {
+            fs::copy(from, ssh.join(to)).expect("a key");
+            fs::set_permissions(ssh.join(to), Permissions::from_mode(0o600)).expect("a mode");
+        }
+        self.configure(&self.aliases());
+        for name in HOSTS {
+            self.knows(&format!("{name},{}", self.host(name).address()), name);
+        }
+    }
+
+    /// The account's home. The program finds its configuration and leaves its records there.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// A file in its `.ssh`.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.home.path().join(".ssh").join(name)
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> &Host {
+        let at = HOSTS.iter().position(|known| *known == name);
+        &self.hosts[at.unwrap_or_else(|| panic!("the lab has {HOSTS:?}, and no {name}"))]
+    }
+
+    /// Its address.
+    pub fn address(&self, name: &str) -> String {
+        self.host(name).address()
+    }
+
+    /// An ssh configuration with each host by its name, as root.
+    pub fn aliases(&self) -> String {
+        let alias = |name| format!("Host {name}\n  HostName {}\n  User root\n", self.address(name));
+        HOSTS.map(alias).concat()
+    }
+
+    /// Replaces the ssh configuration.
+    pub fn configure(&self, config: &str) {
+        fs::write(self.file("config"), config).expect("written");
+    }
+
+    /// Adds the keys of the host's own sshd to known_hosts, under these names (`name,address`, `[address]:port`).
+    pub fn knows(&self, names: &str, host: &str) {
+        let keys = Path::new(&self.host(host).listed("root")).join("etc/ssh");
+        for kind in ["ed25519", "ecdsa"] {
+            let key =
+                fs::read_to_string(keys.join(format!("ssh_host_{kind}_key.pub"))).expect("a host's key");
+            self.know(&format!("{names} {key}"));
+        }
+    }
+
+    /// Adds a line to known_hosts.
+    pub fn know(&self, line: &str) {
+        let known = fs::read_to_string(self.file("known_hosts")).unwrap_or_default();
+        fs::write(self.file("known_hosts"), format!("{known}{}\n", line.trim())).expect("written");
+    }
+
+    /// Forgets every host's key.
+    pub fn forget_hosts(&self) {
+        fs::write(self.file("known_hosts"), "").expect("written");
+    }
+
+    /// A command of the account's, in the lab. Its environment is empty but for its home, a path, and the agent's socket
+    /// where one was started.
+    pub fn command(&self, argv: &[&str]) -> Command {
+        let home = self.home.path();
+        // What `ip netns exec` mounts is seen by what it starts, and by nothing else.
+        let as_account = "mount --bind \"$HOME/passwd\" /etc/passwd && exec \"$@\"";
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", self.network.netns(), "sh", "-c", as_account, "lab"]).args(argv);
+        command.env_clear().env("HOME", home).env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        if self.agent.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            command.env("SSH_AUTH_SOCK", self.file("agent"));
+        }
+        command.stdin(Stdio::null()).current_dir(home);
+        command
+    }
+
+    /// Runs a command of the account's, which must succeed; gives its stdout.
+    #[track_caller]
+    pub fn run(&self, argv: &[&str]) -> String {
+        let output = self.command(argv).output().expect("ip runs");
+        assert!(output.status.success(), "{argv:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// The real ssh with these arguments. It asks nobody.
+    pub fn ssh(&self, args: &[&str]) -> Output {
+        self.command(&[&["ssh", "-o", "BatchMode=yes"], args].concat()).output().expect("ip runs")
+    }
+
+    /// The program under test with these arguments and the modules that ship.
+    pub fn program(&self, args: &[&str]) -> Command {
+        let binary = binary().canonicalize().expect("the program");
+        let mut command = self.command(&[&[binary.to_str().expect("UTF-8")], args].concat());
+        command.env("LINUX_SYSADMIN_MODULES", modules().canonicalize().expect("modules"));
+        // Else each home would compile the same modules anew.
+        command.env("XDG_CACHE_HOME", binary.with_file_name("test-cache"));
+        command
+    }
+
+    /// A server with these further arguments, which has said nothing yet.
+    pub fn serve(&self, args: &[&str]) -> Client {
+        Client::start_command(self.program(&[&["serve"], args].concat()))
+    }
+
+    /// Adds the planner to the modules, as an operator who agrees to everything.
+    pub fn add_planner(&self) {
+        let file = component("planner").canonicalize().expect("a component");
+        let sha256 = hex::encode(Sha256::digest(fs::read(&file).expect("a component")));
+        let file = file.to_str().expect("UTF-8");
+        let add = ["modules", "add", file, "--yes", "--sha256", &sha256];
+        let added = self.program(&add).output().expect("ip runs");
+        assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    }
+
+    /// Starts a real ssh-agent, which has no keys; whatever is run from now on is told of it.
+    pub fn agent(&self) {
+        let socket = self.file("agent");
+        let mut command = self.command(&["ssh-agent", "-D", "-a", socket.to_str().expect("UTF-8")]);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("ip runs");
+        // It says where it listens once it does.
+        let mut said = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout"));
+        stdout.read_line(&mut said).expect("UTF-8");
+        assert!(said.contains("SSH_AUTH_SOCK"), "{said}");
+        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(agent.replace(child).is_none(), "one agent");
+    }
+
+    /// Gives the agent a key, with its certificate where it has one.
+    #[track_caller]
+    pub fn add_key(&self, key: &Key) {
+        self.run(&["ssh-add", "-q", key.path()]);
+    }
+
+    /// Makes a key in `.ssh`, of a type that ssh-keygen knows, without a passphrase.
+    #[track_caller]
+    pub fn key(&self, name: &str, kind: &str) -> Key {
+        let key = Key { file: self.file(name) };
+        self.run(&["ssh-keygen", "-q", "-N", "", "-C", name, "-t", kind, "-f", key.path()]);
+        key
+    }
+
+    /// Signs a key with an authority's, so that its certificate is beside it. The options are ssh-keygen's: `-n` for
+    /// principals, `-V` for the time in which it is valid, `-h` where it is a host's.
+    #[track_caller]
+    pub fn sign(&self, authority: &Key, key: &Key, options: &[&str]) {
+        let identity = key.file.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+        let public = key.file.with_extension("pub");
+        let head = ["ssh-keygen", "-q", "-s", authority.path(), "-I", identity];
+        self.run(&[&head[..], options, &[public.to_str().expect("UTF-8")]].concat());
+    }
+
+    /// A revocation list (KRL) with these keys and certificates, which are files in `.ssh`.
+    #[track_caller]
+    pub fn revoked(&self, files: &[&str]) -> Vec<u8> {
+        let list = self.file("revoked");
+        let files: Vec<PathBuf> = files.iter().map(|name| self.file(name)).collect();
+        let mut argv = vec!["ssh-keygen", "-q", "-k", "-f", list.to_str().expect("UTF-8")];
+        argv.extend(files.iter().map(|file| file.to_str().expect("UTF-8")));
+        self.run(&argv);
+        fs::read(list).expect("a list")
+    }
+
+    /// A second sshd on this host, on a port of its own. It doesn't run yet.
+    pub fn sshd(&self, host: &str, port: u16) -> Sshd {
+        Sshd::new(self.host(host).clone(), port)
+    }
+
+    /// Cuts the host's cable: from now on nothing of it arrives and nothing reaches it, and nobody is told.
+    pub fn cut(&self, name: &str) {
+        self.network.cut(self.host(name));
+    }
+
+    /// Mends it.
+    pub fn mend(&self, name: &str) {
+        self.network.mend(self.host(name));
+    }
+
+    /// Lays a cable from debian1 to rhel1 and one from rhel1 to bare1, each a network of its own that no other host is
+    /// in and nobody routes into. Gives the addresses that rhel1 and bare1 have there: the second is reached only from
+    /// rhel1, and the first, of those two networks, only from debian1. A reboot takes the cables of that host away.
+    pub fn chain(&self) -> (&'static str, &'static str) {
+        network::chain(&self.hosts)
+    }
+
+    /// Reboots the host, and waits until it is ready again.
+    pub fn reboot(&self, name: &str) {
+        self.host(name).reboot();
+    }
+
+    /// Puts everything back that a test does to the lab, however it ended.
+    fn clean(&self) {
+        network::unchain(&self.hosts);
+        for host in &self.hosts {
+            self.network.mend(host);
+            sshd::end_all(host);
+        }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut agent) = agent.take() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+        drop(agent);
+        self.clean();
+    }
+}
+
+impl Key {
+    /// Where its private half is; its public half and its certificate are beside it.
+    pub fn path(&self) -> &str {
+        self.file.to_str().expect("UTF-8")
+    }
+
+    /// Its public half: a line of authorized_keys, and what follows the names in one of known_hosts.
+    pub fn public(&self) -> String {
+        let file = self.file.with_extension("pub");
+        fs::read_to_string(file).expect("a public key").trim().to_owned()
+    }
+
+    /// Its certificate.
+    pub fn certificate(&self) -> Option<String> {
+        fs::read_to_string(format!("{}-cert.pub", self.path())).ok()
+    }
+}

@@ -1,0 +1,79 @@
+//! What a test does to the lab's network: cuts a host's cable, lays cables between hosts.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::Host;
+
+/// The ends of the cables of a chain: the interface's name and its address, on the first, second and third host.
+const FIRST: (&str, &str) = ("chain1", "198.19.1.1");
+const SECOND: [(&str, &str); 2] = [("chain1", "198.19.1.2"), ("chain2", "198.19.2.1")];
+const THIRD: (&str, &str) = ("chain2", "198.19.2.2");
+
+/// The network in which all hosts are.
+pub(super) struct Network {
+    netns: String,
+    bridge: String,
+}
+
+impl Network {
+    pub(super) fn of(listing: &Value) -> Self {
+        let member = |name: &str| listing[name].as_str().expect("a name").to_owned();
+        Self { netns: member("netns"), bridge: member("bridge") }
+    }
+
+    /// The namespace with the way to the hosts.
+    pub(super) fn netns(&self) -> &str {
+        &self.netns
+    }
+
+    pub(super) fn cut(&self, host: &Host) {
+        let (address, mac, link) = (host.address(), host.listed("mac"), host.listed("link"));
+        // Who has the address stays known: else who sends to it is told after seconds that nobody has it.
+        let known = ["neigh", "replace", &address, "lladdr", &mac, "dev", &self.bridge, "nud", "permanent"];
+        ip(&self.netns, &known);
+        ip(&self.netns, &["link", "set", &link, "down"]);
+    }
+
+    pub(super) fn mend(&self, host: &Host) {
+        let (address, link) = (host.address(), host.listed("link"));
+        try_ip(&self.netns, &["link", "set", &link, "up"]);
+        try_ip(&self.netns, &["neigh", "del", &address, "dev", &self.bridge]);
+    }
+}
+
+/// Lays the cables; gives the addresses of the second host and of the third.
+pub(super) fn chain(hosts: &[Host; 3]) -> (&'static str, &'static str) {
+    unchain(hosts);
+    let [first, second, third] = hosts.each_ref().map(|host| host.listed("netns"));
+    for (near, (name, address), far, (far_name, far_address)) in
+        [(&first, FIRST, &second, SECOND[0]), (&second, SECOND[1], &third, THIRD)]
+    {
+        ip(near, &["link", "add", name, "type", "veth", "peer", "name", far_name, "netns", far]);
+        for (netns, name, address) in [(near, name, address), (far, far_name, far_address)] {
+            ip(netns, &["addr", "add", &format!("{address}/24"), "dev", name]);
+            ip(netns, &["link", "set", name, "up"]);
+        }
+    }
+    (SECOND[0].1, THIRD.1)
+}
+
+/// Takes the cables away, if they are there.
+pub(super) fn unchain(hosts: &[Host; 3]) {
+    for host in hosts {
+        for name in ["chain1", "chain2"] {
+            try_ip(&host.listed("netns"), &["link", "del", name]);
+        }
+    }
+}
+
+#[track_caller]
+fn ip(netns: &str, args: &[&str]) {
+    let output = try_ip(netns, args);
+    assert!(output.status.success(), "{args:?} in {netns}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn try_ip(netns: &str, args: &[&str]) -> Output {
+    Command::new("ip").args(["-n", netns]).args(args).stdin(Stdio::null()).output().expect("ip runs")
+}

@@ -1,0 +1,237 @@
+//! On a real host: a command that is out of time, cancelled, or whose server is gone leaves no process behind, whoever
+//! it runs as and whatever its processes do about being told to end. What can't be ended is said.
+
+use linux_sysadmin_tests::{Client, Machine, component};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const PROGRAM: &str = "/usr/local/sbin/lingering";
+const COMPONENT: &str = "/run/planner/lingering.wasm";
+const LIMITED: &str = "lsa-ending";
+const FRAGMENT: &str = "/etc/sudoers.d/linux-sysadmin-lingering";
+const HOST_PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
+
+/// What it starts is known by its seconds.
+const SCRIPT: &str = r#"#!/bin/sh
+case "$1" in
+    # Nobody in it ends when told to.
+    stubborn) trap '' HUP INT TERM; sleep "$2" & sleep "$2"; sleep "$2" ;;
+    # The first one ends, and one in the background doesn't.
+    scattered) (trap '' HUP INT TERM; exec sleep "$2") & sleep "$2"; sleep "$2" ;;
+    # It doesn't end, and has no children.
+    alone) trap '' HUP INT TERM; exec sleep "$2" ;;
+    leaving) sleep "$2" & echo done ;;
+    failing) exit 124 ;;
+    killed) kill -s KILL $$ ;;
+esac
+"#;
+
+const CLEAN: &str = r#"
+pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 987[0-9]{3}$'
+userdel --remove lsa-ending
+rm -f /usr/local/sbin/lingering /etc/sudoers.d/linux-sysadmin-lingering
+"#;
+
+/// The host, with the program on it that is to be ended.
+struct Lab(Machine);
+
+impl Lab {
+    fn new(test: &str) -> Option<Self> {
+        let lab = Self(Machine::new(test)?);
+        lab.clean();
+        lab.0.host().put(PROGRAM, SCRIPT.as_bytes());
+        lab.0.sh(&format!("chmod 0755 {PROGRAM}"));
+        lab.0.host().put(COMPONENT, &std::fs::read(component("lingering")).expect("a component"));
+        Some(lab)
+    }
+
+    fn clean(&self) {
+        self.0.holds(CLEAN);
+    }
+
+    /// An account whose sudo allows what the module's fragment allows.
+    fn limit(&self) {
+        self.0.sh(&format!("useradd {LIMITED}"));
+        self.add_module(LIMITED);
+        let home = format!("HOME=/var/lib/planner/{LIMITED}");
+        self.0.sh(&format!(
+            "runuser -u {LIMITED} -- env -i -C / {home} {HOST_PROGRAM} modules sudoers lingering > {FRAGMENT}
+             chmod 0440 {FRAGMENT}; visudo --check --file={FRAGMENT}"
+        ));
+    }
+
+    /// In a home of the account's name.
+    fn add_module(&self, account: &str) {
+        self.0.sh(&format!("install -d -m 700 -o {account} -g {account} /var/lib/planner/{account}"));
+        let sha256 = hex::encode(Sha256::digest(std::fs::read(component("lingering")).expect("a component")));
+        let added =
+            self.0.says(account, account, &["modules", "add", COMPONENT, "--yes", "--sha256", &sha256]);
+        assert_eq!(added.0, Some(0), "{}", added.1);
+    }
+
+    async fn serve(&self, account: &str) -> Client {
+        if account != LIMITED {
+            self.add_module(account);
+        }
+        self.0.serve_shipped(account, account).await
+    }
+
+    /// Waits until nothing is left of what is known by these seconds: neither it nor who called it.
+    fn until_gone(&self, seconds: u32) {
+        self.0.until(&format!("! pgrep --full '^(.* )?(sleep|([^ ]*/)?lingering [a-z]+) {seconds}$'"));
+    }
+
+    /// Waits until so many of these processes run.
+    fn until_sleeping(&self, processes: usize, seconds: u32) {
+        self.0.until(&format!("test $(pgrep --full --exact --count 'sleep {seconds}') -eq {processes}"));
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.clean();
+    }
+}
+
+async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&str>) -> i64 {
+    let mut arguments = json!({"kind": kind, "seconds": seconds});
+    if let Some(account) = account {
+        arguments["account"] = json!(account);
+    }
+    client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
+}
+
+/// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
+const TREES: [(&str, usize, Option<&str>); 4] =
+    [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
+
+/// All of them, at the same time, known by the numbers from this one on.
+async fn begin_all(lab: &Lab, client: &mut Client, first: u32) -> Vec<(i64, u32)> {
+    let mut begun = Vec::new();
+    for ((kind, _, account), seconds) in TREES.into_iter().zip(first..) {
+        begun.push((begin(client, kind, seconds, account).await, seconds));
+    }
+    for ((_, processes, _), seconds) in TREES.into_iter().zip(first..) {
+        lab.until_sleeping(processes, seconds);
+    }
+    begun
+}
+
+#[track_caller]
+fn is_stopped(envelope: &Value) {
+    assert_eq!(envelope["error_code"], "COMMAND_TIMEOUT", "{envelope}");
+    assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
+}
+
+#[tokio::test]
+async fn a_command_that_is_out_of_time_leaves_nothing_behind() {
+    let Some(lab) = Lab::new("a_command_that_is_out_of_time_leaves_nothing_behind") else { return };
+    for (account, first) in [("admin", 98_700), ("root", 98_710)] {
+        let mut client = lab.serve(account).await;
+        for (id, seconds) in begin_all(&lab, &mut client, first).await {
+            is_stopped(&client.outcome(id).await);
+            lab.until_gone(seconds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_whose_call_is_cancelled_leaves_nothing_behind() {
+    let Some(lab) = Lab::new("a_command_whose_call_is_cancelled_leaves_nothing_behind") else { return };
+    for (account, first) in [("admin", 98_720), ("root", 98_730)] {
+        let mut client = lab.serve(account).await;
+        for (id, seconds) in begin_all(&lab, &mut client, first).await {
+            client.cancel(id).await;
+            lab.until_gone(seconds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_whose_client_leaves_leaves_nothing_behind() {
+    let Some(lab) = Lab::new("a_command_whose_client_leaves_leaves_nothing_behind") else { return };
+    for (account, first) in [("admin", 98_740), ("root", 98_750)] {
+        let mut client = lab.serve(account).await;
+        let begun = begin_all(&lab, &mut client, first).await;
+        client.close_input();
+        assert_eq!(client.ended().await.0.code(), Some(0), "{account}");
+        for (_, seconds) in begun {
+            lab.until_gone(seconds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
+    let Some(lab) = Lab::new("a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit") else {
+        return;
+    };
+    let mut client = lab.serve("admin").await;
+    let begun = begin_all(&lab, &mut client, 98_760).await;
+    lab.0.signal("admin", "KILL");
+    for (_, seconds) in begun {
+        lab.until_gone(seconds);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_was_kept_while_the_server_was_held_up_is_a_limit() {
+    let Some(lab) = Lab::new("a_limit_that_was_kept_while_the_server_was_held_up_is_a_limit") else { return };
+    let mut client = lab.serve("admin").await;
+    let begun = begin_all(&lab, &mut client, 98_770).await;
+    lab.0.signal("admin", "STOP");
+    for (_, seconds) in &begun {
+        lab.until_gone(*seconds);
+    }
+    lab.0.signal("admin", "CONT");
+    for (id, _) in begun {
+        is_stopped(&client.outcome(id).await);
+    }
+}
+
+#[tokio::test]
+async fn where_sudo_allows_certain_commands_a_command_is_ended_and_children_that_stay_are_not_denied() {
+    let test = "where_sudo_allows_certain_commands_a_command_is_ended_and_children_that_stay_are_not_denied";
+    let Some(lab) = Lab::new(test) else { return };
+    lab.limit();
+    let mut client = lab.serve(LIMITED).await;
+    let alone = begin(&mut client, "alone", 98_780, None).await;
+    let stubborn = begin(&mut client, "stubborn", 98_781, None).await;
+    let cancelled = begin(&mut client, "alone", 98_782, None).await;
+    lab.until_sleeping(1, 98_782);
+    client.cancel(cancelled).await;
+    lab.until_gone(98_782);
+
+    is_stopped(&client.outcome(alone).await);
+    lab.until_gone(98_780);
+
+    let left = client.outcome(stubborn).await;
+    assert_eq!(left["error_code"], "COMMAND_TIMEOUT", "{left}");
+    assert!(left.to_string().contains("processes that it started may still run"), "{left}");
+    assert!(
+        !lab.0.holds("pgrep --full '^([^ ]* )?[^ ]*lingering stubborn 98781$'"),
+        "the command itself has ended"
+    );
+    lab.until_sleeping(2, 98_781);
+}
+
+#[tokio::test]
+async fn a_commands_own_end_is_reported_as_it_was() {
+    let Some(lab) = Lab::new("a_commands_own_end_is_reported_as_it_was") else { return };
+    for account in ["admin", "root"] {
+        let mut client = lab.serve(account).await;
+        for (kind, exit_code, stdout) in [("failing", 124, ""), ("killed", 137, ""), ("leaving", 0, "done\n")]
+        {
+            let id = begin(&mut client, kind, 98_790, None).await;
+            let ended = client.outcome(id).await;
+            assert_eq!(
+                ended["data"],
+                json!({"exit_code": exit_code, "stdout": stdout}),
+                "{account}: {ended}"
+            );
+        }
+        // What it left behind is another account's, by sudo, and stays.
+        lab.until_sleeping(usize::from(account != "root"), 98_790);
+        lab.0.holds("pkill --full --exact 'sleep 98790'");
+    }
+}
