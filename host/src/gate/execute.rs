@@ -132,11 +132,13 @@ impl Execution {
         allowed.leads_where_granted(&self.target, &self.grants).await?;
         let number = self.executed.push(&allowed.prefix, &allowed.shown);
         let output = match run.interruptible {
-            true => tokio::select! {
-                output = run_one(&self.target, &allowed.command) => output?,
-                // Dropping it ends its processes.
-                () = self.cancelled.cancelled() => return Err(interrupted()),
-            },
+            true => {
+                let acted = self.target.act_unless(&allowed.command, &self.cancelled).await;
+                acted.map_err(|problem| match problem.code.as_str() {
+                    "CANCELLED" => interrupted(),
+                    _ => problem,
+                })?
+            }
             false => {
                 let command =
                     crate::target::Command { timeout: std::time::Duration::MAX, ..allowed.command.clone() };

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::capability::Pattern;
 use crate::problem::{Category, Problem};
@@ -276,13 +277,28 @@ enum Machine {
 }
 
 impl Machine {
-    async fn run(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
-        match self {
-            Self::Local(local) => local.run(command, rights).await,
-            Self::Remote(remote) if changes => remote.act(command, rights).await,
-            Self::Remote(remote) => remote.run(command, rights).await,
+    /// What changes something comes with who may stop it.
+    async fn run(
+        &self,
+        command: &Command,
+        rights: Rights,
+        changes: Option<&CancellationToken>,
+    ) -> Result<Output, Problem> {
+        match (self, changes) {
+            (Self::Local(local), None) => local.run(command, rights).await,
+            (Self::Local(local), Some(stop)) => tokio::select! {
+                output = local.run(command, rights) => output,
+                // Dropping it ends its processes.
+                () = stop.cancelled() => Err(cancelled(&command.program)),
+            },
+            (Self::Remote(remote), Some(stop)) => remote.act(command, rights, stop).await,
+            (Self::Remote(remote), None) => remote.run(command, rights).await,
         }
     }
+}
+
+fn cancelled(program: &str) -> Problem {
+    Problem::new("CANCELLED", Category::Other, format!("{program} was stopped"))
 }
 
 /// A command whose stdout is read piece by piece. Dropping it ends the command.
@@ -484,19 +500,29 @@ impl Target {
     /// Runs a command that changes something. Where the connection goes in the middle of it, nobody knows what became of
     /// it: that is a problem of its own.
     pub async fn act(&self, command: &Command) -> Result<Output, Problem> {
+        self.act_unless(command, &CancellationToken::new()).await
+    }
+
+    /// The same, or `CANCELLED` where it was told to stop meanwhile, and has.
+    pub async fn act_unless(&self, command: &Command, stop: &CancellationToken) -> Result<Output, Problem> {
         let rights = rights(&*self.facts().await?);
-        self.once(command, rights, true).await
+        self.once(command, rights, Some(stop)).await
     }
 
     async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        self.once(command, rights, false).await
+        self.once(command, rights, None).await
     }
 
     /// What sudo doesn't allow runs without it where that will do.
-    async fn once(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
+    async fn once(
+        &self,
+        command: &Command,
+        rights: Rights,
+        changes: Option<&CancellationToken>,
+    ) -> Result<Output, Problem> {
         #[cfg(test)]
         if let Some(line) = &self.line {
-            return line.carry(command, changes, self.machine.run(command, rights, changes)).await;
+            return line.carry(command, changes.is_some(), self.machine.run(command, rights, changes)).await;
         }
         let output = self.machine.run(command, rights, changes).await?;
         if !rights.takes_sudo(&command.privilege) {

@@ -13,6 +13,7 @@ mod sftp;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use channel::Stream;
@@ -371,7 +372,12 @@ impl Remote {
     }
 
     /// The same of what changes something: where the connection goes in the middle of it, its outcome is unknown.
-    pub(super) async fn act(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
+    pub(super) async fn act(
+        &self,
+        command: &Command,
+        rights: Rights,
+        stop: &CancellationToken,
+    ) -> Result<Output, Problem> {
         // A server that closes the channel doesn't say it either.
         let uncertain = |problem: Problem| match matches!(&*problem.code, "CONNECTION_LOST" | "IO_ERROR") {
             true => super::uncertain(command, &problem),
@@ -380,7 +386,7 @@ impl Remote {
         match self.start(command, rights).await {
             Err(Failed::Before(problem)) => Err(problem),
             Err(Failed::After(problem)) => Err(uncertain(problem)),
-            Ok(running) => running.finish(command).await.map_err(uncertain),
+            Ok(running) => running.finish_unless(command, stop.cancelled()).await.map_err(uncertain),
         }
     }
 
