@@ -9,6 +9,7 @@ use std::time::Duration;
 use russh::client::Msg;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::Remote;
 use super::channel::line;
@@ -40,8 +41,8 @@ pub(super) struct Left {
 /// The lock, as long as the connection lasts.
 pub struct Held {
     link: Arc<Link>,
-    halves: Option<(ChannelReadHalf, ChannelWriteHalf<Msg>)>,
-    permit: Option<OwnedSemaphorePermit>,
+    /// Gives it back.
+    end: CancellationToken,
     process: Option<Left>,
     left: Arc<Mutex<Vec<Left>>>,
 }
@@ -56,17 +57,23 @@ impl Drop for Held {
     fn drop(&mut self) {
         if self.link.is_closed() {
             self.left.lock().unwrap_or_else(PoisonError::into_inner).extend(self.process.take());
-            return;
         }
-        let (Some((mut read, write)), permit) = (self.halves.take(), self.permit.take()) else { return };
-        self.link.spawn(async move {
-            let _ = write.eof().await;
-            // Whatever it says: it is over when the channel is.
-            let _ = tokio::time::timeout(ANSWERING, async { while read.wait().await.is_some() {} }).await;
-            let _ = write.close().await;
-            drop(permit);
-        });
+        self.end.cancel();
+        self.link.lock().take();
     }
+}
+
+/// Keeps the channel open until it is to end. Where that is told, `cat` reads the end, and that is all there is to it.
+async fn keep(
+    mut read: ChannelReadHalf,
+    write: ChannelWriteHalf<Msg>,
+    _permit: OwnedSemaphorePermit,
+    end: CancellationToken,
+) {
+    end.cancelled().await;
+    let _ = write.eof().await;
+    let _ = tokio::time::timeout(ANSWERING, async { while read.wait().await.is_some() {} }).await;
+    let _ = write.close().await;
 }
 
 impl Remote {
@@ -95,9 +102,10 @@ impl Remote {
         let answer = tokio::time::timeout(patience + ANSWERING, answer(&mut read, link.nonce())).await;
         Ok(match answer {
             Ok(Answer::Held(pid)) => {
-                let process = Some(Left { pid, token });
-                let (halves, permit, left) = (Some((read, write)), Some(permit), self.left.clone());
-                Asked::Taken(Lock::there(Held { link, halves, permit, process, left }))
+                let (end, process) = (CancellationToken::new(), Some(Left { pid, token }));
+                link.spawn(keep(read, write, permit, end.clone()));
+                *link.lock() = Some(end.clone());
+                Asked::Taken(Lock::there(Held { link, end, process, left: self.left.clone() }))
             }
             Ok(Answer::Ended(KEPT)) => Asked::Kept,
             Ok(Answer::Ended(code)) => Asked::Unavailable(format!("flock ended with exit code {code}")),
