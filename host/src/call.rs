@@ -4,17 +4,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::answer::Answer;
-use crate::audit::{DecidedBy, Decision, Event, ModuleUsed};
+use crate::audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
 use crate::capability::Risk;
 use crate::component::{Module, Reply, Tool};
 use crate::envelope::Envelope;
 use crate::executed::Executed;
 use crate::gate::{Outcome, asking};
-use crate::origin::{Origin, target_used};
+use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::record;
 use crate::running::Desk;
-use crate::target::{Facts, Target};
 
 /// One call, as it is put on record.
 pub struct Call {
@@ -40,19 +39,11 @@ pub struct Routed {
 
 impl Routed {
     /// To this module's tool.
-    pub fn new(
-        origin: &Origin,
-        module: &Module,
-        tool: &Tool,
-        target: &Target,
-        facts: &Facts,
-        dry_run: bool,
-    ) -> Self {
+    pub fn new(origin: &Origin, module: &Module, tool: &Tool, target: TargetUsed, dry_run: bool) -> Self {
         let description = &module.description;
         let (name, version) = (description.name.clone(), description.version.clone());
         let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
-        let target = Some(target_used(target, facts));
-        let origin = Arc::new(Origin { module: Some(module), target, ..origin.clone() });
+        let origin = Arc::new(Origin { module: Some(module), target: Some(target), ..origin.clone() });
         Self { origin, risk: tool.risk, dry_run }
     }
 }

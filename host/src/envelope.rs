@@ -163,7 +163,8 @@ impl Envelope {
             error_category: problem.category,
             message: excerpt(&problem.message, MESSAGE_CHARACTERS),
             retry: (status == Status::Error).then(|| Retry {
-                transient: problem.category.is_transient(),
+                // What may have been done is not to be done again before somebody has looked.
+                transient: problem.category.is_transient() && problem.details.get("uncertain").is_none(),
                 retried: false,
                 retry_count: 0,
             }),

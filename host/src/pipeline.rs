@@ -21,7 +21,7 @@ use crate::config::{self, Confirmation, Loaded};
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
-use crate::origin::Origin;
+use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Desk, Room, Running};
@@ -355,9 +355,8 @@ impl Pipeline {
         let facts = self.target.facts().await?;
         let (module, tool) = live.route(name, &facts)?;
         let Arguments { own, limit, filter, dry_run } = arguments;
-        let routed = call
-            .routed
-            .get_or_init(|| Routed::new(&call.origin, &module, &tool, &self.target, &facts, dry_run));
+        let used = target_used(&self.target, &facts, self.target.host_key().await);
+        let routed = call.routed.get_or_init(|| Routed::new(&call.origin, &module, &tool, used, dry_run));
 
         let turn = Held::default();
         if tool.risk > Risk::ReadOnly && !dry_run {

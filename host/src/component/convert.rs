@@ -263,14 +263,16 @@ pub(super) fn outcome(outcome: &Outcome) -> Result<confirm::Applied, confirm::Fa
     match outcome {
         Outcome::DryRun { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: true }),
         Outcome::Done { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: false }),
-        Outcome::Broke { problem, step, outputs: all, undone, not_undone, .. } => Err(confirm::Failure {
-            problem: problem_to_guest(problem.clone()),
-            step: u32::try_from(*step).unwrap_or(u32::MAX),
-            outputs: outputs(all),
-            undone: undone.clone(),
-            not_undone: not_undone.clone(),
-            uncertain: false,
-        }),
+        Outcome::Broke { problem, step, outputs: all, undone, not_undone, uncertain } => {
+            Err(confirm::Failure {
+                problem: problem_to_guest(problem.clone()),
+                step: u32::try_from(*step).unwrap_or(u32::MAX),
+                outputs: outputs(all),
+                undone: undone.clone(),
+                not_undone: not_undone.clone(),
+                uncertain: *uncertain,
+            })
+        }
     }
 }
 

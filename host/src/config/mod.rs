@@ -132,6 +132,12 @@ impl Default for Ssh {
 }
 
 impl Ssh {
+    /// The machine of this name, reached as these settings say; in words, why there can be none.
+    pub fn machine_called(&self, name: &str, overrides: Overrides) -> Result<Target, String> {
+        let target = Some(name.parse()?);
+        Ok(Self { target, ..self.clone() }.machine(overrides))
+    }
+
     /// The machine that is meant.
     pub fn machine(&self, overrides: Overrides) -> Target {
         let Some(Alias(alias)) = self.target.as_ref().filter(|alias| !alias.is_this_machine()) else {

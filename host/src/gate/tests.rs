@@ -44,6 +44,10 @@ impl Lab {
     }
 
     async fn asking(&self, dry_run: bool) -> Asking {
+        self.asking_on(Target::local(Overrides::default()), dry_run).await
+    }
+
+    async fn asking_on(&self, target: Target, dry_run: bool) -> Asking {
         let mut grants = Grants::new("test");
         let files = self.path("");
         for (pattern, effect, risk) in [
@@ -69,14 +73,15 @@ impl Lab {
             reason: String::new(),
         };
         grants.path(&request).unwrap();
-        let target = Arc::new(Target::local(Overrides::default()));
+        let (facts, target) = (target.facts().await.unwrap(), Arc::new(target));
         let arguments = serde_json::Map::new();
-        let origin = Origin::new("1".into(), "test".into(), "cli".into(), "t".into(), &arguments);
+        let mut origin = Origin::new("1".into(), "test".into(), "cli".into(), "t".into(), &arguments);
+        origin.target = Some(crate::origin::target_used(&target, &facts, target.host_key().await));
         Asking {
             origin: Arc::new(origin),
             risk: Risk::Moderate,
             grants: Arc::new(grants),
-            facts: target.facts().await.unwrap(),
+            facts,
             target,
             dry_run,
             turn: Held::default(),
@@ -525,3 +530,5 @@ async fn until(holds: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
+
+mod lost;
