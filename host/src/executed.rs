@@ -69,7 +69,10 @@ impl Executed {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.as_slice() {
             [] => None,
-            [line] => Some(line.text.clone()),
+            // The same line again is one that was tried again.
+            [line, again @ ..] if again.iter().all(|other| other.text == line.text) => {
+                Some(line.text.clone())
+            }
             several => {
                 let mut programs: Vec<&str> = Vec::new();
                 for line in several {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +14,7 @@ use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
 use crate::capability::Risk;
 use crate::component::{
-    Absent, CONTRACT, CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape,
-    Tool,
+    CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape, Times, Tool,
 };
 use crate::config::{self, Confirmation, Loaded};
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
@@ -24,7 +23,9 @@ use crate::gate::{Gate, Held, Question, asking};
 use crate::origin::Origin;
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
+use crate::retry;
 use crate::running::{Asked, Desk, Room, Running};
+use crate::session::Known;
 use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
 use crate::terminal::{self, Deciders, ListenError, Listener};
@@ -57,7 +58,7 @@ pub struct Live {
     pub registry: Registry,
     validators: Validators,
     /// Why the configuration's file is not followed.
-    config_error: Option<String>,
+    pub config_error: Option<String>,
 }
 
 /// What a client asks for.
@@ -242,8 +243,8 @@ impl Pipeline {
         let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
-        let (executed, plan, routed) = Default::default();
-        let call = Call { origin, executed, plan, routed, desk };
+        let (executed, plan, routed, tries) = Default::default();
+        let call = Call { origin, executed, plan, routed, desk, tries };
         let answering = async {
             match refused {
                 Some(problem) => Err(problem),
@@ -361,26 +362,30 @@ impl Pipeline {
         if tool.risk > Risk::ReadOnly && !dry_run {
             turn.hold(self.gate.turn(&self.target).await?);
         }
-        let context = CallContext {
+        let session = module.imports("session").then(|| self.session(&live, &facts));
+        let context = |times| CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
             target: self.target.clone(),
             grants: module.grants(),
-            ceiling: self.loaded.config.errors.ceiling(),
-            session: module.imports("session").then(|| self.session(&live, &facts)),
+            times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
+            session: session.clone(),
             executed: call.executed.clone(),
             gate: self.gate.clone(),
             origin: routed.origin.clone(),
             dry_run,
-            turn,
+            turn: turn.clone(),
             ask: call.desk.clone(),
             plan: call.plan.clone(),
-            progress,
-            facts,
+            progress: progress.clone(),
+            facts: facts.clone(),
         };
         let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
-        let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), context).await?;
+        let look = |times| module.call(&tool, own.clone(), (pushed_down, filter.clone()), context(times));
+        let only_looks = || tool.risk == Risk::ReadOnly && call.plan.get().is_none();
+        let rules = self.loaded.config.errors.retries();
+        let mut reply = retry::retrying(rules, only_looks, &call.tries, &progress, look).await?;
         let data = answer::parse(&module, &tool, &mut reply)?;
         let answer = match data {
             Value::Array(items) => Answer::listing(items, reply.total, filter, limit),
@@ -389,81 +394,9 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
-    fn session(&self, live: &Arc<Live>, facts: &Arc<Facts>) -> Session {
-        let (live, facts, target) = (live.clone(), facts.clone(), self.target.clone());
-        Session {
-            snapshot: self.snapshot(&live, &facts),
-            sudoers: Box::new(move || {
-                let (live, target, account) = (live.clone(), target.clone(), facts.user.clone());
-                Box::pin(async move {
-                    let modules = live.registry.modules().iter();
-                    let fragments =
-                        modules.map(|module| crate::sudoers::reference(&target, module, &account));
-                    futures_util::future::join_all(fragments).await
-                })
-            }),
-        }
-    }
-
-    /// What the session interface tells: a JSON object, documented in `wit/session.wit`.
-    fn snapshot(&self, live: &Live, facts: &Facts) -> String {
-        let module = |module: &Arc<Module>| {
-            let description = &module.description;
-            let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let refuses = description.refuses(facts);
-            let mut shown = json!({
-                "name": description.name,
-                "version": description.version,
-                "origin": module.origin,
-                "sha256": module.sha256,
-                "tools": tools,
-                "serves": refuses.is_none(),
-            });
-            if let Some(reason) = refuses {
-                shown["reason"] = reason.into();
-            }
-            shown
-        };
-        let absent = |absent: &Absent| {
-            let why = if absent.disabled { "disabled" } else { "error" };
-            json!({"name": absent.name, "origin": absent.origin, why: absent.reason})
-        };
-        let registry = &live.registry;
-        let modules: Vec<Value> =
-            registry.modules().iter().map(module).chain(registry.absent().iter().map(absent)).collect();
+    fn session(&self, live: &Arc<Live>, facts: &Facts) -> Arc<Session> {
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
-        let safety = &self.loaded.config.safety;
-        let mut snapshot = json!({
-            "target_host": self.target.name(),
-            "distro": facts,
-            "privilege": {
-                "user": facts.user,
-                "uid": facts.uid,
-                "root": facts.uid == 0,
-                "sudo": facts.sudo_available,
-                "sudo_limited": facts.sudo_limited,
-            },
-            "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
-            "modules": modules,
-            "safety": {
-                "mode": match self.mode {
-                    Mode::SingleUser => "single-user",
-                    Mode::System { .. } => "system",
-                },
-                "confirmation": safety.confirmation,
-                "confirmation_threshold": safety.confirmation_threshold,
-            },
-            "integration_mode": self.loaded.config.integration_mode,
-            "config_path": self.loaded.path,
-            "first_run": first_run,
-        });
-        if let Some(error) = &live.config_error {
-            snapshot["config_error"] = json!(error);
-        }
-        if first_run {
-            snapshot["config_generated"] = json!(self.loaded.path);
-        }
-        snapshot.to_string()
+        Arc::new(Known::new(live, &self.target, &self.loaded, self.mode, first_run).session(facts))
     }
 }
 

@@ -234,7 +234,7 @@ impl confirm::Host for State {
 
 impl Call {
     async fn apply(&self, change: confirm::Change) -> Result<Outcome, problem::Problem> {
-        let change = convert::change(change, self.ceiling)?;
+        let change = convert::change(change, self.times)?;
         let asking = Asking {
             origin: self.origin.clone(),
             risk: self.risk,
@@ -303,6 +303,13 @@ impl session::Host for State {
     async fn snapshot(&mut self) -> wasmtime::Result<String> {
         match &self.call()?.session {
             Some(session) => Ok(session.snapshot.clone()),
+            None => Err(Stopped::NoImportsWhileDescribing.into()),
+        }
+    }
+
+    async fn refresh(&mut self) -> wasmtime::Result<Answer<String>> {
+        match &self.call()?.session {
+            Some(session) => Ok(to_guest((session.refresh)().await)),
             None => Err(Stopped::NoImportsWhileDescribing.into()),
         }
     }

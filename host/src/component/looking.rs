@@ -46,7 +46,7 @@ impl Call {
 
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
         on_target(command.place)?;
-        let command = convert::command(command, self.ceiling);
+        let command = convert::command(command, self.times);
         let looking = self.grants.may_look(&command).inspect_err(|problem| {
             let mut granted = self.grants.patterns_of(&command.program);
             granted.truncate(NAMED);

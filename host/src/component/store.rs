@@ -45,10 +45,10 @@ pub struct CallContext {
     pub facts: Arc<Facts>,
     /// What the module may do.
     pub grants: Arc<Grants>,
-    /// The longest that a command may take, where the operator set a ceiling.
-    pub ceiling: Option<Duration>,
+    /// How long the call and its commands may take.
+    pub times: Times,
     /// For the session interface; only for modules that import it.
-    pub session: Option<Session>,
+    pub session: Option<Arc<Session>>,
     /// What ran.
     pub executed: Arc<Executed>,
     /// What plans go through.
@@ -67,10 +67,35 @@ pub struct CallContext {
     pub progress: Progress,
 }
 
+/// How long what has a duration category may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// So many times what is usual: twice, where that wasn't enough.
+    pub times: u32,
+    /// The longest of all, where the operator set one.
+    pub ceiling: Option<Duration>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { times: 1, ceiling: None }
+    }
+}
+
+impl Times {
+    /// For what usually may take so long.
+    pub(super) fn of(self, usual: Duration) -> Duration {
+        let longer = usual.saturating_mul(self.times);
+        self.ceiling.map_or(longer, |ceiling| ceiling.min(longer))
+    }
+}
+
 /// What the session interface tells.
 pub struct Session {
     /// A JSON object, documented in `wit/session.wit`.
     pub snapshot: String,
+    /// The same, of facts that are gathered anew.
+    pub refresh: Box<dyn Fn() -> BoxFuture<'static, Result<String, Problem>> + Send + Sync>,
     /// Found out on the target where it is asked for.
     pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Fragments> + Send + Sync>,
 }
@@ -276,7 +301,7 @@ impl CallContext {
             facts: Arc::new(Facts::default()),
             target,
             grants: Arc::new(Grants::new("test")),
-            ceiling: None,
+            times: Times::default(),
             session: None,
             executed: Arc::default(),
             gate: Arc::new(Gate::of_a_test()),

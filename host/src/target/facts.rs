@@ -62,6 +62,9 @@ pub struct Facts {
     /// machine-id(5), where there is one: which machine this is, whatever its name.
     #[serde(skip)]
     pub machine_id: Option<String>,
+    /// Programs that tools go by and that aren't there.
+    #[serde(skip)]
+    pub missing: Vec<String>,
 }
 
 impl Facts {
@@ -266,6 +269,7 @@ fn derive(answers: &Answers) -> Facts {
         user: user.unwrap_or_else(|| answers.uid.to_string()),
         uid: answers.uid,
         machine_id: Some(line(MACHINE_ID)).filter(|id| !id.is_empty()),
+        missing: Vec::new(),
     }
 }
 

@@ -112,6 +112,7 @@ mod tests {
             user: "root".into(),
             uid: 0,
             machine_id: None,
+            missing: Vec::new(),
         }
     }
 
