@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl Turns {
     /// With the files by which servers know of each other in this directory, and the directory itself for what lies on
     /// the target.
     #[cfg(test)]
-    pub(super) fn new(directory: PathBuf) -> Self {
+    pub(super) fn new(directory: std::path::PathBuf) -> Self {
         std::fs::create_dir_all(&directory).unwrap();
         Self { there: directory.clone().into(), directory: directory.into(), targets: Arc::default() }
     }
