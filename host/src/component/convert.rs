@@ -275,3 +275,17 @@ pub(super) fn outcome(outcome: &Outcome) -> Result<confirm::Applied, confirm::Fa
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_session_comes_from_is_among_the_further_facts() {
+        let zone = ("timezone".to_owned(), "Etc/UTC".to_owned());
+        let mut facts = Facts { extra: [zone.clone()].into(), ..Facts::default() };
+        assert_eq!(distro(&facts).extra, std::slice::from_ref(&zone));
+        facts.ssh_client = "2001:db8::7".parse().ok();
+        assert_eq!(distro(&facts).extra, [zone, ("ssh_client".to_owned(), "2001:db8::7".to_owned())]);
+    }
+}

@@ -81,7 +81,7 @@ pub struct Facts {
     /// Whether a command can be given a limit on the target itself, timeout(1).
     #[serde(skip)]
     pub has_timeout: bool,
-    /// Programs that the tools go by and that aren't there, of [`EXPECTED`].
+    /// Programs that the tools go by and that aren't there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Facts that couldn't be told, by the names of this record: the target has no program that would answer, or hides
@@ -91,7 +91,7 @@ pub struct Facts {
 }
 
 /// What the tools and the host itself go by; without one of these some of it doesn't work.
-pub const EXPECTED: &[&str] = &[
+pub(super) const EXPECTED: &[&str] = &[
     // Other accounts' rights.
     "sudo",
     // Services, logs, and the guard of a change.

@@ -1,5 +1,7 @@
 //! Facts that the operator knows better.
 
+use std::ops::Deref;
+
 use serde::Deserialize;
 
 use super::Facts;
@@ -37,6 +39,14 @@ const WORDS: [&[&str]; 7] = [
 #[serde(try_from = "String")]
 struct OneOf<const FACT: usize>(String);
 
+impl<const FACT: usize> Deref for OneOf<FACT> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl<const FACT: usize> TryFrom<String> for OneOf<FACT> {
     type Error = String;
 
@@ -53,6 +63,14 @@ impl<const FACT: usize> TryFrom<String> for OneOf<FACT> {
 #[serde(try_from = "String")]
 struct Text(String);
 
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TryFrom<String> for Text {
     type Error = String;
 
@@ -66,50 +84,28 @@ impl TryFrom<String> for Text {
 
 impl Overrides {
     pub(super) fn apply(&self, mut facts: Facts) -> Facts {
-        let Self {
-            family,
-            name,
-            version,
-            codename,
-            package_manager,
-            firewall_backend,
-            mac_system,
-            container_runtime,
-            log_system,
-            user_management,
-        } = self;
         let mut replaced = Vec::new();
-        let mut replace = |field: &'static str, fact: &mut String, said: Option<&String>| {
+        let mut replace = |field: &'static str, fact: &mut String, said: Option<&str>| {
             if let Some(said) = said {
-                fact.clone_from(said);
+                said.clone_into(fact);
                 replaced.push(field);
             }
         };
-        replace("family", &mut facts.family, family.as_ref().map(|said| &said.0));
-        replace("name", &mut facts.name, name.as_ref().map(|said| &said.0));
-        replace("version", &mut facts.version, version.as_ref().map(|said| &said.0));
-        replace("package_manager", &mut facts.package_manager, package_manager.as_ref().map(|said| &said.0));
-        replace(
-            "firewall_backend",
-            &mut facts.firewall_backend,
-            firewall_backend.as_ref().map(|said| &said.0),
-        );
-        replace(
-            "container_runtime",
-            &mut facts.container_runtime,
-            container_runtime.as_ref().map(|said| &said.0),
-        );
-        replace("log_system", &mut facts.log_system, log_system.as_ref().map(|said| &said.0));
-        replace("user_management", &mut facts.user_management, user_management.as_ref().map(|said| &said.0));
-        if let Some(said) = mac_system.as_ref().map(|said| &said.0) {
-            // What was found is the mode of what was found.
-            if facts.mac_system != *said {
-                facts.mac_mode = None;
-            }
-            replace("mac_system", &mut facts.mac_system, Some(said));
+        // What was found is the mode of what was found.
+        if self.mac_system.as_deref().is_some_and(|said| said != facts.mac_system) {
+            facts.mac_mode = None;
         }
-        if let Some(said) = codename {
-            facts.codename = Some(said.0.clone());
+        replace("family", &mut facts.family, self.family.as_deref());
+        replace("name", &mut facts.name, self.name.as_deref());
+        replace("version", &mut facts.version, self.version.as_deref());
+        replace("package_manager", &mut facts.package_manager, self.package_manager.as_deref());
+        replace("firewall_backend", &mut facts.firewall_backend, self.firewall_backend.as_deref());
+        replace("mac_system", &mut facts.mac_system, self.mac_system.as_deref());
+        replace("container_runtime", &mut facts.container_runtime, self.container_runtime.as_deref());
+        replace("log_system", &mut facts.log_system, self.log_system.as_deref());
+        replace("user_management", &mut facts.user_management, self.user_management.as_deref());
+        if let Some(said) = self.codename.as_deref() {
+            facts.codename = Some(said.to_owned());
             replaced.push("codename");
         }
         facts.unknown.retain(|fact| !replaced.contains(&fact.as_str()));

@@ -59,6 +59,8 @@ pub struct Remote {
     settings: Settings,
     /// Held while connecting, so that whoever comes meanwhile finds the connection.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    /// For what is read piece by piece: a channel that nobody reads holds up all others on its connection.
+    streams: tokio::sync::Mutex<Option<Arc<Link>>>,
     story: Arc<Mutex<Story>>,
     /// Processes that held a lock over a connection that went.
     left: Arc<Mutex<Vec<held::Left>>>,
@@ -82,6 +84,7 @@ impl Remote {
             alias,
             settings,
             link: Default::default(),
+            streams: Default::default(),
             story: Arc::default(),
             left: Arc::default(),
             tasks: TaskTracker::new(),
@@ -129,8 +132,10 @@ impl Remote {
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        if let Some(link) = self.link.lock().await.take() {
-            link.close().await;
+        for link in [&self.link, &self.streams] {
+            if let Some(link) = link.lock().await.take() {
+                link.close().await;
+            }
         }
     }
 
@@ -199,6 +204,17 @@ impl Remote {
                 }
             }
         });
+        *known = Some(link.clone());
+        Ok(link)
+    }
+
+    /// The connection for what is read piece by piece.
+    async fn streams(&self) -> Result<Arc<Link>, Problem> {
+        let mut known = self.streams.lock().await;
+        if let Some(link) = known.as_ref().filter(|link| !link.is_closed()) {
+            return Ok(link.clone());
+        }
+        let link = Link::new(self.open().await?, self.tasks.clone())?;
         *known = Some(link.clone());
         Ok(link)
     }
@@ -344,7 +360,7 @@ impl Remote {
         let mut again = true;
         loop {
             let link = self.link().await.map_err(Failed::Before)?;
-            match self.start_on(&link, command, rights).await {
+            match self.start_on(&link, &link, command, rights).await {
                 // The connection went unnoticed, and nothing was started.
                 Err(Failed::Before(problem)) if again && problem.code == "CONNECTION_LOST" => again = false,
                 started => return started,
@@ -352,17 +368,23 @@ impl Remote {
         }
     }
 
-    async fn start_on(&self, link: &Arc<Link>, command: &Command, rights: Rights) -> Result<Running, Failed> {
+    async fn start_on(
+        &self,
+        link: &Arc<Link>,
+        channels: &Arc<Link>,
+        command: &Command,
+        rights: Rights,
+    ) -> Result<Running, Failed> {
         let prepared = async {
             let program = self.find(link, &command.program).await?;
             let Head { mut argv, ends, .. } = self.head_on(link, command, rights).await?;
             argv.push(program);
             argv.extend(command.args.iter().cloned());
             let environment = link.environment(PATH, &command.env).await?;
-            Ok((channel::line(&environment, link.nonce(), &argv)?, ends))
+            Ok((channel::line(&environment, channels.nonce(), &argv)?, ends))
         };
         let (line, ends): (String, Ends) = prepared.await.map_err(Failed::Before)?;
-        Running::start(link, line, command.stdin.clone(), ends).await
+        Running::start(channels, link, line, command.stdin.clone(), ends).await
     }
 
     /// Runs to the end, or to the timeout. Dropping the future ends it.
@@ -391,7 +413,9 @@ impl Remote {
     }
 
     pub(super) async fn stream(&self, command: &Command, rights: Rights) -> Result<Stream, Problem> {
-        let running = self.start(command, rights).await.map_err(Failed::into_problem)?;
+        let link = self.link().await?;
+        let streams = self.streams().await?;
+        let running = self.start_on(&link, &streams, command, rights).await.map_err(Failed::into_problem)?;
         Ok(Stream::new(running, command))
     }
 }

@@ -209,9 +209,10 @@ fn seen(line: &str) -> Option<(&str, Seen)> {
 
 /// `web1 6.1.0-28-amd64 x86_64`
 fn names(stdout: &[u8]) -> Option<Machine> {
-    let line = String::from_utf8_lossy(stdout);
-    // A host's name may be anything; the others are words.
-    let mut words = line.trim().rsplitn(3, ' ').map(str::to_owned);
+    let text = String::from_utf8_lossy(stdout);
+    let line = text.strip_suffix('\n').filter(|line| !line.contains('\n'))?;
+    // A host's name may be any text; the others are words.
+    let mut words = line.rsplitn(3, ' ').filter(|word| !word.is_empty()).map(str::to_owned);
     let (architecture, kernel) = (words.next()?, words.next()?);
     Some(Machine { hostname: words.next()?, kernel, architecture })
 }

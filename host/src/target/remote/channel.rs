@@ -77,6 +77,8 @@ impl Failed {
 /// A command that was started.
 pub(super) struct Running {
     link: Arc<Link>,
+    /// Over which it is ended: on its own, whoever doesn't read would be in the way.
+    ender: Arc<Link>,
     /// Whoever drops this without having seen the end has it ended.
     halves: Option<(ChannelReadHalf, ChannelWriteHalf<Msg>)>,
     permit: Option<OwnedSemaphorePermit>,
@@ -101,6 +103,7 @@ impl Running {
     /// Starts it, with its stdin being fed.
     pub(super) async fn start(
         link: &Arc<Link>,
+        ender: &Arc<Link>,
         line: String,
         stdin: Option<Vec<u8>>,
         ends: Ends,
@@ -113,6 +116,7 @@ impl Running {
         let (out, err) = (Marked::new(link.nonce()), Marked::new(link.nonce()));
         let running = Self {
             link: link.clone(),
+            ender: ender.clone(),
             halves,
             permit: Some(permit),
             out,
@@ -263,7 +267,7 @@ impl Running {
     /// What it left behind holds a stream: whoever that is ends with it.
     fn end_leftovers(&mut self) {
         if let (Some(pid), Ends::Group) = (self.out.pid.or(self.err.pid), self.ends) {
-            self.link.end(pid, Ends::Group);
+            self.ender.end(pid, Ends::Group);
         }
     }
 
@@ -274,7 +278,7 @@ impl Running {
         if self.status.is_some() {
             return false;
         }
-        let left = end(&self.link, &mut read, std::mem::take(&mut self.out), self.ends).await;
+        let left = end(&self.ender, &mut read, std::mem::take(&mut self.out), self.ends).await;
         let _ = write.close().await;
         drop(permit);
         left
@@ -330,7 +334,7 @@ impl Drop for Running {
             });
             return;
         }
-        let (link, ends, permit) = (self.link.clone(), self.ends, self.permit.take());
+        let (link, ends, permit) = (self.ender.clone(), self.ends, self.permit.take());
         let out = std::mem::take(&mut self.out);
         self.link.spawn(async move {
             end(&link, &mut read, out, ends).await;

@@ -250,7 +250,8 @@ impl Link {
             r#"echo "$0 $$"; printf '%s\0%s\0%s\0' "$HOME" "$SHELL" "$SSH_CONNECTION"; echo "$0 $$" >&2"#;
         let words = ["exec", "/bin/sh", "-c", script, &self.nonce];
         let line = super::quote::line(words);
-        let running = Running::start(self, line, None, Ends::Group).await.map_err(Failed::into_problem)?;
+        let running =
+            Running::start(self, self, line, None, Ends::Group).await.map_err(Failed::into_problem)?;
         let output = running.finish(&asking("sh", &[])).await?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut values = said.split('\0').map(str::to_owned);
@@ -307,7 +308,7 @@ impl Runner for First<'_> {
             let argv: Vec<String> =
                 std::iter::once(command.program.clone()).chain(command.args.iter().cloned()).collect();
             let line = channel::line(&environment, self.0.nonce(), &argv)?;
-            let running = Running::start(self.0, line, command.stdin.clone(), Ends::Group).await;
+            let running = Running::start(self.0, self.0, line, command.stdin.clone(), Ends::Group).await;
             running.map_err(Failed::into_problem)?.finish(command).await
         };
         futures_util::future::join_all(commands.iter().map(run)).await
