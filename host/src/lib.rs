@@ -32,6 +32,7 @@ mod server;
 mod session;
 mod signals;
 mod small_file;
+mod spelling;
 mod sudoers;
 mod system;
 mod target;

@@ -26,6 +26,7 @@ use crate::problem::{Category, Problem};
 use crate::retry;
 use crate::running::{Asked, Desk, Room, Running};
 use crate::session::Known;
+use crate::spelling;
 use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
 use crate::terminal::{self, Deciders, ListenError, Listener};
@@ -415,49 +416,14 @@ impl Live {
     /// Names the tools that were perhaps meant.
     fn unknown_tool(&self, name: &str) -> Problem {
         let wanted = excerpt(name, 64);
-        let mut close: Vec<(usize, &str)> = self
-            .registry
-            .tools()
-            .map(|tool| (distance(&wanted, &tool.name), tool.name.as_str()))
-            .filter(|(distance, _)| *distance <= 3)
-            .collect();
-        close.sort_unstable();
+        let close = spelling::close(name, self.registry.tools().map(|tool| tool.name.as_str()));
         let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
         match close.as_slice() {
             [] => problem,
             close => {
-                let names: Vec<&str> = close.iter().take(3).map(|(_, name)| *name).collect();
+                let names = &close[..close.len().min(3)];
                 problem.remedy(format!("Did you mean {}?", names.join(", ")))
             }
-        }
-    }
-}
-
-/// Levenshtein's, for names of at most 64 characters.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, r) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(l != *r);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distance_counts_edits() {
-        for (left, right, edits) in
-            [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(left, right), edits, "{left} {right}");
         }
     }
 }

@@ -92,5 +92,16 @@ pub fn attach(mut problem: Problem, about: &About) -> Problem {
     problem
 }
 
+/// Every step as it stands in the table.
+#[cfg(test)]
+pub fn all_steps() -> Vec<String> {
+    let all = TABLE.codes.values().chain(TABLE.categories.values());
+    all.flat_map(|steps| match steps {
+        Steps::Everywhere(steps) => steps.clone(),
+        Steps::ByFamily(families) => families.values().flatten().cloned().collect(),
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests;

@@ -125,3 +125,29 @@ fn absent(absent: &Absent) -> Value {
     let why = if absent.disabled { "disabled" } else { "error" };
     json!({"name": absent.name, "origin": absent.origin, why: absent.reason})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::Pipeline;
+    use crate::target::Overrides;
+
+    #[tokio::test]
+    async fn what_is_told_has_every_member_and_the_same_again_when_it_is_gathered_anew() {
+        let live = Pipeline::without_modules().await.live();
+        let target = Arc::new(Target::local(Overrides::default()));
+        let loaded = Loaded { config: Default::default(), path: "/c.yaml".into(), generated: true };
+        let mut facts = (*target.facts().await).clone();
+        facts.missing = vec!["sudo".to_owned()];
+        let known = Known::new(&live, &target, &loaded, Mode::SingleUser, true);
+        let session = known.session(&facts);
+        let told: Value = serde_json::from_str(&session.snapshot).unwrap();
+        assert_eq!((&told["target_host"], &told["missing"]), (&json!("localhost"), &json!(["sudo"])));
+        assert_eq!((&told["first_run"], &told["config_generated"]), (&json!(true), &json!("/c.yaml")));
+        assert_eq!(told["safety"]["mode"], "single-user");
+        assert!(told["distro"]["hostname"].is_string() && told.get("connection").is_none(), "{told}");
+        // Of the target, and not of what was known before.
+        let anew: Value = serde_json::from_str(&(session.refresh)().await.unwrap()).unwrap();
+        assert_eq!((&anew["missing"], &anew["first_run"]), (&json!([]), &json!(true)));
+    }
+}

@@ -308,7 +308,7 @@ impl Module {
             Ok(answer) => answer,
             Err(trap) => return Err(self.stopped(&trap, store.data())),
         };
-        let reply = answer.map_err(convert::problem_from_guest)?;
+        let reply = answer.map_err(|problem| store.data().answered(convert::problem_from_guest(problem)))?;
         check_size(&self.description.name, &reply.data)?;
         Ok(Reply {
             data: reply.data,

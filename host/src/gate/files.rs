@@ -72,7 +72,9 @@ impl Site {
             ));
         }
         let located = target.locate(vec![path.to_owned()], &access).await.pop();
-        let located = located.unwrap_or_else(|| Err(no_answer()))?;
+        let located = located.unwrap_or_else(|| Err(no_answer())).map_err(|problem| {
+            problem.needed_for(&format!("changing {}", excerpt(path, 300)), &access.privilege)
+        })?;
         let path = located.path;
         permits(&path, located.found.is_some())?;
         let (parent, name) = split(&path);

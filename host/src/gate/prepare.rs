@@ -309,7 +309,10 @@ impl Against<'_> {
     }
 
     fn allowed(&self, command: &Command, granted: Granted) -> Result<Allowed, Problem> {
-        let prefix = self.target.prefix(command, self.facts)?;
+        let prefix = self.target.prefix(command, self.facts).map_err(|problem| {
+            let line = crate::redact::excerpt(&command_line("", &granted.shown), PATTERN);
+            problem.needed_for(&format!("`{line}`"), &command.privilege)
+        })?;
         Ok(Allowed {
             command: command.clone(),
             shown: granted.shown,

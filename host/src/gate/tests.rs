@@ -154,6 +154,32 @@ async fn a_dry_run_shows_the_plan_and_its_own_simulation_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_plan_that_needs_rights_that_cannot_be_had_says_which_command_does() {
+    let lab = Lab::new(Safety::default());
+    let mut asking = lab.asking(false).await;
+    let mut grants = Grants::new("test");
+    let request = CommandRequest {
+        pattern: "true".into(),
+        effect: Effect::Change,
+        privilege: Privilege::User("nobody".into()),
+        place: Place::Target,
+        risk: Risk::Low,
+        reason: String::new(),
+    };
+    grants.command(&request).unwrap();
+    asking.grants = Arc::new(grants);
+    asking.facts = Arc::new(crate::target::Facts { uid: 1000, ..Default::default() });
+    let mut step = run(&["true"]);
+    if let Action::Run(run) = &mut step.action {
+        run.command.privilege = Privilege::User("nobody".into());
+    }
+    let refused = lab.gate.apply(asking, change(vec![step])).await.err().unwrap();
+    assert_eq!(refused.code, "PRIVILEGE_REQUIRED");
+    assert!(refused.message.starts_with("`true` as nobody: "), "{refused}");
+    assert!(lab.events().is_empty());
+}
+
+#[tokio::test]
 async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.path("file"), "").unwrap();
