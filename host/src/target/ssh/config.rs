@@ -204,7 +204,7 @@ fn host_config(
         Some(setting) => names::port(setting.value).ok_or_else(|| setting.invalid("expected 1 to 65535"))?,
         None => 22,
     };
-    let host_key_alias = settings.get("HostKeyAlias").map(|setting| setting.value.to_owned());
+    let host_key_alias = settings.get("HostKeyAlias").map(|setting| key_alias(&setting)).transpose()?;
     let jump = settings.get("ProxyJump").filter(|setting| setting.value != "none");
     let mut tokens = Tokens {
         caller,
@@ -229,7 +229,8 @@ fn host_config(
     let certificate_files = certificate_files(settings, &identity_files, &tokens)?;
     let algorithms = |keyword| {
         let setting: Option<Setting> = settings.get(keyword);
-        let set = setting.filter(|set| defaults.get(keyword).is_none_or(|own| own.value != set.value));
+        let differs = |set: &Setting| defaults.get(keyword).is_none_or(|own| own.value != set.value);
+        let set = setting.filter(|set| differs(set) && !unfollowed::adds_to_a_list(set.value));
         set.map(|set| set.value.split(',').map(str::to_owned).collect())
     };
     let yes = |keyword| settings.get(keyword).map_or(Ok(false), |setting| setting.is_yes());
@@ -340,6 +341,16 @@ fn known_hosts(settings: &Settings, keyword: &'static str, tokens: &Tokens) -> R
         })
     };
     settings.all(keyword).filter(|setting| setting.value != "none").map(path).collect()
+}
+
+/// In lower case, as ssh has it. It is written into known_hosts, where a star would make it the name of every host.
+fn key_alias(setting: &Setting) -> Result<String, Problem> {
+    let of_aliases =
+        |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']' | '%' | '/');
+    match !setting.value.is_empty() && setting.value.chars().all(of_aliases) {
+        true => Ok(setting.value.to_ascii_lowercase()),
+        false => Err(setting.invalid("expected a name, without blanks and patterns")),
+    }
 }
 
 fn strict(setting: &Setting) -> Result<Strict, Problem> {

@@ -280,12 +280,9 @@ impl Reader<'_> {
             "canonicalizehostname" if value != "no" && value != "false" => {
                 return Err("CanonicalizeHostname can't be followed without ssh".to_owned());
             }
-            "hostkeyalgorithms" | "kexalgorithms" | "ciphers" | "macs" => match value.chars().next() {
-                // Less than what it asks for is offered, and nothing that it forbids.
-                Some('+' | '^') => return Ok(()),
-                Some('-') => return Err(format!("{keyword} {value} is less than a list that only ssh has")),
-                _ => {}
-            },
+            "hostkeyalgorithms" | "kexalgorithms" | "ciphers" | "macs" if value.starts_with('-') => {
+                return Err(format!("{keyword} {value} is less than a list that only ssh has"));
+            }
             // Whichever comes first.
             "proxyjump" if self.settings.has("proxycommand") => return Ok(()),
             "proxycommand" if self.settings.has("proxyjump") => return Ok(()),

@@ -41,11 +41,16 @@ pub(super) fn check_host(what: &str, name: &str) -> Result<(), Problem> {
         expected("the port is given apart from it")
     } else if !name.chars().all(of_names) {
         expected("only letters, digits, dots, hyphens and underscores can stand in one")
-    } else if name.chars().all(|c| c.is_ascii_digit() || c == '.') && name.parse::<Ipv4Addr>().is_err() {
+    } else if is_dotted(name) && name.parse::<Ipv4Addr>().is_err() {
         expected("it is no whole IPv4 address")
     } else {
         Ok(())
     }
+}
+
+/// Made of numbers and dots: what isn't an address of four is one of fewer to some, and a name to others.
+fn is_dotted(name: &str) -> bool {
+    name.contains('.') && name.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// With its zone, as `fe80::1%eth0`.
@@ -89,6 +94,7 @@ mod tests {
             "fe80::1%eth0",
             "2001:db8::10",
             "x",
+            "42",
             "1web",
             "example.com.",
             "web-",

@@ -57,9 +57,20 @@ const RULES: &[Rule] = &[
     rule("SendEnv", |name| !is_of_locale(name), "is not followed: commands get variables of their own only"),
     rule("SetEnv", is_set, "is not followed: commands get variables of their own only"),
     rule("PermitLocalCommand", is_on, "is not followed: no LocalCommand is run"),
+    rule("HostKeyAlgorithms", adds_to_a_list, ADDS),
+    rule("KexAlgorithms", adds_to_a_list, ADDS),
+    rule("Ciphers", adds_to_a_list, ADDS),
+    rule("MACs", adds_to_a_list, ADDS),
     rule("ControlMaster", |value| !is_no(value), "is not followed: this server has connections of its own"),
     rule("ControlPath", is_set, "is not followed: this server has connections of its own"),
 ];
+
+const ADDS: &str = "is not followed: it adds to a list that only ssh has, and there is no ssh";
+
+/// As it stands in a file; `ssh -G` prints the whole list.
+pub(super) fn adds_to_a_list(value: &str) -> bool {
+    value.starts_with(['+', '^'])
+}
 
 fn is_on(value: &str) -> bool {
     matches!(value, "yes" | "true" | "ask")
@@ -127,6 +138,8 @@ mod tests {
             ("ControlPath", "/run/%C"),
             ("Tunnel", "point-to-point"),
             ("RequiredRSASize", "3072"),
+            ("HostKeyAlgorithms", "+ssh-rsa"),
+            ("Ciphers", "^aes128-ctr"),
         ] {
             let said = said(&[(keyword, value), (keyword, value)]);
             let [sentence] = &said[..] else { panic!("{keyword} {value}: {said:?}") };

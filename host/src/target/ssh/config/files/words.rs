@@ -24,8 +24,7 @@ pub(super) fn split(text: &str) -> Result<Vec<String>, &'static str> {
         }
         let mut word = String::new();
         let mut quote = None;
-        loop {
-            let Some(&character) = characters.peek() else { break };
+        while let Some(&character) = characters.peek() {
             if quote.is_none() && matches!(character, ' ' | '\t') {
                 break;
             }
