@@ -8,7 +8,7 @@ mod local;
 mod overrides;
 mod program;
 mod resolve;
-#[cfg_attr(not(test), expect(dead_code, reason = "no target is reached by it yet"))]
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "no target is reached by it yet"))]
 mod ssh;
 mod stream;
 mod verbs;
