@@ -4,18 +4,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 use crate::capability::Risk;
 use crate::component::{Shape, Tool};
 use crate::config::Limit;
 use crate::problem::{Category, Problem};
+use crate::spelling::close;
 use crate::visible::excerpt;
 
 /// All arguments of one call, as JSON text.
 const MOST_BYTES: usize = 1 << 20;
 /// Violations that are reported one by one.
 const MOST_VIOLATIONS: usize = 20;
+/// Corrections that are suggested.
+const MOST_CORRECTIONS: usize = 5;
 
 /// What listings take besides their own arguments. Without descriptions: the server's instructions have them once.
 const LISTING: [&str; 2] = ["limit", "filter"];
@@ -146,10 +150,16 @@ pub fn check(
     // Models say null for what they leave out.
     arguments.retain(|name, value| !value.is_null() || !has("properties", name) || has("required", name));
     let instance = Value::Object(arguments);
-    let violations: Vec<String> =
-        validators.of(tool)?.iter_errors(&instance).map(|error| violation(&error)).collect();
+    let (mut violations, mut corrections) = (Vec::new(), Vec::new());
+    for error in validators.of(tool)?.iter_errors(&instance) {
+        violations.push(violation(&error));
+        corrections.extend(corrected(&error, &schema));
+    }
     if !violations.is_empty() {
-        return Err(invalid(tool, violations));
+        corrections.truncate(MOST_CORRECTIONS);
+        let mut problem = invalid(tool, violations);
+        problem.remediation.splice(0..0, corrections);
+        return Err(problem);
     }
     let Value::Object(mut arguments) = instance else { return Err(invalid(tool, violations)) };
     let declared = |name: &str| declares(tool, name);
@@ -174,6 +184,32 @@ fn violation(error: &jsonschema::ValidationError) -> String {
     let name = at.trim_start_matches('/');
     let message = excerpt(&error.to_string(), 300);
     if name.is_empty() { message } else { format!("{}: {message}", excerpt(name, 100)) }
+}
+
+/// What would be right in its place, where that can be told.
+fn corrected(error: &jsonschema::ValidationError, schema: &Map<String, Value>) -> Vec<String> {
+    let at = error.instance_path().to_string();
+    let name = excerpt(at.trim_start_matches('/'), 100);
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } if name.is_empty() => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let names: Vec<&str> =
+                properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect();
+            let instead = |said: &String| {
+                let meant = *close(said, names.iter().copied()).first()?;
+                Some(format!("Say {meant} instead of {}", excerpt(said, 64)))
+            };
+            unexpected.iter().filter_map(instead).collect()
+        }
+        ValidationErrorKind::Enum { options } => {
+            let options = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let said = error.instance().as_str().unwrap_or_default();
+            close(said, options).first().map(|meant| format!("{name}: say {meant}")).into_iter().collect()
+        }
+        ValidationErrorKind::Maximum { limit } => vec![format!("{name}: say at most {limit}")],
+        ValidationErrorKind::Minimum { limit } => vec![format!("{name}: say at least {limit}")],
+        _ => Vec::new(),
+    }
 }
 
 fn invalid(tool: &Tool, violations: Vec<String>) -> Problem {
@@ -227,7 +263,28 @@ mod tests {
         for word in ["unit", "count", "9", "extra", "other"] {
             assert!(problem.message.contains(word), "{word} is not in: {}", problem.message);
         }
-        assert_eq!(problem.remediation, ["t takes unit, count"]);
+        assert_eq!(problem.remediation, ["count: say at most 9", "t takes unit, count"]);
+    }
+
+    #[test]
+    fn what_is_nearly_right_is_corrected() {
+        let tool = tool(
+            "single",
+            json!({"unit": {"type": "string"}, "state": {"enum": ["active", "failed"]}, "count": {"minimum": 1}}),
+        );
+        for (given, correction) in [
+            (json!({"unit": "a", "stat": "failed"}), Some("Say state instead of stat")),
+            (json!({"unti": "a"}), Some("Say unit instead of unti")),
+            (json!({"unit": "a", "state": "faild"}), Some("state: say failed")),
+            (json!({"unit": "a", "state": "Active"}), Some("state: say active")),
+            (json!({"unit": "a", "count": 0}), Some("count: say at least 1")),
+            (json!({"unit": "a", "state": "gone"}), None),
+            (json!({"unit": "a", "colour": 1}), None),
+        ] {
+            let remediation = check(&tool, arguments(given.clone())).unwrap_err().remediation;
+            let expected = correction.into_iter().chain(["t takes unit, state, count"]);
+            assert_eq!(remediation, expected.collect::<Vec<_>>(), "{given}");
+        }
     }
 
     #[test]

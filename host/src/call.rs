@@ -4,17 +4,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::answer::Answer;
-use crate::audit::{DecidedBy, Decision, Event, ModuleUsed};
+use crate::audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
 use crate::capability::Risk;
 use crate::component::{Module, Reply, Tool};
 use crate::envelope::Envelope;
 use crate::executed::Executed;
 use crate::gate::{Outcome, asking};
-use crate::origin::{Origin, target_used};
+use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::record;
+use crate::remediation::{self, About};
+use crate::retry::Tries;
 use crate::running::Desk;
-use crate::target::{Facts, Target};
 
 /// One call, as it is put on record.
 pub struct Call {
@@ -28,6 +29,8 @@ pub struct Call {
     pub routed: OnceLock<Routed>,
     /// Where it may have somebody asked.
     pub desk: Arc<Desk>,
+    /// How often it was looked.
+    pub tries: Tries,
 }
 
 /// What is known once a module answers the call.
@@ -36,6 +39,21 @@ pub struct Routed {
     pub origin: Arc<Origin>,
     risk: Risk,
     dry_run: bool,
+    /// Of the target.
+    family: String,
+}
+
+impl Routed {
+    /// What advice is about.
+    fn about(&self) -> About<'_> {
+        let (module, target) = (self.origin.module.as_ref(), self.origin.target.as_ref());
+        About {
+            family: &self.family,
+            host: target.map_or("", |target| &target.name),
+            module: module.map(|module| module.name.as_str()),
+            user: target.map(|target| target.account.as_str()),
+        }
+    }
 }
 
 impl Routed {
@@ -44,16 +62,15 @@ impl Routed {
         origin: &Origin,
         module: &Module,
         tool: &Tool,
-        target: &Target,
-        facts: &Facts,
+        target: TargetUsed,
+        family: &str,
         dry_run: bool,
     ) -> Self {
         let description = &module.description;
         let (name, version) = (description.name.clone(), description.version.clone());
         let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
-        let target = Some(target_used(target, facts));
-        let origin = Arc::new(Origin { module: Some(module), target, ..origin.clone() });
-        Self { origin, risk: tool.risk, dry_run }
+        let origin = Arc::new(Origin { module: Some(module), target: Some(target), ..origin.clone() });
+        Self { origin, risk: tool.risk, dry_run, family: family.to_owned() }
     }
 }
 
@@ -77,8 +94,13 @@ impl Call {
             }
             (answer, _) => answer,
         };
-        match answer {
-            Err(problem) => Envelope::failure(tool, target, started, self.executed.shown(), problem),
+        let mut envelope = match answer {
+            Err(mut problem) => {
+                if let Some(routed) = self.routed.get() {
+                    problem = remediation::attach(problem, &routed.about());
+                }
+                Envelope::failure(tool, target, started, self.executed.shown(), problem)
+            }
             Ok((answer, reply)) => {
                 let mut envelope = Envelope::success(tool, target, started, self.executed.shown());
                 answer.fill(&mut envelope, reply);
@@ -90,7 +112,9 @@ impl Call {
                 }
                 envelope
             }
-        }
+        };
+        envelope.tried(self.tries.so_far());
+        envelope
     }
 
     /// Its record.

@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::problem::{Category, Problem};
 use crate::redact::{excerpt, redact_value};
+use crate::remediation::{self, About};
+use crate::retry::Tried;
 use crate::visible::make_visible;
 
 /// What a message may hold of text that a module wrote.
@@ -80,6 +82,9 @@ pub struct Envelope {
     /// Of dry runs: the plan. What it holds is safe to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Value>,
+    /// Of what was tried again and then answered.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
     /// Why there is no answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
@@ -111,8 +116,19 @@ pub struct Retry {
     pub transient: bool,
     /// Whether the host tried again by itself.
     pub retried: bool,
-    /// How often.
+    /// How often, and why.
+    #[serde(flatten)]
+    pub retries: Retries,
+}
+
+/// How often the host tried again by itself.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Retries {
+    /// After the first attempt.
     pub retry_count: u32,
+    /// Those that failed, each with `after_seconds`, `error_code` and `message`; none where there was one attempt only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Value>,
 }
 
 impl Envelope {
@@ -141,6 +157,7 @@ impl Envelope {
             notes: Vec::new(),
             dry_run: false,
             preview: None,
+            retries: None,
             error: None,
         }
     }
@@ -153,6 +170,8 @@ impl Envelope {
         command_executed: Option<String>,
         problem: Problem,
     ) -> Self {
+        let mut problem = remediation::attach(problem, &About { host: target_host, ..About::default() });
+        let retries = tried_by_the_problem(&mut problem.details);
         let status = match problem.category {
             Category::Lock => Status::Blocked,
             _ if problem.code == CONFIRMATION_REQUIRED => Status::ConfirmationRequired,
@@ -163,9 +182,10 @@ impl Envelope {
             error_category: problem.category,
             message: excerpt(&problem.message, MESSAGE_CHARACTERS),
             retry: (status == Status::Error).then(|| Retry {
-                transient: problem.category.is_transient(),
-                retried: false,
-                retry_count: 0,
+                // What may have been done is not to be done again before somebody has looked.
+                transient: problem.category.is_transient() && problem.details.get("uncertain").is_none(),
+                retried: retries.retry_count > 0,
+                retries,
             }),
             remediation: problem
                 .remediation
@@ -182,6 +202,28 @@ impl Envelope {
     pub fn restored(&mut self, gone: Option<Duration>) {
         self.connection_restored = gone.is_some();
         self.connection_downtime_seconds = gone.map(|gone| (gone.as_secs_f64() * 10.0).round() / 10.0);
+    }
+
+    /// With what was tried before this answer. What the problem says itself of its attempts, as a connection that could
+    /// not be had, comes after it.
+    pub fn tried(&mut self, tried: Tried) {
+        if tried.failed.is_empty() {
+            return;
+        }
+        let mut attempts: Vec<Value> = tried.failed.iter().map(|attempt| json!(attempt)).collect();
+        let mut retry_count = tried.retries;
+        match self.error.as_mut().and_then(|error| error.retry.as_mut()) {
+            Some(retry) => {
+                if !retry.retries.attempts.is_empty() {
+                    attempts.pop();
+                    attempts.append(&mut retry.retries.attempts);
+                    retry_count += retry.retries.retry_count;
+                }
+                retry.retried = retry_count > 0;
+                retry.retries = Retries { retry_count, attempts };
+            }
+            None => self.retries = Some(Retries { retry_count, attempts }),
+        }
     }
 
     /// Whether the tool answered an error.
@@ -201,7 +243,9 @@ impl Envelope {
         }
         if let Some(failure) = &mut self.error {
             failure.details.values_mut().for_each(show);
+            failure.retry.iter_mut().flat_map(|retry| &mut retry.retries.attempts).for_each(show);
         }
+        self.retries.iter_mut().flat_map(|retries| &mut retries.attempts).for_each(show);
         for text in [&mut self.summary, &mut self.severity, &mut self.command_executed, &mut self.filter] {
             *text = text.take().map(|text| excerpt(&text, MESSAGE_CHARACTERS));
         }
@@ -215,6 +259,17 @@ impl Envelope {
             // Unreachable: every field serializes, and a struct is an object.
             _ => Map::new(),
         }
+    }
+}
+
+/// Of a problem that comes after attempts of its own.
+fn tried_by_the_problem(details: &mut Map<String, Value>) -> Retries {
+    match details.remove("attempts") {
+        Some(Value::Array(attempts)) if !attempts.is_empty() => {
+            let retry_count = u32::try_from(attempts.len() - 1).unwrap_or(u32::MAX);
+            Retries { retry_count, attempts }
+        }
+        _ => Retries::default(),
     }
 }
 
@@ -246,6 +301,67 @@ mod tests {
         assert!(!envelope.contains_key("data"));
     }
 
+    fn attempt(error_code: &str) -> crate::retry::Attempt {
+        crate::retry::Attempt { after_seconds: 2.0, error_code: error_code.into(), message: "m".into() }
+    }
+
+    fn codes(envelope: &Map<String, Value>) -> Vec<&str> {
+        let attempts = envelope["attempts"].as_array().unwrap().iter();
+        attempts.map(|attempt| attempt["error_code"].as_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_was_tried_is_told_of_an_error_and_of_a_success() {
+        let tried = Tried { retries: 2, failed: vec![attempt("A"), attempt("A"), attempt("B")] };
+        let problem = Problem::new("B", Category::Network, "m");
+        let mut failed = Envelope::failure("t", "localhost", Instant::now(), None, problem);
+        failed.tried(tried.clone());
+        let failed = failed.into_json();
+        assert_eq!((&failed["retried"], &failed["retry_count"]), (&json!(true), &json!(2)));
+        assert_eq!(codes(&failed), ["A", "A", "B"]);
+        assert_eq!(failed["attempts"][0], json!({"after_seconds": 2.0, "error_code": "A", "message": "m"}));
+
+        let mut done = Envelope::success("t", "localhost", Instant::now(), None);
+        done.tried(Tried { retries: 1, failed: vec![attempt("A")] });
+        let done = done.into_json();
+        assert_eq!((&done["retry_count"], codes(&done)), (&json!(1), vec!["A"]));
+        assert!(!done.contains_key("transient"));
+
+        let mut once = Envelope::success("t", "localhost", Instant::now(), None);
+        once.tried(Tried::default());
+        let once = once.into_json();
+        assert!(!once.contains_key("retry_count") && !once.contains_key("attempts"));
+    }
+
+    #[test]
+    fn what_a_problem_says_of_its_own_attempts_counts_too() {
+        let problem = || {
+            let own = json!([attempt("REFUSED"), attempt("REFUSED"), attempt("UNREACHABLE")]);
+            Problem::new("CONNECTION_FAILED", Category::Network, "m").detail("attempts", own)
+        };
+        let mut failed = Envelope::failure("t", "web1", Instant::now(), None, problem());
+        failed.tried(Tried::default());
+        let failed = failed.into_json();
+        assert_eq!((&failed["retried"], &failed["retry_count"]), (&json!(true), &json!(2)));
+        assert_eq!(codes(&failed), ["REFUSED", "REFUSED", "UNREACHABLE"]);
+
+        let mut failed = Envelope::failure("t", "web1", Instant::now(), None, problem());
+        failed.tried(Tried {
+            retries: 1,
+            failed: vec![attempt("CONNECTION_LOST"), attempt("CONNECTION_FAILED")],
+        });
+        let failed = failed.into_json();
+        assert_eq!(failed["retry_count"], 3);
+        assert_eq!(codes(&failed), ["CONNECTION_LOST", "REFUSED", "REFUSED", "UNREACHABLE"]);
+    }
+
+    #[test]
+    fn an_error_that_does_not_pass_by_itself_says_what_to_do() {
+        let problem = Problem::new("X", Category::State, "m");
+        let envelope = Envelope::failure("t", "localhost", Instant::now(), None, problem);
+        assert!(!envelope.error.unwrap().remediation.is_empty());
+    }
+
     #[test]
     fn no_part_of_an_answer_shows_a_secret_not_even_where_it_is_cut() {
         let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
@@ -257,6 +373,10 @@ mod tests {
         envelope.summary = Some(long.clone());
         envelope.filter = Some(secret.into());
         envelope.notes = vec![long];
+        envelope.tried(Tried {
+            retries: 1,
+            failed: vec![crate::retry::Attempt { message: secret.into(), ..attempt("A") }, attempt("X")],
+        });
         envelope.data = Some(serde_json::json!({"password": "hunter2", "list": [format!("a {secret}")]}));
         let shown = serde_json::to_string(&envelope.into_json()).unwrap();
         assert!(!shown.contains("ghp_") && !shown.contains("hunter2"), "{shown}");

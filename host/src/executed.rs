@@ -69,7 +69,10 @@ impl Executed {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.as_slice() {
             [] => None,
-            [line] => Some(line.text.clone()),
+            // The same line again is one that was tried again.
+            [line, again @ ..] if again.iter().all(|other| other.text == line.text) => {
+                Some(line.text.clone())
+            }
             several => {
                 let mut programs: Vec<&str> = Vec::new();
                 for line in several {
@@ -79,6 +82,44 @@ impl Executed {
                 }
                 Some(format!("multiple ({})", programs.join(", ")))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::target::{Keep, Privilege};
+
+    fn command(program: &str, arg: &str) -> Command {
+        Command {
+            program: program.to_owned(),
+            args: vec![arg.to_owned()],
+            env: Vec::new(),
+            stdin: None,
+            privilege: Privilege::Caller,
+            timeout: Duration::ZERO,
+            keep: Keep::Head,
+        }
+    }
+
+    #[test]
+    fn one_line_is_shown_whole_however_often_it_was_tried_and_of_several_the_programs() {
+        for (commands, shown) in [
+            (&[][..], None),
+            (&[("cat", "a")], Some("cat a")),
+            (&[("cat", "a"), ("cat", "a")], Some("cat a")),
+            (&[("cat", "a"), ("cat", "b")], Some("multiple (cat)")),
+            (&[("cat", "a"), ("ls", "a"), ("cat", "a")], Some("multiple (cat, ls)")),
+        ] {
+            let executed = Executed::default();
+            for (program, arg) in commands {
+                executed.push("", &command(program, arg));
+            }
+            assert_eq!(executed.shown().as_deref(), shown);
+            assert_eq!(executed.lines().len(), commands.len());
         }
     }
 }

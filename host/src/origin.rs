@@ -53,13 +53,14 @@ impl Origin {
     }
 }
 
-/// Which machine, whatever name it goes by.
-pub fn target_used(target: &Target, facts: &Facts) -> TargetUsed {
+/// Which machine, whatever name it goes by. `host_key` is that of the connection, where there is one.
+pub fn target_used(target: &Target, facts: &Facts, host_key: Option<String>) -> TargetUsed {
     TargetUsed {
         name: target.name().to_owned(),
         account: facts.user.clone(),
         uid: Some(facts.uid),
         machine_id: facts.machine_id.clone(),
         hostname: Some(facts.hostname.clone()),
+        host_key,
     }
 }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -14,17 +14,19 @@ use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
 use crate::capability::Risk;
 use crate::component::{
-    Absent, CONTRACT, CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape,
-    Tool,
+    CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape, Times, Tool,
 };
 use crate::config::{self, Confirmation, Loaded};
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
-use crate::origin::Origin;
+use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
+use crate::retry;
 use crate::running::{Asked, Desk, Room, Running};
+use crate::session::Known;
+use crate::spelling;
 use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
 use crate::terminal::{self, Deciders, ListenError, Listener};
@@ -57,7 +59,7 @@ pub struct Live {
     pub registry: Registry,
     validators: Validators,
     /// Why the configuration's file is not followed.
-    config_error: Option<String>,
+    pub config_error: Option<String>,
 }
 
 /// What a client asks for.
@@ -243,8 +245,8 @@ impl Pipeline {
         let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
-        let (executed, plan, routed) = Default::default();
-        let call = Call { origin, executed, plan, routed, desk };
+        let (executed, plan, routed, tries) = Default::default();
+        let call = Call { origin, executed, plan, routed, desk, tries };
         let answering = async {
             match refused {
                 Some(problem) => Err(problem),
@@ -355,34 +357,42 @@ impl Pipeline {
         let facts = self.target.facts().await?;
         let (module, tool) = live.route(name, &facts)?;
         let Arguments { own, limit, filter, dry_run } = arguments;
+        let used = target_used(&self.target, &facts, self.target.host_key().await);
         let routed = call
             .routed
-            .get_or_init(|| Routed::new(&call.origin, &module, &tool, &self.target, &facts, dry_run));
+            .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
 
         let turn = Held::default();
         if tool.risk > Risk::ReadOnly && !dry_run {
             turn.hold(self.gate.turn(&self.target).await?);
         }
-        let context = CallContext {
+        let session = match module.imports("session") {
+            true => Some(self.session(&live, &facts).await),
+            false => None,
+        };
+        let context = |times| CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
             target: self.target.clone(),
             grants: module.grants(),
-            ceiling: self.loaded.config.errors.ceiling(),
-            session: module.imports("session").then(|| self.session(&live, &facts)),
+            times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
+            session: session.clone(),
             executed: call.executed.clone(),
             gate: self.gate.clone(),
             origin: routed.origin.clone(),
             dry_run,
-            turn,
+            turn: turn.clone(),
             ask: call.desk.clone(),
             plan: call.plan.clone(),
-            progress,
-            facts,
+            progress: progress.clone(),
+            facts: facts.clone(),
         };
         let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
-        let mut reply = module.call(&tool, own, (pushed_down, filter.clone()), context).await?;
+        let look = |times| module.call(&tool, own.clone(), (pushed_down, filter.clone()), context(times));
+        let only_looks = || tool.risk == Risk::ReadOnly && call.plan.get().is_none();
+        let rules = self.loaded.config.errors.retries();
+        let mut reply = retry::retrying(rules, only_looks, &call.tries, &progress, look).await?;
         let data = answer::parse(&module, &tool, &mut reply)?;
         let answer = match data {
             Value::Array(items) => Answer::listing(items, reply.total, filter, limit),
@@ -391,81 +401,10 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
-    fn session(&self, live: &Arc<Live>, facts: &Arc<Facts>) -> Session {
-        let (live, facts, target) = (live.clone(), facts.clone(), self.target.clone());
-        Session {
-            snapshot: self.snapshot(&live, &facts),
-            sudoers: Box::new(move || {
-                let (live, target, account) = (live.clone(), target.clone(), facts.user.clone());
-                Box::pin(async move {
-                    let modules = live.registry.modules().iter();
-                    let fragments =
-                        modules.map(|module| crate::sudoers::reference(&target, module, &account));
-                    futures_util::future::join_all(fragments).await
-                })
-            }),
-        }
-    }
-
-    /// What the session interface tells: a JSON object, documented in `wit/session.wit`.
-    fn snapshot(&self, live: &Live, facts: &Facts) -> String {
-        let module = |module: &Arc<Module>| {
-            let description = &module.description;
-            let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let refuses = description.refuses(facts);
-            let mut shown = json!({
-                "name": description.name,
-                "version": description.version,
-                "origin": module.origin,
-                "sha256": module.sha256,
-                "tools": tools,
-                "serves": refuses.is_none(),
-            });
-            if let Some(reason) = refuses {
-                shown["reason"] = reason.into();
-            }
-            shown
-        };
-        let absent = |absent: &Absent| {
-            let why = if absent.disabled { "disabled" } else { "error" };
-            json!({"name": absent.name, "origin": absent.origin, why: absent.reason})
-        };
-        let registry = &live.registry;
-        let modules: Vec<Value> =
-            registry.modules().iter().map(module).chain(registry.absent().iter().map(absent)).collect();
+    async fn session(&self, live: &Arc<Live>, facts: &Facts) -> Arc<Session> {
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
-        let safety = &self.loaded.config.safety;
-        let mut snapshot = json!({
-            "target_host": self.target.name(),
-            "distro": facts,
-            "privilege": {
-                "user": facts.user,
-                "uid": facts.uid,
-                "root": facts.uid == 0,
-                "sudo": facts.sudo_available,
-                "sudo_limited": facts.sudo_limited,
-            },
-            "server": {"version": env!("CARGO_PKG_VERSION"), "contract": CONTRACT},
-            "modules": modules,
-            "safety": {
-                "mode": match self.mode {
-                    Mode::SingleUser => "single-user",
-                    Mode::System { .. } => "system",
-                },
-                "confirmation": safety.confirmation,
-                "confirmation_threshold": safety.confirmation_threshold,
-            },
-            "integration_mode": self.loaded.config.integration_mode,
-            "config_path": self.loaded.path,
-            "first_run": first_run,
-        });
-        if let Some(error) = &live.config_error {
-            snapshot["config_error"] = json!(error);
-        }
-        if first_run {
-            snapshot["config_generated"] = json!(self.loaded.path);
-        }
-        snapshot.to_string()
+        let known = Known::new(live, &self.target, &self.loaded, self.mode, first_run);
+        Arc::new(known.session(facts).await)
     }
 }
 
@@ -484,49 +423,14 @@ impl Live {
     /// Names the tools that were perhaps meant.
     fn unknown_tool(&self, name: &str) -> Problem {
         let wanted = excerpt(name, 64);
-        let mut close: Vec<(usize, &str)> = self
-            .registry
-            .tools()
-            .map(|tool| (distance(&wanted, &tool.name), tool.name.as_str()))
-            .filter(|(distance, _)| *distance <= 3)
-            .collect();
-        close.sort_unstable();
+        let close = spelling::close(name, self.registry.tools().map(|tool| tool.name.as_str()));
         let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
         match close.as_slice() {
             [] => problem,
             close => {
-                let names: Vec<&str> = close.iter().take(3).map(|(_, name)| *name).collect();
+                let names = &close[..close.len().min(3)];
                 problem.remedy(format!("Did you mean {}?", names.join(", ")))
             }
-        }
-    }
-}
-
-/// Levenshtein's, for names of at most 64 characters.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, r) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(l != *r);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distance_counts_edits() {
-        for (left, right, edits) in
-            [("abc", "abc", 0), ("abc", "abd", 1), ("", "abc", 3), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(left, right), edits, "{left} {right}");
         }
     }
 }

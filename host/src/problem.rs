@@ -1,10 +1,16 @@
 //! Why something couldn't be done: what the envelope of an error is made of.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::capability::account;
+use crate::target::Privilege;
+
+/// The code where another account's rights can't be had.
+pub const PRIVILEGE_REQUIRED: &str = "PRIVILEGE_REQUIRED";
+
 /// The categories of the envelope, with what they mean for a retry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
     /// Permission denied, no sudo.
@@ -77,6 +83,15 @@ impl Problem {
     /// Adds a member of the envelope.
     pub fn detail(mut self, name: &str, value: Value) -> Self {
         self.details.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Says what needed another account's rights, where those couldn't be had.
+    pub fn needed_for(mut self, what: &str, privilege: &Privilege) -> Self {
+        if self.code == PRIVILEGE_REQUIRED {
+            let account = account(privilege).unwrap_or("another account");
+            self.message = format!("{what} as {account}: {}", self.message);
+        }
         self
     }
 

@@ -6,6 +6,12 @@ pub fn session_snapshot() -> String {
     crate::bindings::sysadmin::module::session::snapshot()
 }
 
+/// The same, of facts that are gathered anew.
+#[cfg(target_family = "wasm")]
+pub fn session_refresh() -> crate::Result<String> {
+    crate::bindings::sysadmin::module::session::refresh()
+}
+
 /// What sudo must allow each module on the target, and nothing beyond it: module and sudoers fragment.
 #[cfg(target_family = "wasm")]
 pub fn sudoers_reference() -> Vec<(String, String)> {

@@ -441,7 +441,12 @@ async fn an_account_without_sudo_is_told_what_it_lacks() {
         machine.is_still(&before, tool);
         assert_eq!(envelope["error_code"], "PRIVILEGE_REQUIRED", "{tool}: {envelope}");
         assert_eq!(envelope["error_category"], "privilege", "{tool}: {envelope}");
-        assert!(envelope["remediation"].to_string().contains("modules sudoers"), "{tool}: {envelope}");
+        assert!(
+            envelope["message"].as_str().is_some_and(|said| said.contains(" as root: ")),
+            "{tool}: {envelope}"
+        );
+        let fragment = "modules sudoers services --account lsa-plain";
+        assert!(envelope["remediation"].to_string().contains(fragment), "{tool}: {envelope}");
     }
     assert_eq!(machine.begun("lsa-plain"), 0);
 }

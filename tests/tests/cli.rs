@@ -52,7 +52,14 @@ fn the_first_start_writes_the_configuration_and_says_so_once() {
     assert_eq!(first["data"]["config_generated"], json!(home.config()));
     assert!(first["data"]["setup_hints"].as_array().is_some_and(|hints| !hints.is_empty()));
     let written = fs::read_to_string(home.config()).expect("the configuration");
-    for option in ["integration_mode:", "default_limit:", "command_timeout_ceiling:", "# distro:"] {
+    for option in [
+        "integration_mode:",
+        "default_limit:",
+        "max_retries:",
+        "retry_backoff_seconds:",
+        "command_timeout_ceiling:",
+        "# distro:",
+    ] {
         assert!(written.contains(option), "{option}");
     }
     let (_, second) = home.call(&modules(), "sysadmin_session_info", json!({}));

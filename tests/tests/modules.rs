@@ -300,6 +300,10 @@ async fn waiting_is_not_computing_and_a_ceiling_ends_both() {
         "{envelope}"
     );
     assert!(envelope["message"].as_str().is_some_and(|said| said.contains("instant")), "{envelope}");
+    // It was given another try, and the ceiling holds for that as well.
+    assert_eq!((&envelope["retried"], &envelope["retry_count"]), (&json!(true), &json!(1)), "{envelope}");
+    let attempts = envelope["attempts"].as_array().expect("attempts");
+    assert!(attempts.len() == 2 && attempts.iter().all(|attempt| attempt["error_code"] == "TOOL_TIMEOUT"));
     let mark = "86399.83";
     let envelope = client.envelope("probe_sleep", json!({"seconds": mark})).await;
     assert_eq!(envelope["error_category"], "timeout", "{envelope}");

@@ -94,7 +94,8 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     for tool in ["rooted_read", "rooted_head"] {
         let refused = account.call(tool, &sudoers);
         assert_eq!(refused["error_code"], "PRIVILEGE_REQUIRED", "{refused}");
-        assert!(refused["remediation"].to_string().contains("modules sudoers"), "{refused}");
+        let fragment = format!("modules sudoers rooted --account {ACCOUNT}");
+        assert!(refused["remediation"].to_string().contains(&fragment), "{refused}");
     }
     assert_eq!(account.call("rooted_whoami", &json!({}))["data"]["text"], format!("{ACCOUNT}\n"));
     let session = account.call("sysadmin_session_info", &json!({}));
@@ -118,7 +119,7 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     account.0.run(&["visudo", "-c"]);
 
     // After: every tool there is.
-    let session = account.call("sysadmin_session_info", &json!({}));
+    let session = account.call("sysadmin_session_info", &json!({"refresh": true}));
     assert!(session["data"].get("degraded_mode").is_none(), "{session}");
     assert_eq!(session["data"]["privilege"]["sudo_limited"], true, "{session}");
     let tools: Value = serde_json::from_str(&account.run(&[PROGRAM, "tools", "--json"])).expect("JSON");

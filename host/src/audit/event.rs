@@ -55,6 +55,9 @@ pub struct TargetUsed {
     pub machine_id: Option<String>,
     /// Its own name for itself, where it is known.
     pub hostname: Option<String>,
+    /// Of the key that it has shown as an SSH server: `SHA256:…`. None of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_key: Option<String>,
 }
 
 /// What became of the question whether the call may do what it does.
@@ -245,7 +248,7 @@ pub enum Outcome {
     Undone,
     /// A step failed, and some of what was before it stays.
     PartlyUndone,
-    /// The connection broke, and nobody knows.
+    /// The connection broke, and nobody knows. Nobody makes it any more, and it can be recovered.
     Uncertain,
 }
 

@@ -28,6 +28,8 @@ pub enum Life {
     Gone,
     /// It belongs to another machine or container, or `/proc` doesn't tell.
     Unknown,
+    /// Nothing depends on it: it has put on record itself that it doesn't know what became of its change.
+    Uncertain,
 }
 
 impl Process {

@@ -60,6 +60,8 @@ pub enum Note {
     Unfinished(usize),
     /// Changes without an end, made on another machine or in another container.
     Unknown(usize),
+    /// Changes in the middle of which the connection went.
+    Uncertain(usize),
 }
 
 impl fmt::Display for Note {
@@ -97,6 +99,11 @@ impl fmt::Display for Note {
             Self::Unknown(changes) => write!(
                 f,
                 "changes without an end, of another machine or container: {changes}; see `audit show --unfinished`"
+            ),
+            Self::Uncertain(changes) => write!(
+                f,
+                "changes whose outcome nobody knows, since the connection went: {changes}; look at their targets, then \
+                 `audit recover` ends them"
             ),
         }
     }
@@ -148,6 +155,7 @@ pub fn verify(directory: &Path, heads: &Heads) -> Result<Verified, VerifyError> 
         (count(Life::Running), Note::Running as fn(usize) -> Note),
         (count(Life::Gone), Note::Unfinished),
         (count(Life::Unknown), Note::Unknown),
+        (count(Life::Uncertain), Note::Uncertain),
     ] {
         if changes > 0 {
             verified.notes.push(note(changes));

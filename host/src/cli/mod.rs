@@ -202,3 +202,25 @@ fn start_logging() -> WorkerGuard {
     tracing_subscriber::registry().with(layer).init();
     guard
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_advice_says_to_run_is_a_command_of_this_program() {
+        let mut commands = 0;
+        for step in crate::remediation::all_steps() {
+            for quoted in step.split('`').skip(1).step_by(2) {
+                let words: Vec<String> = quoted.split(' ').map(|word| word.replace(['{', '}'], "")).collect();
+                if words[0] == "linux-sysadmin" {
+                    commands += 1;
+                    if let Err(error) = Cli::try_parse_from(&words) {
+                        panic!("`{quoted}`: {error}");
+                    }
+                }
+            }
+        }
+        assert!(commands > 10, "{commands}");
+    }
+}

@@ -53,7 +53,7 @@ fn tell_unfinished() {
     if !changes.is_empty() {
         tracing::warn!(
             ?changes,
-            "a server ended in the middle of a change; see `linux-sysadmin audit recover`"
+            "a server ended, or lost its target, in the middle of a change; see `linux-sysadmin audit recover`"
         );
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::{confirm, distro_context, target_files, types};
+use super::store::Times;
 use crate::capability::{CommandRequest, Effect, PathRequest, Place, Risk};
 use crate::gate::locks::Lock;
 use crate::gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
@@ -84,15 +85,14 @@ pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
     }
 }
 
-pub(super) fn command(command: types::Command, ceiling: Option<Duration>) -> Command {
-    let timeout = command_time(command.duration);
+pub(super) fn command(command: types::Command, times: Times) -> Command {
     Command {
         program: command.program,
         args: command.args,
         env: command.env,
         stdin: command.stdin,
         privilege: privilege(command.privilege),
-        timeout: ceiling.map_or(timeout, |ceiling| ceiling.min(timeout)),
+        timeout: times.of(command_time(command.duration)),
         keep: match command.keep {
             types::Keep::Head => Keep::Head,
             types::Keep::Tail => Keep::Tail,
@@ -198,10 +198,10 @@ fn on_target(place: types::Place) -> Result<(), Problem> {
     }
 }
 
-pub(super) fn change(change: confirm::Change, ceiling: Option<Duration>) -> Result<Change, Problem> {
+pub(super) fn change(change: confirm::Change, times: Times) -> Result<Change, Problem> {
     let step_command = |said: types::Command| {
         on_target(said.place)?;
-        Ok(command(said, ceiling))
+        Ok(command(said, times))
     };
     let commands =
         |all: Vec<types::Command>| all.into_iter().map(step_command).collect::<Result<Vec<_>, Problem>>();
@@ -263,14 +263,16 @@ pub(super) fn outcome(outcome: &Outcome) -> Result<confirm::Applied, confirm::Fa
     match outcome {
         Outcome::DryRun { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: true }),
         Outcome::Done { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: false }),
-        Outcome::Broke { problem, step, outputs: all, undone, not_undone, .. } => Err(confirm::Failure {
-            problem: problem_to_guest(problem.clone()),
-            step: u32::try_from(*step).unwrap_or(u32::MAX),
-            outputs: outputs(all),
-            undone: undone.clone(),
-            not_undone: not_undone.clone(),
-            uncertain: false,
-        }),
+        Outcome::Broke { problem, step, outputs: all, undone, not_undone, uncertain } => {
+            Err(confirm::Failure {
+                problem: problem_to_guest(problem.clone()),
+                step: u32::try_from(*step).unwrap_or(u32::MAX),
+                outputs: outputs(all),
+                undone: undone.clone(),
+                not_undone: not_undone.clone(),
+                uncertain: *uncertain,
+            })
+        }
     }
 }
 

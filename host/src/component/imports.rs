@@ -14,6 +14,7 @@ use super::store::{Call, State, unsupported};
 use crate::capability::{Grants, Risk};
 use crate::gate::{Asking, Outcome, sha256};
 use crate::problem::{self, Category};
+use crate::redact::excerpt;
 use crate::target::{OutputStream, PathCheck, ReadRequest};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
@@ -28,16 +29,38 @@ const MOST_SEEN: usize = 1000;
 /// What one read gives at most: a file as large as that may not have been read whole.
 const PIECE: u64 = 1 << 20;
 
+/// Characters of a path that a problem names.
+const MESSAGE: usize = 300;
+
 type Answer<T> = Result<T, Problem>;
 
 /// A question to the grants: about a path as it was asked for, and as it is after symlinks.
 type MayReach = fn(&Grants, &str, &str, &crate::target::Privilege) -> Result<(), problem::Problem>;
+
+/// Names the file, where it couldn't be reached with another account's rights.
+fn reading<T>(
+    answer: Result<T, problem::Problem>,
+    path: &str,
+    privilege: &crate::target::Privilege,
+) -> Result<T, problem::Problem> {
+    answer.map_err(|problem| problem.needed_for(&format!("looking at {}", excerpt(path, MESSAGE)), privilege))
+}
 
 fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
     answer.map_err(convert::problem_to_guest)
 }
 
 impl Call {
+    /// As the guest is told; what of a problem it can't be told is kept for when it hands the problem on.
+    fn to_guest<T>(&self, answer: Result<T, problem::Problem>) -> Answer<T> {
+        if let Err(problem) = &answer
+            && !problem.details.is_empty()
+        {
+            self.keep(problem);
+        }
+        to_guest(answer)
+    }
+
     /// By these grants, for as long as the call goes on: what is left of its work on another thread finds nothing
     /// allowed any more.
     fn path_check(&self, privilege: &crate::target::Privilege, may: MayReach) -> Arc<PathCheck> {
@@ -98,7 +121,7 @@ impl exec_command::Host for State {
                 call.looked.note(&command, &output);
                 Ok(output)
             });
-            to_guest(ran.map(convert::output))
+            call.to_guest(ran.map(convert::output))
         });
         Ok(answers.collect())
     }
@@ -124,7 +147,7 @@ impl exec_command::Host for State {
                 self.streams += 1;
                 Ok(self.table.push(stream)?)
             }
-            Err(problem) => to_guest(Err(problem)),
+            Err(problem) => call.to_guest(Err(problem)),
         })
     }
 }
@@ -164,7 +187,10 @@ impl target_files::Host for State {
         for (request, answer) in requests.iter().zip(&answers) {
             call.has_seen(request, answer);
         }
-        Ok(answers.into_iter().map(to_guest).collect())
+        let answers = requests.iter().zip(answers);
+        Ok(answers
+            .map(|(request, answer)| call.to_guest(reading(answer, &request.path, &privilege)))
+            .collect())
     }
 
     async fn stat_all(
@@ -179,10 +205,13 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
-        let answers = call.target.stat_all(paths, &call.grants.access(&privilege), check).await;
+        let answers = call.target.stat_all(paths.clone(), &call.grants.access(&privilege), check).await;
+        let answers = paths.iter().zip(answers);
         Ok(answers
-            .into_iter()
-            .map(|answer| to_guest(answer.map(|found| found.map(convert::metadata))))
+            .map(|(path, answer)| {
+                let found = reading(answer, path, &privilege);
+                call.to_guest(found.map(|found| found.map(convert::metadata)))
+            })
             .collect())
     }
 
@@ -198,7 +227,8 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_list);
-        Ok(to_guest(call.target.list_dir(path, &call.grants.access(&privilege), check).await))
+        let names = call.target.list_dir(path.clone(), &call.grants.access(&privilege), check).await;
+        Ok(call.to_guest(reading(names, &path, &privilege)))
     }
 }
 
@@ -234,7 +264,7 @@ impl confirm::Host for State {
 
 impl Call {
     async fn apply(&self, change: confirm::Change) -> Result<Outcome, problem::Problem> {
-        let change = convert::change(change, self.ceiling)?;
+        let change = convert::change(change, self.times)?;
         let asking = Asking {
             origin: self.origin.clone(),
             risk: self.risk,
@@ -303,6 +333,13 @@ impl session::Host for State {
     async fn snapshot(&mut self) -> wasmtime::Result<String> {
         match &self.call()?.session {
             Some(session) => Ok(session.snapshot.clone()),
+            None => Err(Stopped::NoImportsWhileDescribing.into()),
+        }
+    }
+
+    async fn refresh(&mut self) -> wasmtime::Result<Answer<String>> {
+        match &self.call()?.session {
+            Some(session) => Ok(to_guest((session.refresh)().await)),
             None => Err(Stopped::NoImportsWhileDescribing.into()),
         }
     }

@@ -4,14 +4,17 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
 use super::store::Call;
-use crate::capability::{HoleType, Looking};
+use crate::capability::{HoleType, Looking, command_line};
 use crate::executed::Number;
 use crate::gate::weigh::only_looks;
 use crate::problem::{Category, Problem};
+use crate::redact::excerpt;
 use crate::target::{Command, Privilege};
 
 /// Grants that the log names beside a refused command.
 const NAMED: usize = 10;
+/// Characters of a command line that a problem shows.
+const SHOWN: usize = 300;
 
 impl Call {
     /// The commands as the target takes them, where the module may look by them and they can be started.
@@ -48,14 +51,17 @@ impl Call {
     ) -> Result<(Command, Number), Problem> {
         let (command, looking) = looking?;
         paths?;
-        let prefix = self.target.prefix(&command, &self.facts).await?;
+        let prefix = self.target.prefix(&command, &self.facts).await.map_err(|problem| {
+            let line = command_line("", &looking.shown);
+            problem.needed_for(&format!("`{}`", excerpt(&line, SHOWN)), &command.privilege)
+        })?;
         let number = self.executed.push(&prefix, &looking.shown);
         Ok((command, number))
     }
 
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
         on_target(command.place)?;
-        let command = convert::command(command, self.ceiling);
+        let command = convert::command(command, self.times);
         let looking = self.grants.may_look(&command).inspect_err(|problem| {
             let mut granted = self.grants.patterns_of(&command.program);
             granted.truncate(NAMED);
@@ -198,6 +204,35 @@ mod tests {
             true => assert_eq!(answer.unwrap_err().code, "UNTRUSTED_DIRECTORY"),
             false => assert!(answer.is_ok()),
         }
+    }
+
+    #[tokio::test]
+    async fn rights_that_cannot_be_had_are_told_with_what_needs_them() {
+        let mut call = call(&[]).await;
+        let mut grants = Grants::new("test");
+        let privilege = Privilege::User("nobody".into());
+        let request = CommandRequest {
+            pattern: "echo <text>".into(),
+            effect: Effect::Read,
+            privilege,
+            place: Place::Target,
+            risk: Risk::ReadOnly,
+            reason: String::new(),
+        };
+        grants.command(&request).unwrap();
+        call.context.grants = Arc::new(grants);
+        call.context.facts = Arc::new(crate::target::Facts { uid: 1000, ..Default::default() });
+        let echo = types::Command {
+            program: "echo".into(),
+            args: vec!["hello".into()],
+            privilege: types::Privilege::User("nobody".into()),
+            ..cat("")
+        };
+        let problem = call.allowed(vec![echo]).await.remove(0).unwrap_err();
+        assert_eq!(problem.code, "PRIVILEGE_REQUIRED");
+        assert!(problem.message.starts_with("`echo hello` as nobody: this needs"), "{problem}");
+        // What sudo must allow is told where the module and the account are known.
+        assert!(problem.remediation.is_empty());
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route};
 pub(crate) use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
-pub use store::{CallContext, Progress, Session};
+pub use store::{CallContext, Progress, Session, Times};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

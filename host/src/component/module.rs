@@ -287,8 +287,7 @@ impl Module {
         context: (Option<u32>, Option<String>),
         call: CallContext,
     ) -> Result<Reply, Problem> {
-        let wall_time = tool.duration.wall_time();
-        let wall_time = call.ceiling.map_or(wall_time, |ceiling| ceiling.min(wall_time));
+        let wall_time = call.times.of(tool.duration.wall_time());
         let pre = self.ready.get_or_try_init(|| self.prepare()).await?;
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
@@ -309,7 +308,7 @@ impl Module {
             Ok(answer) => answer,
             Err(trap) => return Err(self.stopped(&trap, store.data())),
         };
-        let reply = answer.map_err(convert::problem_from_guest)?;
+        let reply = answer.map_err(|problem| store.data().answered(convert::problem_from_guest(problem)))?;
         check_size(&self.description.name, &reply.data)?;
         Ok(Reply {
             data: reply.data,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -32,6 +32,8 @@ pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
 const DESCRIBING: Duration = Duration::from_secs(2);
 /// What one `get-random-bytes` may ask for: the host makes them all before the guest can take them.
 const RANDOM_BYTES: u64 = 1 << 20;
+/// Problems of one call whose details are kept.
+const MOST_KEPT: usize = 16;
 
 /// What a tool call may reach. Without one, as while a module is described, every import traps.
 pub struct CallContext {
@@ -45,10 +47,10 @@ pub struct CallContext {
     pub facts: Arc<Facts>,
     /// What the module may do.
     pub grants: Arc<Grants>,
-    /// The longest that a command may take, where the operator set a ceiling.
-    pub ceiling: Option<Duration>,
+    /// How long the call and its commands may take.
+    pub times: Times,
     /// For the session interface; only for modules that import it.
-    pub session: Option<Session>,
+    pub session: Option<Arc<Session>>,
     /// What ran.
     pub executed: Arc<Executed>,
     /// What plans go through.
@@ -67,10 +69,35 @@ pub struct CallContext {
     pub progress: Progress,
 }
 
+/// How long what has a duration category may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// So many times what is usual: twice, where that wasn't enough.
+    pub times: u32,
+    /// The longest of all, where the operator set one.
+    pub ceiling: Option<Duration>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { times: 1, ceiling: None }
+    }
+}
+
+impl Times {
+    /// For what usually may take so long.
+    pub(super) fn of(self, usual: Duration) -> Duration {
+        let longer = usual.saturating_mul(self.times);
+        self.ceiling.map_or(longer, |ceiling| ceiling.min(longer))
+    }
+}
+
 /// What the session interface tells.
 pub struct Session {
     /// A JSON object, documented in `wit/session.wit`.
     pub snapshot: String,
+    /// The same, of facts that are gathered anew.
+    pub refresh: Box<dyn Fn() -> BoxFuture<'static, Result<String, Problem>> + Send + Sync>,
     /// Found out on the target where it is asked for.
     pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Fragments> + Send + Sync>,
 }
@@ -100,11 +127,32 @@ pub(super) struct Call {
     pub(super) seen: Mutex<HashMap<String, Option<String>>>,
     /// What commands said.
     pub(super) looked: Arc<Looked>,
+    /// Problems that say more than a guest can be told.
+    kept: Mutex<Vec<Problem>>,
 }
 
 impl Call {
     pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
-        Self { context, log: Arc::new(CallLog::new(module)), seen: Mutex::default(), looked: Arc::default() }
+        let log = Arc::new(CallLog::new(module));
+        Self { context, log, seen: Mutex::default(), looked: Arc::default(), kept: Mutex::default() }
+    }
+
+    /// Keeps what only the host says of a problem.
+    pub(super) fn keep(&self, problem: &Problem) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < MOST_KEPT {
+            kept.push(problem.clone());
+        }
+    }
+
+    /// What a guest hands on as it was told is the host's own problem, with all that it says.
+    fn recognized(&self, problem: Problem) -> Problem {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |kept: &&Problem| (&kept.code, &kept.message) == (&problem.code, &problem.message);
+        match kept.iter().rev().find(is_same) {
+            Some(kept) => Problem { details: kept.details.clone(), ..problem },
+            None => problem,
+        }
     }
 }
 
@@ -126,6 +174,14 @@ impl State {
         match &self.call {
             Some(call) => Ok(call),
             None => Err(Stopped::NoImportsWhileDescribing.into()),
+        }
+    }
+
+    /// The problem that the guest answered with.
+    pub(super) fn answered(&self, problem: Problem) -> Problem {
+        match &self.call {
+            Some(call) => call.recognized(problem),
+            None => problem,
         }
     }
 
@@ -276,7 +332,7 @@ impl CallContext {
             facts: Arc::new(Facts::default()),
             target,
             grants: Arc::new(Grants::new("test")),
-            ceiling: None,
+            times: Times::default(),
             session: None,
             executed: Arc::default(),
             gate: Arc::new(Gate::of_a_test()),
@@ -287,5 +343,38 @@ impl CallContext {
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_doubled_and_never_above_the_ceiling() {
+        let seconds = Duration::from_secs;
+        for (times, ceiling, usual, expected) in [
+            (1, None, 30, 30),
+            (2, None, 30, 60),
+            (1, Some(10), 30, 10),
+            (2, Some(40), 30, 40),
+            (2, Some(90), 30, 60),
+        ] {
+            let times = Times { times, ceiling: ceiling.map(seconds) };
+            assert_eq!(times.of(seconds(usual)), seconds(expected), "{times:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_guest_hands_on_as_it_was_told_is_the_hosts_problem_with_its_details() {
+        let call = Call::new(CallContext::of_a_test(), &Arc::from("test"));
+        let lost = |message: &str| Problem::new("CONNECTION_FAILED", Category::Network, message);
+        call.keep(&lost("one").detail("attempts", serde_json::json!([1])));
+        call.keep(&lost("two").detail("attempts", serde_json::json!([2])));
+        let details = |problem| serde_json::Value::Object(*call.recognized(problem).details);
+        assert_eq!(details(lost("one")), serde_json::json!({"attempts": [1]}));
+        assert_eq!(details(lost("two")), serde_json::json!({"attempts": [2]}));
+        assert_eq!(details(lost("three")), serde_json::json!({}));
+        assert_eq!(details(Problem::new("X", Category::Network, "one")), serde_json::json!({}));
     }
 }

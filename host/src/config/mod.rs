@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Risk;
+use crate::retry;
 use crate::small_file;
 use crate::target::{self, Overrides, Target};
 
@@ -73,17 +74,33 @@ impl Default for Output {
 pub type Limit = Within<1, 10_000>;
 
 /// What happens when something doesn't work.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Errors {
+    /// How often a tool that only looks is tried again; 0 for never.
+    pub max_retries: Within<0, 10>,
+    /// Seconds before the first of these. Each next wait is twice as long.
+    pub retry_backoff_seconds: Within<1, 60>,
     /// Seconds that nothing may exceed; 0 for no ceiling.
     pub command_timeout_ceiling: u32,
+}
+
+impl Default for Errors {
+    fn default() -> Self {
+        Self { max_retries: Within(3), retry_backoff_seconds: Within(2), command_timeout_ceiling: 0 }
+    }
 }
 
 impl Errors {
     /// What nothing may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
+    }
+
+    /// When to look again.
+    pub fn retries(&self) -> retry::Rules {
+        let backoff = Duration::from_secs(self.retry_backoff_seconds.get().into());
+        retry::Rules { most: self.max_retries.get(), backoff }
     }
 }
 
@@ -132,6 +149,12 @@ impl Default for Ssh {
 }
 
 impl Ssh {
+    /// The machine of this name, reached as these settings say; in words, why there can be none.
+    pub fn machine_called(&self, name: &str, overrides: Overrides) -> Result<Target, String> {
+        let target = Some(name.parse()?);
+        Ok(Self { target, ..self.clone() }.machine(overrides))
+    }
+
     /// The machine that is meant.
     pub fn machine(&self, overrides: Overrides) -> Target {
         let Some(Alias(alias)) = self.target.as_ref().filter(|alias| !alias.is_this_machine()) else {
@@ -553,6 +576,8 @@ mod tests {
             ("audit:\n  keep: 201\n", 2, "1 to 200"),
             ("audit:\n  retain: 20\n", 2, "retain"),
             ("errors:\n  command_timeout_ceiling: -1\n", 2, "command_timeout_ceiling"),
+            ("errors:\n  max_retries: 11\n", 2, "from 0 to 10"),
+            ("errors:\n  retry_backoff_seconds: 0\n", 2, "from 1 to 60"),
             ("integration_mode: sometimes\n", 1, "sometimes"),
             ("distro:\n  famly: debian\n", 2, "famly"),
             ("output: [\n", 1, "output"),
@@ -587,7 +612,9 @@ mod tests {
 
     #[test]
     fn a_ceiling_of_zero_is_none() {
-        assert_eq!(Errors { command_timeout_ceiling: 0 }.ceiling(), None);
-        assert_eq!(Errors { command_timeout_ceiling: 3 }.ceiling(), Some(Duration::from_secs(3)));
+        let ceiling =
+            |command_timeout_ceiling| Errors { command_timeout_ceiling, ..Errors::default() }.ceiling();
+        assert_eq!(ceiling(0), None);
+        assert_eq!(ceiling(3), Some(Duration::from_secs(3)));
     }
 }

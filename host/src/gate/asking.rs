@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
+use super::meant::Meant;
 use super::prepare::{Against, Allowed, Plan};
 use super::question::Question;
 use super::{Asking, Gate, identity, shown, simulate};
@@ -59,6 +60,10 @@ impl Gate {
         if !asking.dry_run {
             asking.turn.hold(self.turn(&asking.target).await?);
         }
+        Meant::of(asking).answers(&asking.target).await.map_err(|problem| match problem.code.as_str() {
+            "PLAN_STALE" => stale(problem.message),
+            _ => problem,
+        })?;
         if asking.target.machine_id().await != asking.facts.machine_id {
             return Err(stale(format!(
                 "{} is another machine than the one that was asked about",

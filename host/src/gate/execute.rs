@@ -6,8 +6,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::run_one;
 use super::guard::Guard;
+use super::meant::Meant;
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
+use super::turn::Held;
 use crate::capability::Grants;
 use crate::executed::Executed;
 use crate::faults;
@@ -29,8 +31,10 @@ pub struct Execution {
     pub target: Arc<Target>,
     /// What the module may do.
     pub grants: Arc<Grants>,
-    /// Whether files carry labels of SELinux.
-    pub selinux: bool,
+    /// The machine that it is for.
+    pub meant: Meant,
+    /// The target is this plan's alone until it is over.
+    pub turn: Held,
     /// Where commands are noted.
     pub executed: Arc<Executed>,
     /// Nobody waits for the answer any more: what can be stopped is, and what was done is undone.
@@ -52,9 +56,25 @@ pub struct Ran {
     pub undone: Vec<String>,
     /// What could not be put back, and why.
     pub not_undone: Vec<String>,
+    /// Nobody knows what became of a step, or of its undo: the connection went.
+    pub uncertain: bool,
+}
+
+impl Ran {
+    fn not_undone(&mut self, what: &str, why: &Problem) {
+        self.uncertain |= why.is_of_the_line();
+        self.not_undone.push(format!("{what}: {why}"));
+    }
 }
 
 impl Execution {
+    /// A problem where the target isn't the one that is meant any more, or isn't this plan's alone: a connection that was
+    /// lost may have come back to either.
+    pub async fn still(&self) -> Result<(), Problem> {
+        self.meant.answers(&self.target).await?;
+        self.turn.keep(&self.target).await
+    }
+
     /// All steps, or as many as go well. Nothing is undone here.
     pub async fn steps(&self, guard: Option<&Guard<'_>>, ran: &mut Ran) {
         let count = self.plan.steps.len();
@@ -65,16 +85,19 @@ impl Execution {
                 if self.cancelled.is_cancelled() {
                     return Err(interrupted());
                 }
+                self.still().await?;
                 if let Some(guard) = guard {
                     guard.begins(number).await?;
                 }
                 self.step(number, prepared, &mut ran.outputs).await
             };
             let stepped = step.await;
-            if stepped.is_ok() {
-                ran.done += 1;
-            } else if let Some(guard) = guard {
-                guard.has_failed(number).await;
+            match (&stepped, guard) {
+                (Ok(()), _) => ran.done += 1,
+                // It counts as begun.
+                (Err(problem), _) if problem.is_uncertain() => ran.uncertain = true,
+                (Err(_), Some(guard)) => guard.has_failed(number).await,
+                (Err(_), None) => {}
             }
             if let Err(problem) = stepped.and_then(|()| faults::pass(format_args!("after-step-{number}"))) {
                 ran.broke = Some(problem);
@@ -98,7 +121,7 @@ impl Execution {
                     validate.leads_where_granted(&self.target, &self.grants).await?;
                 }
                 let validate = validate.as_ref().map(|validate| &validate.command);
-                site.apply(&self.target, action, validate, self.selinux).await
+                site.apply(&self.target, action, validate, &self.meant).await
             }
             (Doing::Run(_), _) => Ok(()),
         }
@@ -109,11 +132,13 @@ impl Execution {
         allowed.leads_where_granted(&self.target, &self.grants).await?;
         let number = self.executed.push(&allowed.prefix, &allowed.shown);
         let output = match run.interruptible {
-            true => tokio::select! {
-                output = run_one(&self.target, &allowed.command) => output?,
-                // Dropping it ends its processes.
-                () = self.cancelled.cancelled() => return Err(interrupted()),
-            },
+            true => {
+                let acted = self.target.act_unless(&allowed.command, &self.cancelled).await;
+                acted.map_err(|problem| match problem.code.as_str() {
+                    "CANCELLED" => interrupted(),
+                    _ => problem,
+                })?
+            }
             false => {
                 let command =
                     crate::target::Command { timeout: std::time::Duration::MAX, ..allowed.command.clone() };
@@ -130,13 +155,26 @@ impl Execution {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Leaves everything as it is: what nobody knows the end of may still be running.
+    pub fn leave(&self, ran: &mut Ran) {
+        ran.not_undone.extend((0..ran.done).rev().map(|number| self.title(number)));
+    }
+
     /// Undoes the steps that had succeeded, the latest first.
     pub async fn undo(&self, ran: &mut Ran) {
+        // Half-done is worse than two at once.
+        if let Err(problem) = self.turn.keep(&self.target).await {
+            tracing::warn!(%problem, "a plan is undone out of its turn");
+        }
         for number in (0..ran.done).rev() {
             let prepared = &self.plan.steps[number];
             (self.telling)(None, &format!("undoing: {}", self.title(number)));
-            if let Err(problem) = faults::pass(format_args!("before-undo-{number}")) {
-                ran.not_undone.push(format!("{}: {problem}", self.title(number)));
+            let begun = async {
+                faults::pass(format_args!("before-undo-{number}"))?;
+                self.meant.answers(&self.target).await
+            };
+            if let Err(problem) = begun.await {
+                ran.not_undone(&self.title(number), &problem);
                 continue;
             }
             match &prepared.doing {
@@ -145,7 +183,7 @@ impl Execution {
                     let title = self.title(number);
                     match undone {
                         Ok(()) => ran.undone.push(title),
-                        Err(problem) => ran.not_undone.push(format!("{title}: {problem}")),
+                        Err(problem) => ran.not_undone(&title, &problem),
                     }
                     self.commands(&prepared.undo, ran).await;
                 }
@@ -162,10 +200,11 @@ impl Execution {
         for command in &self.plan.after_undo {
             let ran_it = async {
                 faults::pass(format_args!("before-after-undo"))?;
+                self.meant.answers(&self.target).await?;
                 self.command(command).await
             };
             if let Err(problem) = ran_it.await {
-                ran.not_undone.push(format!("after the undo, {}: {problem}", command.line()));
+                ran.not_undone(&format!("after the undo, {}", command.line()), &problem);
             }
         }
     }
@@ -174,7 +213,7 @@ impl Execution {
         for command in commands {
             match self.command(command).await {
                 Ok(()) => ran.undone.push(command.line()),
-                Err(problem) => ran.not_undone.push(format!("{}: {problem}", command.line())),
+                Err(problem) => ran.not_undone(&command.line(), &problem),
             }
         }
     }

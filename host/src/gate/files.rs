@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::meant::Meant;
 use super::plan::{Action, Directory, Write};
 use crate::capability::is_lexically_safe;
 use crate::faults;
@@ -72,7 +73,9 @@ impl Site {
             ));
         }
         let located = target.locate(vec![path.to_owned()], &access).await.pop();
-        let located = located.unwrap_or_else(|| Err(no_answer()))?;
+        let located = located.unwrap_or_else(|| Err(no_answer())).map_err(|problem| {
+            problem.needed_for(&format!("changing {}", excerpt(path, 300)), &access.privilege)
+        })?;
         let path = located.path;
         permits(&path, located.found.is_some())?;
         let (parent, name) = split(&path);
@@ -212,34 +215,69 @@ impl Site {
         target: &Target,
         action: &Action,
         validate: Option<&Command>,
-        selinux: bool,
+        meant: &Meant,
     ) -> Result<(), Problem> {
         self.unchanged(target).await?;
+        let selinux = meant.facts().mac_system == "selinux";
         let applied = match action {
             Action::Write(write) => self.write(target, write, validate, selinux).await,
             Action::Remove(_) => self.remove(target).await,
-            Action::MakeDirectory(directory) => return self.make_directory(target, directory).await,
+            Action::MakeDirectory(directory) => self.make_directory(target, directory).await,
             Action::Run(_) => Ok(()),
         };
-        if let Err(problem) = applied {
-            self.take_back(target, action).await.map_err(|second| also(problem.clone(), &second))?;
-            return Err(problem);
-        }
-        Ok(())
+        let Err(problem) = applied else { return Ok(()) };
+        let lost = problem.is_uncertain();
+        let taken_back = async {
+            // Where the connection was had back, the step's traces are on the machine that it was lost to.
+            meant.answers(target).await?;
+            match self.take_back(target, action, lost).await {
+                // What was on its way when the connection went has come after it was looked for.
+                Err(problem) if lost && problem.code == "DIRECTORY_NOT_EMPTY" => {
+                    self.take_back(target, action, lost).await
+                }
+                taken_back => taken_back,
+            }
+        };
+        Err(match taken_back.await {
+            Err(second) => also(problem, &second),
+            Ok(()) if lost => {
+                let message = format!(
+                    "{}: the connection was lost in the middle of the step; what had been begun is taken back",
+                    self.path
+                );
+                Problem::new("CONNECTION_LOST", Category::Network, message)
+            }
+            Ok(()) => problem,
+        })
     }
 
-    /// However far the step came. Where that can't be seen, the copies stay.
-    async fn take_back(&self, target: &Target, action: &Action) -> Result<(), Problem> {
-        if self.is_kept(target).await? {
+    /// However far the step came. Where that can't be seen, the copies stay. Where the connection was lost in the middle
+    /// of a command, that one may yet come to the target while it is looked: nothing is removed by name that it could
+    /// have brought there.
+    async fn take_back(&self, target: &Target, action: &Action, lost: bool) -> Result<(), Problem> {
+        if let Action::MakeDirectory(_) = action {
+            // Where a command has said that it failed, it is seen to already.
+            return match lost && self.is_there(target).await? {
+                true => self.remove_directory(target).await,
+                false => Ok(()),
+            };
+        }
+        if !self.is_staged(target).await? {
+            return Ok(());
+        }
+        let was_renamed = !self.holds(target, self.staged()).await?;
+        // From now on there is nothing that could still be renamed over the place.
+        self.run(target, "rm", &["--force", "--", &self.staged()], None).await?;
+        if self.holds(target, self.kept()).await? {
             self.put_back(target).await?;
         } else if let (None, Action::Write(write)) = (&self.found, action)
-            && self.is_staged(target).await?
-            && !self.holds(target, self.staged()).await?
+            && (was_renamed || lost)
             && self.now(target).await? == Some(sha256(&write.contents))
         {
             self.remove_new(target).await?;
         }
-        self.tidy(target).await
+        self.pass("before-tidy")?;
+        self.run(target, "rmdir", &["--", &self.staging], None).await.map(drop)
     }
 
     async fn write(
@@ -306,11 +344,13 @@ impl Site {
             }
             Ok::<(), Problem>(())
         };
-        if let Err(problem) = owned.await {
-            self.remove_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
-            return Err(problem);
+        match owned.await {
+            Err(problem) if !problem.is_uncertain() => {
+                self.remove_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
+                Err(problem)
+            }
+            owned => owned,
         }
-        Ok(())
     }
 
     /// `user:group`, where either was asked for: the other stays.
@@ -571,12 +611,16 @@ pub(super) fn changed(path: &str) -> Problem {
 
 /// The first problem, with what went wrong when its traces were removed.
 fn also(mut problem: Problem, second: &Problem) -> Problem {
-    problem.message =
+    let message =
         format!("{}; and what had been begun could not be taken back: {}", problem.message, second.message);
+    if problem.is_uncertain() || second.is_of_the_line() || second.code == "PLAN_STALE" {
+        return Problem::uncertain(message);
+    }
+    problem.message = message;
     problem
 }
 
-fn no_answer() -> Problem {
+pub(super) fn no_answer() -> Problem {
     Problem::new("NO_ANSWER", Category::Internal, "the target gave no answer")
 }
 

@@ -11,6 +11,7 @@ mod files;
 mod guard;
 pub mod locks;
 mod looked;
+mod meant;
 mod plan;
 pub mod policy;
 mod prepare;
@@ -19,6 +20,7 @@ mod question;
 mod record;
 pub mod recover;
 mod turn;
+mod uncertain;
 pub mod weigh;
 
 use std::collections::HashMap;
@@ -35,6 +37,7 @@ use execute::{Execution, Ran, interrupted};
 pub use files::sha256;
 use guard::{Guard, Watched};
 pub use looked::Looked;
+use meant::Meant;
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
 use policy::Policy;
 use prepare::{Against, Plan};
@@ -119,6 +122,8 @@ pub enum Outcome {
         undone: Vec<String>,
         /// What was not.
         not_undone: Vec<String>,
+        /// The connection went, and nobody knows how far everything came.
+        uncertain: bool,
     },
 }
 
@@ -132,7 +137,7 @@ impl Gate {
     /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
     /// another one has in the middle is nothing to go by.
     pub async fn turn(&self, target: &Target) -> Result<Turn, Problem> {
-        self.turns.take(target.name()).await
+        self.turns.take(target).await
     }
 
     /// What the rules say of commands and files.
@@ -187,7 +192,8 @@ impl Gate {
         let _gone = cancelled.clone().drop_guard();
         let begun = record::begun(&id, &asking, &plan, record::Decided { preview, identity, decided_by });
         let execution = Execution {
-            selinux: asking.facts.mac_system == "selinux",
+            meant: Meant::of(&asking),
+            turn: asking.turn,
             plan,
             target: asking.target,
             grants: asking.grants,
@@ -195,8 +201,7 @@ impl Gate {
             cancelled: cancelled.clone(),
             telling: asking.telling,
         };
-        let task =
-            Task { id, execution, begun, facts: asking.facts, audit: self.audit.clone(), _turn: asking.turn };
+        let task = Task { id, execution, begun, audit: self.audit.clone() };
         let running = tokio::spawn(async move {
             let _token = token;
             task.run().await
@@ -211,15 +216,13 @@ struct Task {
     id: String,
     execution: Execution,
     begun: audit::ChangeBegun,
-    facts: Arc<Facts>,
     audit: Arc<Audit>,
-    /// The target is this plan's alone until it is over.
-    _turn: Held,
 }
 
 impl Task {
     async fn run(self) -> Result<Outcome, Problem> {
-        let Self { id, execution, begun, facts, audit, _turn } = self;
+        let Self { id, execution, begun, audit } = self;
+        execution.still().await?;
         let change = &execution.plan.change;
         locks::check(&execution.target, &change.locks, &change.affected_services).await?;
         if execution.cancelled.is_cancelled() {
@@ -235,7 +238,7 @@ impl Task {
         let armed = match (faults::pass(format_args!("after-begun")), change.guard) {
             (Err(problem), _) => Err(problem),
             (Ok(()), None) => Ok(None),
-            (Ok(()), Some(wait)) => Guard::arm(&execution, &facts, &id, wait).await.map(Some),
+            (Ok(()), Some(wait)) => Guard::arm(&execution, &id, wait).await.map(Some),
         };
         match armed {
             Err(problem) => ran.broke = Some(problem),
@@ -257,7 +260,7 @@ impl Task {
             execution.undo(&mut ran).await;
             on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
         }
-        Ok(match ran.broke {
+        Ok(match ran.broke.take() {
             None => Outcome::Done { outputs: ran.outputs, notes: execution.tidy().await },
             // What was undone has no copies any more, and of what wasn't they may be all that is left.
             Some(mut problem) => {
@@ -268,8 +271,11 @@ impl Task {
                     .detail("failed_step", json!(ran.done))
                     .detail("undone", json!(ran.undone))
                     .detail("not_undone", json!(ran.not_undone));
-                let Ran { outputs, done: step, undone, not_undone, .. } = ran;
-                Outcome::Broke { problem, step, outputs, undone, not_undone }
+                if ran.uncertain {
+                    problem = uncertain::told(problem, &execution, &ran, &id);
+                }
+                let Ran { outputs, done: step, undone, not_undone, uncertain, .. } = ran;
+                Outcome::Broke { problem, step, outputs, undone, not_undone, uncertain }
             }
         })
     }
@@ -281,14 +287,23 @@ async fn ended(execution: &Execution, ran: &mut Ran, guard: Option<Guard<'_>>) {
     let watched = match (guard, &ran.broke) {
         (None, _) => Watched::Disarmed,
         (Some(guard), None) => guard.watch().await,
+        (Some(guard), Some(_)) if ran.uncertain => guard.left_to_target().await,
         (Some(guard), Some(_)) => guard.stand_down().await,
     };
     match watched {
+        Watched::Disarmed if ran.uncertain => execution.leave(ran),
         Watched::Disarmed if ran.broke.is_some() => execution.undo(ran).await,
         Watched::Disarmed => {}
         Watched::Fired(undone, not_undone) => {
+            // What nobody knew of is undone as well.
+            ran.broke.take_if(|problem| problem.is_of_the_line());
             ran.broke.get_or_insert_with(guard::cut);
-            (ran.undone, ran.not_undone) = (undone, not_undone);
+            (ran.undone, ran.not_undone, ran.uncertain) = (undone, not_undone, false);
+        }
+        Watched::Unreached(due) => {
+            ran.broke = Some(guard::unreached(execution.target.name(), due));
+            ran.uncertain = true;
+            execution.leave(ran);
         }
     }
 }
@@ -304,7 +319,9 @@ fn shown(plan: &Plan) -> Value {
 async fn simulate(asking: &Asking, plan: &Plan) -> Result<Vec<Output>, Problem> {
     let Some(allowed) = &plan.dry_run else { return Ok(Vec::new()) };
     let number = asking.executed.push(&allowed.prefix, &allowed.shown);
-    let output = files::run_one(&asking.target, &allowed.command).await?;
+    // It only looks: one that was lost has changed nothing.
+    let output = asking.target.run_all(std::slice::from_ref(&allowed.command)).await.pop();
+    let output = output.unwrap_or_else(|| Err(files::no_answer()))?;
     asking.executed.ended(number, output.exit_code);
     Ok(vec![output])
 }

@@ -322,7 +322,10 @@ impl Against<'_> {
     ) -> Result<Vec<Allowed>, Problem> {
         let mut allowed = Vec::new();
         for (command, granted) in commands {
-            let prefix = self.target.prefix(&command, self.facts).await?;
+            let prefix = self.target.prefix(&command, self.facts).await.map_err(|problem| {
+                let line = crate::redact::excerpt(&command_line("", &granted.shown), PATTERN);
+                problem.needed_for(&format!("`{line}`"), &command.privilege)
+            })?;
             let Granted { shown, free_form, paths, .. } = granted;
             allowed.push(Allowed { command, shown, prefix, free_form, paths, leads: Vec::new() });
         }

@@ -66,7 +66,8 @@ impl Question {
             preview,
             text: String::new(),
         };
-        question.text = question.written(&asking.facts.user, &asking.facts.hostname);
+        let host_key = origin.target.as_ref().and_then(|used| used.host_key.as_deref());
+        question.text = question.written(&asking.facts.user, &asking.facts.hostname, host_key);
         question
     }
 
@@ -94,11 +95,12 @@ impl Question {
         }
     }
 
-    fn written(&self, account: &str, hostname: &str) -> String {
+    fn written(&self, account: &str, hostname: &str, host_key: Option<&str>) -> String {
         let mut text = Text::default();
         let what = if self.dry_run { "May this be simulated" } else { "May this be done" };
         let hostname = one_line(&excerpt(hostname, NAME));
-        text.line(&format!("{what} on {} ({hostname}), as {}?", self.target, one_line(account)));
+        let host_key = host_key.map(|key| format!(", host key {}", one_line(key))).unwrap_or_default();
+        text.line(&format!("{what} on {} ({hostname}{host_key}), as {}?", self.target, one_line(account)));
         text.line("");
         text.line(&format!("Tool:    {}, of module {}", self.tool, self.module));
         if !self.client.is_empty() {
@@ -274,7 +276,7 @@ mod tests {
             preview,
             text: String::new(),
         };
-        question.text = question.written("root", "host");
+        question.text = question.written("root", "host", None);
         question
     }
 
@@ -306,6 +308,13 @@ mod tests {
              Guard:   the target undoes this by itself\n".to_owned()
                 + &format!("Plan:    0123456789abcdef (SHA-256 {})\n", "00".repeat(32))
         );
+    }
+
+    #[test]
+    fn the_machine_is_named_by_the_key_that_it_has_shown() {
+        let text = question(json!({"command": "x"})).written("admin", "web1.example", Some("SHA256:abc"));
+        let first = "May this be done on localhost (web1.example, host key SHA256:abc), as admin?";
+        assert_eq!(text.lines().next(), Some(first));
     }
 
     #[test]

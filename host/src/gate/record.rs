@@ -50,7 +50,8 @@ pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) ->
     });
     let module = origin.module.clone();
     let unknown = || ModuleUsed { name: String::new(), version: String::new(), sha256: String::new() };
-    let target: TargetUsed = target_used(&asking.target, &asking.facts);
+    let target = origin.target.clone();
+    let target: TargetUsed = target.unwrap_or_else(|| target_used(&asking.target, &asking.facts, None));
     ChangeBegun {
         id: id.to_owned(),
         trace_id: origin.trace_id.clone(),
@@ -96,6 +97,7 @@ pub(super) fn ended(id: &str, ran: &Ran, interrupted: bool) -> Event {
         id: id.to_owned(),
         outcome: match (&ran.broke, ran.not_undone.is_empty()) {
             (None, _) => Outcome::Done,
+            (Some(_), _) if ran.uncertain => Outcome::Uncertain,
             (Some(_), true) => Outcome::Undone,
             (Some(_), false) => Outcome::PartlyUndone,
         },

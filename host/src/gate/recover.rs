@@ -23,8 +23,8 @@ pub struct Recovered {
     pub not_restored: Vec<String>,
 }
 
-/// No plan of this account's servers touches the target while this is held. `log` is the audit log's directory.
-pub async fn turn(log: &Path, target: &str) -> Result<impl Sized + use<>, Problem> {
+/// No plan touches the target while this is held. `log` is the audit log's directory.
+pub async fn turn(log: &Path, target: &Target) -> Result<impl Sized + use<>, Problem> {
     Turns::of_this_account(log).take(target).await
 }
 

@@ -44,6 +44,10 @@ impl Lab {
     }
 
     async fn asking(&self, dry_run: bool) -> Asking {
+        self.asking_on(Target::local(Overrides::default()), dry_run).await
+    }
+
+    async fn asking_on(&self, target: Target, dry_run: bool) -> Asking {
         let mut grants = Grants::new("test");
         let files = self.path("");
         for (pattern, effect, risk) in [
@@ -69,14 +73,15 @@ impl Lab {
             reason: String::new(),
         };
         grants.path(&request).unwrap();
-        let target = Arc::new(Target::local(Overrides::default()));
+        let (facts, target) = (target.facts().await.unwrap(), Arc::new(target));
         let arguments = serde_json::Map::new();
-        let origin = Origin::new("1".into(), "test".into(), "cli".into(), "t".into(), &arguments);
+        let mut origin = Origin::new("1".into(), "test".into(), "cli".into(), "t".into(), &arguments);
+        origin.target = Some(crate::origin::target_used(&target, &facts, target.host_key().await));
         Asking {
             origin: Arc::new(origin),
             risk: Risk::Moderate,
             grants: Arc::new(grants),
-            facts: target.facts().await.unwrap(),
+            facts,
             target,
             dry_run,
             turn: Held::default(),
@@ -151,6 +156,32 @@ async fn a_dry_run_shows_the_plan_and_its_own_simulation_and_changes_nothing() {
     assert!(preview["steps"][0]["diff"].as_str().unwrap().contains("\n+a\n"), "{preview}");
     assert_eq!(preview["steps"][1]["run"], format!("touch -- {}", lab.path("ran")));
     assert!(lab.names().is_empty() && lab.events().is_empty());
+}
+
+#[tokio::test]
+async fn a_plan_that_needs_rights_that_cannot_be_had_says_which_command_does() {
+    let lab = Lab::new(Safety::default());
+    let mut asking = lab.asking(false).await;
+    let mut grants = Grants::new("test");
+    let request = CommandRequest {
+        pattern: "true".into(),
+        effect: Effect::Change,
+        privilege: Privilege::User("nobody".into()),
+        place: Place::Target,
+        risk: Risk::Low,
+        reason: String::new(),
+    };
+    grants.command(&request).unwrap();
+    asking.grants = Arc::new(grants);
+    asking.facts = Arc::new(crate::target::Facts { uid: 1000, ..Default::default() });
+    let mut step = run(&["true"]);
+    if let Action::Run(run) = &mut step.action {
+        run.command.privilege = Privilege::User("nobody".into());
+    }
+    let refused = lab.gate.apply(asking, change(vec![step])).await.err().unwrap();
+    assert_eq!(refused.code, "PRIVILEGE_REQUIRED");
+    assert!(refused.message.starts_with("`true` as nobody: "), "{refused}");
+    assert!(lab.events().is_empty());
 }
 
 #[tokio::test]
@@ -525,3 +556,5 @@ async fn until(holds: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
+
+mod lost;

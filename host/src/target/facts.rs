@@ -82,7 +82,7 @@ pub struct Facts {
     #[serde(skip)]
     pub has_timeout: bool,
     /// Programs that the tools go by and that aren't there.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip)]
     pub missing: Vec<String>,
     /// Facts that couldn't be told, by the names of this record: the target has no program that would answer, or hides
     /// it from this account.

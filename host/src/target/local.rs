@@ -18,7 +18,7 @@ pub(super) use super::rights::Rights;
 use super::rights::{Ends, Head, head};
 use super::stream::{Captured, OutputStream, capture};
 use super::{Command, Metadata, Output, PathCheck, ReadRequest, files};
-use crate::problem::{Category, Problem};
+use crate::problem::{Category, PRIVILEGE_REQUIRED, Problem};
 use crate::visible::excerpt;
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
@@ -237,11 +237,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 pub(super) fn no_root() -> Problem {
-    Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "this needs the rights of another account")
-        .remedy("Allow this account to run the command through sudo without a password")
-        .remedy(
-            "Run 'linux-sysadmin modules sudoers' for the rules, and nothing beyond them, that sudo needs",
-        )
+    Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, "this needs the rights of another account")
 }
 
 /// What sudo said, where it was sudo that ended and not the program: its messages as they read without translation.

@@ -3,8 +3,11 @@
 mod entry;
 mod facts;
 mod files;
+#[cfg(test)]
+pub mod fragile;
 mod group;
 mod local;
+pub mod lock;
 mod overrides;
 mod program;
 mod remote;
@@ -21,11 +24,13 @@ pub use remote::Settings;
 pub use resolve::Resolved;
 pub use ssh::Peer;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::capability::Pattern;
 use crate::problem::{Category, Problem};
@@ -229,13 +234,33 @@ fn rights(facts: &Facts) -> Rights {
     Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
 }
 
+/// Of a change that was on its way when the connection went.
+const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
+
 /// What became of this change isn't known: it was on its way when the connection went.
 fn uncertain(command: &Command, lost: &Problem) -> Problem {
     let message = format!(
         "{} in the middle of {}: whether that was done, in part or not at all, isn't known, and it isn't repeated",
         lost.message, command.program
     );
-    Problem::new("CHANGE_UNCERTAIN", Category::Network, message).detail("uncertain", true.into())
+    Problem::uncertain(message)
+}
+
+impl Problem {
+    /// Of a change that may have been made, in part or not at all.
+    pub fn uncertain(message: String) -> Self {
+        Self::new(CHANGE_UNCERTAIN, Category::Network, message).detail("uncertain", true.into())
+    }
+
+    /// Whether it is [`Problem::uncertain`].
+    pub fn is_uncertain(&self) -> bool {
+        self.code == CHANGE_UNCERTAIN
+    }
+
+    /// Whether there was nobody to ask, or nobody any more.
+    pub fn is_of_the_line(&self) -> bool {
+        self.is_uncertain() || matches!(self.code.as_str(), "CONNECTION_LOST" | "CONNECTION_FAILED")
+    }
 }
 
 /// Who reaches a path, and who may be able to change where it leads.
@@ -252,13 +277,28 @@ enum Machine {
 }
 
 impl Machine {
-    async fn run(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
-        match self {
-            Self::Local(local) => local.run(command, rights).await,
-            Self::Remote(remote) if changes => remote.act(command, rights).await,
-            Self::Remote(remote) => remote.run(command, rights).await,
+    /// What changes something comes with who may stop it.
+    async fn run(
+        &self,
+        command: &Command,
+        rights: Rights,
+        changes: Option<&CancellationToken>,
+    ) -> Result<Output, Problem> {
+        match (self, changes) {
+            (Self::Local(local), None) => local.run(command, rights).await,
+            (Self::Local(local), Some(stop)) => tokio::select! {
+                output = local.run(command, rights) => output,
+                // Dropping it ends its processes.
+                () = stop.cancelled() => Err(cancelled(&command.program)),
+            },
+            (Self::Remote(remote), Some(stop)) => remote.act(command, rights, stop).await,
+            (Self::Remote(remote), None) => remote.run(command, rights).await,
         }
     }
+}
+
+fn cancelled(program: &str) -> Problem {
+    Problem::new("CANCELLED", Category::Other, format!("{program} was stopped"))
 }
 
 /// A command whose stdout is read piece by piece. Dropping it ends the command.
@@ -284,6 +324,9 @@ pub struct Target {
     machine: Machine,
     overrides: Overrides,
     facts: tokio::sync::Mutex<Option<Known>>,
+    /// This machine, behind a connection of a test's.
+    #[cfg(test)]
+    line: Option<Arc<fragile::Line>>,
 }
 
 /// What was found out on one connection.
@@ -295,12 +338,28 @@ struct Known {
 impl Target {
     /// This machine. Facts are gathered at the first question.
     pub fn local(overrides: Overrides) -> Self {
-        Self { machine: Machine::Local(Local::new()), overrides, facts: Default::default() }
+        Self::of(Machine::Local(Local::new()), overrides)
     }
 
     /// The machine that the user's SSH configuration knows by this name. It is reached at the first question.
     pub fn remote(alias: String, settings: Settings, overrides: Overrides) -> Self {
-        Self { machine: Machine::Remote(Remote::new(alias, settings)), overrides, facts: Default::default() }
+        Self::of(Machine::Remote(Remote::new(alias, settings)), overrides)
+    }
+
+    fn of(machine: Machine, overrides: Overrides) -> Self {
+        Self {
+            machine,
+            overrides,
+            facts: Default::default(),
+            #[cfg(test)]
+            line: None,
+        }
+    }
+
+    /// This machine, as it would be behind a connection that comes and goes.
+    #[cfg(test)]
+    pub fn behind(line: &Arc<fragile::Line>) -> Self {
+        Self { line: Some(line.clone()), ..Self::local(Overrides::default()) }
     }
 
     /// As in the envelope.
@@ -313,6 +372,10 @@ impl Target {
 
     /// Whether it is reached over SSH.
     pub fn is_remote(&self) -> bool {
+        #[cfg(test)]
+        if self.line.is_some() {
+            return true;
+        }
         matches!(self.machine, Machine::Remote(_))
     }
 
@@ -332,6 +395,8 @@ impl Target {
             Machine::Local(_) => 0,
             Machine::Remote(remote) => remote.connected().await?,
         };
+        #[cfg(test)]
+        let connection = self.line.as_ref().map_or(Ok(connection), |line| line.connected())?;
         if let Some(known) = known.as_ref().filter(|known| known.connection == connection && !anew) {
             return Ok(known.facts.clone());
         }
@@ -339,6 +404,11 @@ impl Target {
             Machine::Local(local) => facts::gather_here(local).await,
             Machine::Remote(remote) => remote.gather().await?,
         };
+        #[cfg(test)]
+        let facts = self.line.iter().fold(facts, |mut facts, line| {
+            line.alter(&mut facts);
+            facts
+        });
         let facts = Arc::new(self.overrides.apply(facts));
         *known = Some(Known { connection, facts: facts.clone() });
         Ok(facts)
@@ -346,6 +416,10 @@ impl Target {
 
     /// machine-id(5) as it is now, where there is one: which machine answers to this name.
     pub async fn machine_id(&self) -> Option<String> {
+        #[cfg(test)]
+        if self.line.is_some() {
+            return self.facts().await.ok()?.machine_id.clone();
+        }
         let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
         let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let id = self.read_own(vec![request], Trusted::Anyone, check).await.pop()?.ok()?;
@@ -360,6 +434,15 @@ impl Target {
         }
     }
 
+    /// The fingerprint of the key that it has shown, as `SHA256:…`; none where [`Target::peer`] is none.
+    pub async fn host_key(&self) -> Option<String> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            return line.host_key();
+        }
+        self.peer().await.map(|peer| peer.host_key)
+    }
+
     /// For how long the connection was gone, where it was had back since then.
     pub fn restored_since(&self, since: Instant) -> Option<Duration> {
         match &self.machine {
@@ -370,9 +453,20 @@ impl Target {
 
     /// Whether a new connection reaches it, by the same way as the one in use. Whoever is on the machine itself has none.
     pub async fn is_reached_anew(&self) -> Result<(), Problem> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            return line.is_reached_anew();
+        }
         match &self.machine {
             Machine::Local(_) => Ok(()),
             Machine::Remote(remote) => remote.is_reached_anew().await,
+        }
+    }
+
+    /// The connection in use doesn't answer, though another one would be to be had: the next question asks for one.
+    pub async fn leave_connection(&self) {
+        if let Machine::Remote(remote) = &self.machine {
+            remote.leave().await;
         }
     }
 
@@ -406,16 +500,30 @@ impl Target {
     /// Runs a command that changes something. Where the connection goes in the middle of it, nobody knows what became of
     /// it: that is a problem of its own.
     pub async fn act(&self, command: &Command) -> Result<Output, Problem> {
+        self.act_unless(command, &CancellationToken::new()).await
+    }
+
+    /// The same, or `CANCELLED` where it was told to stop meanwhile, and has.
+    pub async fn act_unless(&self, command: &Command, stop: &CancellationToken) -> Result<Output, Problem> {
         let rights = rights(&*self.facts().await?);
-        self.once(command, rights, true).await
+        self.once(command, rights, Some(stop)).await
     }
 
     async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        self.once(command, rights, false).await
+        self.once(command, rights, None).await
     }
 
     /// What sudo doesn't allow runs without it where that will do.
-    async fn once(&self, command: &Command, rights: Rights, changes: bool) -> Result<Output, Problem> {
+    async fn once(
+        &self,
+        command: &Command,
+        rights: Rights,
+        changes: Option<&CancellationToken>,
+    ) -> Result<Output, Problem> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            return line.carry(command, changes.is_some(), self.machine.run(command, rights, changes)).await;
+        }
         let output = self.machine.run(command, rights, changes).await?;
         if !rights.takes_sudo(&command.privilege) {
             return Ok(output);
@@ -470,6 +578,23 @@ impl Target {
             ..command.clone()
         };
         self.run(&question, rights).await.is_ok_and(|output| output.exit_code == 0)
+    }
+
+    /// Takes the lock of what is at this path there, which has to be nobody's to swap; waits for it at most so long. Only
+    /// reading it is needed.
+    pub async fn lock(&self, path: &Path, patience: Duration) -> Result<lock::Asked, Problem> {
+        #[cfg(test)]
+        if let Some(line) = &self.line {
+            let connection = line.connected()?;
+            return Ok(match lock::here(path, patience).await? {
+                lock::Asked::Taken(lock) => lock::Asked::Taken(lock.behind(line, connection)),
+                asked => asked,
+            });
+        }
+        match &self.machine {
+            Machine::Local(_) => lock::here(path, patience).await,
+            Machine::Remote(remote) => remote.lock(path, patience).await,
+        }
     }
 
     /// Where a program is on the target.
@@ -636,6 +761,8 @@ impl Target {
     }
 
     async fn way(&self, privilege: &Privilege) -> Result<Way, Problem> {
+        #[cfg(test)]
+        self.line.as_ref().map_or(Ok(0), |line| line.connected())?;
         // Of this machine it is known without being asked.
         let is_root = match &self.machine {
             Machine::Local(_) => rustix::process::geteuid().is_root(),

@@ -4,6 +4,7 @@
 //! in the middle of it, nobody knows what became of it.
 
 mod channel;
+mod held;
 mod link;
 mod programs;
 mod quote;
@@ -12,10 +13,12 @@ mod sftp;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use channel::Stream;
 use channel::{Failed, Running};
+pub use held::Held;
 use link::{First, Link};
 
 use super::entry::Trusted;
@@ -59,6 +62,8 @@ pub struct Remote {
     /// For what is read piece by piece: a channel that nobody reads holds up all others on its connection.
     streams: tokio::sync::Mutex<Option<Arc<Link>>>,
     story: Arc<Mutex<Story>>,
+    /// Processes that held a lock over a connection that went.
+    left: Arc<Mutex<Vec<held::Left>>>,
     tasks: TaskTracker,
 }
 
@@ -75,8 +80,15 @@ struct Story {
 
 impl Remote {
     pub(super) fn new(alias: String, settings: Settings) -> Self {
-        let (link, streams) = Default::default();
-        Self { alias, settings, link, streams, story: Arc::default(), tasks: TaskTracker::new() }
+        Self {
+            alias,
+            settings,
+            link: Default::default(),
+            streams: Default::default(),
+            story: Arc::default(),
+            left: Arc::default(),
+            tasks: TaskTracker::new(),
+        }
     }
 
     pub(super) fn alias(&self) -> &str {
@@ -106,6 +118,14 @@ impl Remote {
         let answered = First(&link).run_all(&[link::asking("true", &[])]).await.pop();
         link.close().await;
         answered.unwrap_or_else(|| Err(link.lost())).map(drop)
+    }
+
+    /// Does without the connection in use.
+    pub(super) async fn leave(&self) {
+        if let Some(link) = self.link.lock().await.take() {
+            self.story().lost.get_or_insert_with(Instant::now);
+            link.close().await;
+        }
     }
 
     /// Waits for what is being ended, and says goodbye.
@@ -374,15 +394,21 @@ impl Remote {
     }
 
     /// The same of what changes something: where the connection goes in the middle of it, its outcome is unknown.
-    pub(super) async fn act(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let uncertain = |problem: Problem| match problem.code == "CONNECTION_LOST" {
+    pub(super) async fn act(
+        &self,
+        command: &Command,
+        rights: Rights,
+        stop: &CancellationToken,
+    ) -> Result<Output, Problem> {
+        // A server that closes the channel doesn't say it either.
+        let uncertain = |problem: Problem| match matches!(&*problem.code, "CONNECTION_LOST" | "IO_ERROR") {
             true => super::uncertain(command, &problem),
             false => problem,
         };
         match self.start(command, rights).await {
             Err(Failed::Before(problem)) => Err(problem),
             Err(Failed::After(problem)) => Err(uncertain(problem)),
-            Ok(running) => running.finish(command).await.map_err(uncertain),
+            Ok(running) => running.finish_unless(command, stop.cancelled()).await.map_err(uncertain),
         }
     }
 

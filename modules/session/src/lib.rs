@@ -10,6 +10,9 @@ struct Asked {
     /// Add the sudoers fragment of each module
     #[serde(default)]
     show_sudoers_reference: bool,
+    /// Find out anew what the target is, where that has changed since the server started
+    #[serde(default)]
+    refresh: bool,
 }
 
 #[cfg(target_family = "wasm")]
@@ -22,13 +25,18 @@ mod host {
         String::new()
     }
 
+    pub(crate) fn session_refresh() -> linux_sysadmin_sdk::Result<String> {
+        Ok(String::new())
+    }
+
     pub(crate) fn sudoers_reference() -> Vec<(String, String)> {
         Vec::new()
     }
 }
 
 fn session_info(asked: Asked, _: &Context) -> Result<Single<snapshot::Info>> {
-    let info = snapshot::info(&host::session_snapshot())?;
+    let snapshot = if asked.refresh { host::session_refresh()? } else { host::session_snapshot() };
+    let info = snapshot::info(&snapshot)?;
     Ok(Single(match asked.show_sudoers_reference {
         true => info.with_sudoers(host::sudoers_reference()),
         false => info,

@@ -9,6 +9,10 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 struct Snapshot {
     target_host: String,
     distro: Facts,
+    #[serde(default)]
+    missing: Vec<String>,
+    #[serde(default)]
+    connection: Option<serde_json::Map<String, serde_json::Value>>,
     privilege: Privileges,
     server: Server,
     modules: Vec<HostModule>,
@@ -70,6 +74,9 @@ pub(crate) struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     config_generated: Option<String>,
     target_host: String,
+    /// How it is reached, where that is over the network: as the host says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<serde_json::Map<String, serde_json::Value>>,
     distro: Distribution,
     /// Facts that have no member of their own, as `timezone`.
     #[serde(flatten)]
@@ -81,6 +88,9 @@ pub(crate) struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded_reason: Option<String>,
     mac_system: MacSystem,
+    /// Programs that tools go by and that the target doesn't have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     safety: Option<Safety>,
     integration_mode: String,
@@ -195,8 +205,7 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
     })?;
     let Facts { distro, sudo_available, mac_system, mac_mode, mut extra } = snapshot.distro;
     let privilege = snapshot.privilege;
-    let degraded = !privilege.root && !privilege.sudo;
-    let reason = "Neither root nor passwordless sudo: what needs root's rights is unavailable or shows less.";
+    let degraded_reason = degraded(&privilege, &snapshot.missing);
     let setup_hints =
         if snapshot.first_run { hints(&privilege, snapshot.config_generated.as_deref()) } else { Vec::new() };
     let known = ["timezone", "virtualization"];
@@ -204,11 +213,13 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
         first_run: snapshot.first_run,
         config_generated: snapshot.config_generated.filter(|_| snapshot.first_run),
         target_host: snapshot.target_host,
+        connection: snapshot.connection,
         distro,
+        missing: snapshot.missing,
         extra: known.into_iter().filter_map(|name| Some((name, extra.remove(name)?))).collect(),
         sudo_available,
-        degraded_mode: degraded,
-        degraded_reason: degraded.then(|| reason.to_owned()),
+        degraded_mode: degraded_reason.is_some(),
+        degraded_reason,
         privilege,
         mac_system: MacSystem { mode: mac_mode.filter(|_| mac_system != "none"), r#type: mac_system },
         safety: snapshot.safety.map(Safety::noted),
@@ -239,6 +250,21 @@ fn module_info(module: HostModule) -> ModuleInfo {
     ModuleInfo { name, version, sha256, tools, serves, reason, origin, disabled, error }
 }
 
+/// Why not all that the tools offer can be had.
+fn degraded(privilege: &Privileges, missing: &[String]) -> Option<String> {
+    if privilege.root || privilege.sudo {
+        return None;
+    }
+    let why = match missing.iter().any(|program| program == "sudo") {
+        true => "There is no sudo on the target.",
+        false => "Passwordless sudo not configured.",
+    };
+    Some(format!(
+        "{why} State-changing tools that need root's rights are disabled, and those that look see what {} may see.",
+        privilege.user
+    ))
+}
+
 /// What a person can do on the first run, each true as it stands.
 fn hints(privilege: &Privileges, config_generated: Option<&str>) -> Vec<String> {
     let mut hints = Vec::new();
@@ -248,7 +274,10 @@ fn hints(privilege: &Privileges, config_generated: Option<&str>) -> Vec<String> 
             privilege.user
         ));
         hints.push(
-            "What sudo must allow, and nothing beyond it: sysadmin_session_info(show_sudoers_reference=true)."
+            "Reference sudoers fragment: run sysadmin_session_info(show_sudoers_reference=true).".to_owned(),
+        );
+        hints.push(
+            "Where sudo allows more than it did when the server started: sysadmin_session_info(refresh=true)."
                 .to_owned(),
         );
     }
@@ -317,7 +346,8 @@ mod tests {
             "privilege": {"user": "alice", "uid": 1000, "root": false, "sudo": false},
             "degraded_mode": true,
             "degraded_reason":
-                "Neither root nor passwordless sudo: what needs root's rights is unavailable or shows less.",
+                "Passwordless sudo not configured. State-changing tools that need root's rights are disabled, and \
+                 those that look see what alice may see.",
             "mac_system": {"type": "apparmor", "mode": "enforcing"},
             "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
             "integration_mode": "complementary",
@@ -332,7 +362,8 @@ mod tests {
             ],
             "setup_hints": [
                 "To enable full functionality, configure passwordless sudo for alice.",
-                "What sudo must allow, and nothing beyond it: sysadmin_session_info(show_sudoers_reference=true).",
+                "Reference sudoers fragment: run sysadmin_session_info(show_sudoers_reference=true).",
+                "Where sudo allows more than it did when the server started: sysadmin_session_info(refresh=true).",
                 "A configuration file with every option was written to \
                  /home/alice/.config/linux-sysadmin/config.yaml: customize it as needed.",
             ],
@@ -371,6 +402,24 @@ mod tests {
             assert_eq!(reply["sudo_available"], sudo);
             assert_eq!(reply["setup_hints"].as_array().unwrap().len(), 1);
         }
+    }
+
+    #[test]
+    fn a_target_without_sudo_says_so_and_what_else_it_lacks() {
+        let mut bare = snapshot();
+        bare["missing"] = json!(["sudo", "systemctl"]);
+        let reply = reply(&bare);
+        assert_eq!(reply["missing"], json!(["sudo", "systemctl"]));
+        assert!(reply["degraded_reason"].as_str().unwrap().starts_with("There is no sudo"), "{reply}");
+    }
+
+    #[test]
+    fn how_a_target_is_reached_is_told_where_the_host_tells_it() {
+        assert!(reply(&snapshot()).get("connection").is_none());
+        let connection = json!({"user": "alice", "hostname": "web1.example", "port": 22});
+        let mut remote = snapshot();
+        remote["connection"] = connection.clone();
+        assert_eq!(reply(&remote)["connection"], connection);
     }
 
     #[test]

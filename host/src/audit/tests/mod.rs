@@ -28,6 +28,7 @@ fn target() -> TargetUsed {
         uid: Some(1000),
         machine_id: None,
         hostname: Some("web1.example".to_owned()),
+        host_key: Some("SHA256:first".to_owned()),
     }
 }
 

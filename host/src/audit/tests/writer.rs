@@ -443,6 +443,25 @@ fn a_change_without_an_end_is_unfinished_and_running_as_long_as_its_process() {
 }
 
 #[test]
+fn a_change_that_ended_uncertain_is_nobodys_any_more_and_open_until_it_is_recovered() {
+    let (home, audit) = with_calls(1, ROOMY);
+    audit.append(&Event::ChangeBegun(Box::new(begun("c1"))), Durability::Synced).unwrap();
+    audit.append(&ended("c1", Outcome::Uncertain), Durability::Synced).unwrap();
+    let open = unfinished(home.path()).unwrap();
+    assert_eq!((open.len(), open[0].life()), (1, Life::Uncertain));
+    assert_eq!(left_lately(home.path()).unwrap(), ["c1"]);
+    assert_eq!(verified(home.path()).notes, [Note::Uncertain(1)]);
+    let recovered = ChangeRecovered {
+        id: "c1".to_owned(),
+        by: "root".to_owned(),
+        restored: Vec::new().into(),
+        not_restored: Vec::new().into(),
+    };
+    audit.append(&Event::ChangeRecovered(recovered), Durability::Synced).unwrap();
+    assert!(unfinished(home.path()).unwrap().is_empty());
+}
+
+#[test]
 fn nothing_is_recovered_from_a_log_that_is_not_what_was_written() {
     let (home, audit) = with_calls(2, ROOMY);
     audit.append(&Event::ChangeBegun(Box::new(begun("c1"))), Durability::Synced).unwrap();

@@ -146,9 +146,11 @@ impl Begun {
                 self.0.insert(id.to_owned(), own.clone());
                 own
             }
-            ("change-ended", Some(id)) => self.0.remove(id).unwrap_or_default(),
+            ("change-ended", Some(id)) if record.word("outcome") != Some("uncertain") => {
+                self.0.remove(id).unwrap_or_default()
+            }
             // It may take more than one.
-            ("change-recovered", Some(id)) => self.0.get(id).cloned().unwrap_or_default(),
+            ("change-ended" | "change-recovered", Some(id)) => self.0.get(id).cloned().unwrap_or_default(),
             _ => own,
         }
     }

@@ -1,4 +1,5 @@
-//! `linux-sysadmin audit recover`: ends what a server that was killed left half-done.
+//! `linux-sysadmin audit recover`: ends what a server that was killed left half-done, or one that lost its target. It
+//! reaches the target that the record names, and makes sure that it is that very machine.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,10 +9,10 @@ use clap::Args;
 use super::words;
 use crate::audit::{
     self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
-    Unfinished,
+    TargetUsed, Unfinished,
 };
 use crate::cli::modules::wrapped;
-use crate::config;
+use crate::config::{self, Config};
 use crate::gate::recover::{self, Recovered};
 use crate::target::{Facts, Overrides, Target};
 use crate::visible::one_line;
@@ -43,8 +44,7 @@ impl Recover {
         err: &mut impl Write,
     ) -> anyhow::Result<bool> {
         let Some(id) = &self.id else { return list(directory, out) };
-        let target = Target::local(Overrides::default());
-        let done = self.one(id, directory, &target, out).await?;
+        let done = self.one(id, directory, out).await?;
         if let Err(refused) = &done {
             writeln!(err, "{}", wrapped(&one_line(&format!("error: change {id} {refused}")), "", "  "))?;
         }
@@ -56,22 +56,56 @@ impl Recover {
         &self,
         id: &str,
         directory: &Path,
-        target: &Target,
         out: &mut impl Write,
     ) -> anyhow::Result<Result<bool, String>> {
-        let facts = target.facts().await?;
-        // Looked at before the turn, which makes a file, and again by whoever has it.
-        if let Known::Not(why) = known(directory, id, &facts)? {
+        // Looked at before the target is reached, and again by whoever has its turn.
+        let used = match known(directory, id)? {
+            Known::Not(why) => return Ok(Err(why)),
+            Known::Done(begun) => begun.target,
+            Known::Unfinished(change) => change.begun.target,
+        };
+        // A configuration that can't be read doesn't stand against putting a machine right.
+        let config = config::load(false).map(|loaded| loaded.config).unwrap_or_default();
+        let target = match config.ssh.machine_called(&used.name, Overrides::default()) {
+            Ok(target) => target,
+            Err(why) => return Ok(Err(format!("was made to a target that can't be named: {why}"))),
+        };
+        let done = self.on(&target, id, directory, &config, out).await;
+        target.close().await;
+        done
+    }
+
+    async fn on(
+        &self,
+        target: &Target,
+        id: &str,
+        directory: &Path,
+        config: &Config,
+        out: &mut impl Write,
+    ) -> anyhow::Result<Result<bool, String>> {
+        let facts = match target.facts().await {
+            Ok(facts) => facts,
+            Err(problem) => return Ok(Err(format!("can't be recovered now: {}", problem.message))),
+        };
+        let host_key = target.host_key().await;
+        let elsewhere = |begun: &ChangeBegun| elsewhere(&begun.target, &facts, host_key.as_deref());
+        if let Known::Unfinished(change) = known(directory, id)?
+            && let Some(why) = elsewhere(&change.begun)
+        {
             return Ok(Err(why));
         }
-        let _turn = match recover::turn(directory, target.name()).await {
+        let _turn = match recover::turn(directory, target).await {
             Ok(turn) => turn,
             Err(problem) => return Ok(Err(format!("can't be recovered now: {}", problem.message))),
         };
-        let begun = match known(directory, id, &facts)? {
+        let begun = match known(directory, id)? {
             Known::Not(why) => return Ok(Err(why)),
+            Known::Done(begun) if elsewhere(&begun).is_some() => return Ok(Err(ENDED.to_owned())),
             Known::Done(begun) => return remove_copies(target, &begun, out).await,
-            Known::Unfinished(change) => change.begun,
+            Known::Unfinished(change) => match elsewhere(&change.begun) {
+                Some(why) => return Ok(Err(why)),
+                None => change.begun,
+            },
         };
         let has_fired = match recover::remove_guard(target, &begun).await {
             Ok(has_fired) => has_fired,
@@ -90,9 +124,7 @@ impl Recover {
             restored: restored.into(),
             not_restored: not_restored.into(),
         };
-        // A configuration that can't be read doesn't stand against putting a machine right.
-        let config = config::load(false).map(|loaded| loaded.config).unwrap_or_default();
-        let log = Audit::new(directory.to_owned(), Audit::settings(&config));
+        let log = Audit::new(directory.to_owned(), Audit::settings(config));
         log.append(&Event::ChangeRecovered(recovered), Durability::Synced)?;
         Ok(Ok(all_restored))
     }
@@ -119,14 +151,17 @@ fn list(directory: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// What is on record of this id, and whether this account may act upon it here and now.
-fn known(directory: &Path, id: &str, facts: &Facts) -> anyhow::Result<Known> {
+const ENDED: &str = "has ended: nothing is to be recovered";
+
+/// What is on record of this id, and whether anybody may act upon it now.
+fn known(directory: &Path, id: &str) -> anyhow::Result<Known> {
     // Refuses a log that isn't what was written.
     let unfinished = audit::unfinished(directory)?;
     if let Some(change) = unfinished.into_iter().find(|change| change.begun.id == id) {
-        return Ok(match refusal(&change.begun, change.life(), facts) {
-            Some(why) => Known::Not(why),
-            None => Known::Unfinished(Box::new(change)),
+        return Ok(match change.life() {
+            Life::Running => Known::Not("is still being made".to_owned()),
+            Life::Unknown => Known::Not(UNKNOWN.to_owned()),
+            Life::Gone | Life::Uncertain => Known::Unfinished(Box::new(change)),
         });
     }
     let (mut begun, mut last) = (None, None);
@@ -143,36 +178,41 @@ fn known(directory: &Path, id: &str, facts: &Facts) -> anyhow::Result<Known> {
     }
     Ok(match (begun, last) {
         (Some(begun), Some(Event::ChangeEnded(ended))) if ended.outcome == Outcome::Done => {
-            let life = begun.process.as_ref().map_or(Life::Unknown, |process| process.life());
-            match refusal(&begun, life, facts) {
-                Some(_) => Known::Not("has ended: nothing is to be recovered".to_owned()),
-                None => Known::Done(begun),
+            match begun.process.as_ref().map(|process| process.life()) {
+                Some(Life::Gone) => Known::Done(begun),
+                _ => Known::Not(ENDED.to_owned()),
             }
         }
-        (_, Some(Event::ChangeEnded(_))) => Known::Not("has ended: nothing is to be recovered".to_owned()),
+        (_, Some(Event::ChangeEnded(_))) => Known::Not(ENDED.to_owned()),
         (_, Some(Event::ChangeRecovered(_))) => Known::Not("has been recovered already".to_owned()),
         _ => Known::Not("is not on record".to_owned()),
     })
 }
 
-/// Why this account must not touch it from here.
-fn refusal(begun: &ChangeBegun, life: Life, facts: &Facts) -> Option<String> {
-    let target = &begun.target;
-    match life {
-        Life::Running => Some("is still being made".to_owned()),
-        Life::Unknown => Some(
-            "was made on another machine or in another container: whether it is still being made is seen only there"
-                .to_owned(),
-        ),
-        Life::Gone if target.machine_id != facts.machine_id => {
-            let name = target.hostname.as_ref().unwrap_or(&target.name);
-            Some(format!("was made to another machine, {name}: recover it there"))
-        }
-        Life::Gone if target.uid != Some(facts.uid) => {
-            Some(format!("was made by the account {}: recover it as that one", target.account))
-        }
-        Life::Gone => None,
+const UNKNOWN: &str =
+    "was made on another machine or in another container: whether it is still being made is seen only there";
+
+/// Why what is reached by the target's name isn't what the change was made to, or isn't this account's to put right.
+fn elsewhere(used: &TargetUsed, facts: &Facts, host_key: Option<&str>) -> Option<String> {
+    let name = used.hostname.as_ref().unwrap_or(&used.name);
+    let said = |said: Option<&str>| said.unwrap_or("none").to_owned();
+    if used.machine_id != facts.machine_id {
+        let (expected, found) = (said(used.machine_id.as_deref()), said(facts.machine_id.as_deref()));
+        return Some(format!(
+            "was made to another machine, {name}: expected machine id {expected} at {}, found {found}",
+            used.name
+        ));
     }
+    if used.host_key.as_deref() != host_key {
+        let (expected, found) = (said(used.host_key.as_deref()), said(host_key));
+        return Some(format!(
+            "was made to {name} with the host key {expected}, and {} shows {found}: expected the same machine by the \
+             same key",
+            used.name
+        ));
+    }
+    (used.uid != Some(facts.uid))
+        .then(|| format!("was made by the account {}: recover it as that one", used.account))
 }
 
 /// A change that was made to its end, by a server that was killed before it had removed the copies.
@@ -182,7 +222,7 @@ async fn remove_copies(
     out: &mut impl Write,
 ) -> anyhow::Result<Result<bool, String>> {
     match recover::remove_copies(target, begun).await {
-        Ok(removed) if removed.is_empty() => Ok(Err("has ended: nothing is to be recovered".to_owned())),
+        Ok(removed) if removed.is_empty() => Ok(Err(ENDED.to_owned())),
         Ok(removed) => {
             writeln!(out, "the change has ended and stays; copies that were left over are removed:")?;
             for directory in removed {

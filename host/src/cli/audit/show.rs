@@ -7,8 +7,7 @@ use clap::Args;
 
 use super::filter::Filter;
 use super::words;
-use crate::audit::Event;
-use crate::audit::Life;
+use crate::audit::{self, Life};
 use crate::cli::modules::wrapped;
 
 /// Most records of a list where nothing says otherwise.
@@ -31,6 +30,7 @@ impl Show {
         if filter.id.is_none() && !filter.unfinished {
             filter.last = filter.last.or(Some(LAST));
         }
+        let unfinished = if filter.unfinished { audit::unfinished(directory)? } else { Vec::new() };
         let mut any = false;
         let all_right = filter.each(directory, err, |record| {
             if any && filter.id.is_some() {
@@ -42,11 +42,9 @@ impl Show {
                 None => writeln!(out, "{}", words::row(record))?,
             }
             if filter.unfinished {
-                let life = match record.to_event() {
-                    Ok(Event::ChangeBegun(begun)) => begun.process.map(|process| process.life()),
-                    _ => None,
-                };
-                let said = words::life(life.unwrap_or(Life::Unknown), record.change().unwrap_or_default());
+                let of = unfinished.iter().find(|change| change.record.seq == record.seq);
+                let life = of.map_or(Life::Unknown, audit::Unfinished::life);
+                let said = words::life(life, record.change().unwrap_or_default());
                 writeln!(out, "{}", wrapped(&said, "          ", "          "))?;
             }
             Ok(())

@@ -79,6 +79,11 @@ pub(super) fn life(life: Life, id: &str) -> String {
             "LEFT UNFINISHED: the process that made it is gone; `linux-sysadmin audit recover {}` puts its files back",
             name(Some(id))
         ),
+        Life::Uncertain => format!(
+            "NOBODY KNOWS ITS OUTCOME: the connection went in the middle of it; look at the target, then \
+             `linux-sysadmin audit recover {}` puts its files back",
+            name(Some(id))
+        ),
         Life::Unknown => {
             "made on another machine or in another container: nobody can tell from here".to_owned()
         }

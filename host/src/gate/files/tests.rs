@@ -17,6 +17,10 @@ fn directory() -> tempfile::TempDir {
     .unwrap()
 }
 
+async fn meant() -> Meant {
+    Meant::now(&target()).await
+}
+
 fn target() -> Target {
     Target::local(Overrides::default())
 }
@@ -76,7 +80,7 @@ async fn what_a_step_did_is_taken_back_to_the_very_same_file() {
     for action in actions {
         let path = action.path().unwrap().path.clone();
         let site = survey(Path::new(&path), &action).await.unwrap();
-        site.apply(&target(), &action, None, false).await.unwrap();
+        site.apply(&target(), &action, None, &meant().await).await.unwrap();
         assert_ne!(all(&directory), before, "{path}");
         site.undo(&target(), &action).await.unwrap();
         assert_eq!(all(&directory), before, "{path}");
@@ -100,7 +104,7 @@ async fn a_file_keeps_its_mode_and_owner_and_a_new_one_gets_those_of_the_plan() 
         let Action::Write(write) = &mut action else { unreachable!() };
         write.mode = mode;
         let site = survey(&old, &action).await.unwrap();
-        site.apply(&target(), &action, None, false).await.unwrap();
+        site.apply(&target(), &action, None, &meant().await).await.unwrap();
         site.tidy(&target()).await.unwrap();
         let now = fs::metadata(&old).unwrap();
         assert_eq!((now.mode() & 0o7777, now.uid(), now.gid()), (expected, owner.uid(), owner.gid()));
@@ -110,7 +114,7 @@ async fn a_file_keeps_its_mode_and_owner_and_a_new_one_gets_those_of_the_plan() 
     let new = directory.join("new");
     let action = writing(&new, "");
     let site = survey(&new, &action).await.unwrap();
-    site.apply(&target(), &action, None, false).await.unwrap();
+    site.apply(&target(), &action, None, &meant().await).await.unwrap();
     site.tidy(&target()).await.unwrap();
     assert_eq!(fs::metadata(&new).unwrap().mode() & 0o7777, 0o644);
 }
@@ -178,8 +182,11 @@ async fn what_somebody_has_changed_since_is_left_alone() {
     fs::write(&file, "theirs").unwrap();
     fs::write(&new, "theirs").unwrap();
     let before = all(&directory);
-    assert_eq!(site.apply(&target(), &write, None, false).await.unwrap_err().code, "FILE_CHANGED");
-    assert_eq!(created.apply(&target(), &create, None, false).await.unwrap_err().code, "FILE_CHANGED");
+    assert_eq!(site.apply(&target(), &write, None, &meant().await).await.unwrap_err().code, "FILE_CHANGED");
+    assert_eq!(
+        created.apply(&target(), &create, None, &meant().await).await.unwrap_err().code,
+        "FILE_CHANGED"
+    );
     assert_eq!(all(&directory), before);
 }
 
@@ -192,15 +199,16 @@ async fn a_file_that_is_not_valid_never_goes_live_and_is_named_as_it_would_be() 
     let before = all(&directory);
     let action = writing(&file, "after");
     let site = survey(&file, &action).await.unwrap();
-    let refused = site.apply(&target(), &action, Some(&command(&["grep", "before", "{}"])), false).await;
+    let refused =
+        site.apply(&target(), &action, Some(&command(&["grep", "before", "{}"])), &meant().await).await;
     let refused = refused.unwrap_err();
     assert_eq!(refused.code, "VALIDATION_FAILED");
     let missing = command(&["cat", "{}", "/nonexistent"]);
-    let refused = site.apply(&target(), &action, Some(&missing), false).await.unwrap_err();
+    let refused = site.apply(&target(), &action, Some(&missing), &meant().await).await.unwrap_err();
     assert!(refused.message.contains("/nonexistent: No such file"), "{}", refused.message);
     assert_eq!(all(&directory), before);
     let option = command(&["grep", "--file={}", "/etc/passwd", "--invert-match"]);
-    site.apply(&target(), &action, Some(&option), false).await.unwrap();
+    site.apply(&target(), &action, Some(&option), &meant().await).await.unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"after");
 }
 
@@ -210,7 +218,7 @@ async fn a_directory_that_holds_something_by_now_stays() {
     let made = kept.path().canonicalize().unwrap().join("made");
     let action = making(&made);
     let site = survey(&made, &action).await.unwrap();
-    site.apply(&target(), &action, None, false).await.unwrap();
+    site.apply(&target(), &action, None, &meant().await).await.unwrap();
     assert_eq!(fs::metadata(&made).unwrap().mode() & 0o7777, 0o750);
     fs::write(made.join("theirs"), "x").unwrap();
     assert_eq!(site.undo(&target(), &action).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
@@ -228,6 +236,9 @@ async fn with_other_rights_nothing_runs_that_no_grant_brings_along() {
     let action = writing(&file, "x");
     let site =
         Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _| Ok(())).await.unwrap();
-    assert_eq!(site.apply(&target(), &action, None, false).await.unwrap_err().code, "CAPABILITY_DENIED");
+    assert_eq!(
+        site.apply(&target(), &action, None, &meant().await).await.unwrap_err().code,
+        "CAPABILITY_DENIED"
+    );
     assert!(!file.exists());
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::gate::files::run_one;
+use crate::gate::files::{no_answer, run_one};
 use crate::problem::{Category, Problem};
 use crate::target::{Access, Command, Keep, Output, Privilege, Target};
 
@@ -72,8 +72,8 @@ impl<'a> Units<'a> {
 
     async fn state(&self, units: &[String]) -> Result<String, Problem> {
         let show = ["show", "--property=ActiveState,SubState", "--"].into_iter();
-        let shown = self.systemctl(&show.chain(units.iter().map(String::as_str)).collect::<Vec<_>>()).await?;
-        Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
+        let units = units.iter().map(String::as_str);
+        self.ask("systemctl", &show.chain(units).collect::<Vec<_>>()).await
     }
 
     /// Takes everything of it away.
@@ -127,6 +127,14 @@ impl<'a> Units<'a> {
         self.command("systemctl", args, None).await
     }
 
+    /// What a command says as root that only looks; a problem where it fails.
+    pub async fn ask(&self, program: &str, args: &[&str]) -> Result<String, Problem> {
+        let question = own(program, args, None, Privilege::Root);
+        let answer = self.target.run_all(&[question]).await.pop();
+        let output = succeeded(program, answer.unwrap_or_else(|| Err(no_answer()))?)?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// Runs a command as root; a problem where it fails.
     pub async fn command(
         &self,
@@ -134,15 +142,18 @@ impl<'a> Units<'a> {
         args: &[&str],
         stdin: Option<Vec<u8>>,
     ) -> Result<Output, Problem> {
-        let output = run_one(self.target, &own(program, args, stdin, Privilege::Root)).await?;
-        if output.exit_code == 0 {
-            return Ok(output);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let message =
-            format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
-        Err(Problem::new("GUARD_FAILED", Category::Other, message))
+        succeeded(program, run_one(self.target, &own(program, args, stdin, Privilege::Root)).await?)
     }
+}
+
+fn succeeded(program: &str, output: Output) -> Result<Output, Problem> {
+    if output.exit_code == 0 {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let message =
+        format!("the guard of a change: {program} ended with {}: {}", output.exit_code, said.trim());
+    Err(Problem::new("GUARD_FAILED", Category::Other, message))
 }
 
 /// One of the host's own commands.

@@ -31,11 +31,10 @@ const FILE_BYTES: u64 = 256 << 10;
 
 /// What this machine is.
 pub(in crate::target) async fn gather_here(local: &Local) -> Facts {
-    let asking = async |argument| {
-        local.run(&sudo(argument), Rights::NONE).await.is_ok_and(|output| output.exit_code == 0)
-    };
-    let (files, sudo_everything, sudo_something) =
+    let asking = async |argument| local.run(&sudo(argument), Rights::NONE).await;
+    let (files, everything, something) =
         tokio::join!(read_files(local, FILES), asking("true"), asking("-l"));
+    let (sudo_everything, sudo_something) = allowed_by_sudo(everything, something);
     // Looked up anew: what was found once may have been removed since.
     let found = Programs::default();
     let is_there = |mark: &&&str| Path::new(mark).metadata().is_ok();
@@ -134,6 +133,7 @@ pub(in crate::target) fn read(
         return Err(Problem::new("INTERNAL_ERROR", Category::Internal, message));
     };
     let succeeded = |output: &Output| output.exit_code == 0;
+    let (sudo_everything, sudo_something) = allowed_by_sudo(everything, something);
     let localtime = localtime.ok().filter(succeeded);
     Ok(derive(&Answers {
         files: files.ok().and_then(|output| contents(&output.stdout)),
@@ -141,10 +141,28 @@ pub(in crate::target) fn read(
         localtime: localtime.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         machine: machine.ok().and_then(|output| names(&output.stdout)),
         account: who(&account?)?,
-        sudo_everything: everything.is_ok_and(|output| succeeded(&output)),
-        sudo_something: something.is_ok_and(|output| succeeded(&output)),
+        sudo_everything,
+        sudo_something,
         session,
     }))
+}
+
+/// Whether sudo allows everything, and whether it allows anything. Rules with exceptions aren't everything, though most
+/// commands pass them: what stands between sudo and a command would pass in the place of one that is excepted. Neither are
+/// those under which a program may not start another.
+fn allowed_by_sudo(
+    everything: Result<Output, Problem>,
+    listing: Result<Output, Problem>,
+) -> (bool, bool) {
+    let succeeded = |output: &Output| output.exit_code == 0;
+    let Some(listing) = listing.ok().filter(succeeded) else {
+        return (everything.is_ok_and(|output| succeeded(&output)), false);
+    };
+    let rules = String::from_utf8_lossy(&listing.stdout);
+    let is_excepted = |word: &str| word.starts_with('!') && word.contains('/');
+    let words = || rules.split([' ', ',', '\t', '\n']);
+    let has_limits = words().any(is_excepted) || words().any(|word| matches!(word, "noexec" | "NOEXEC:"));
+    (everything.is_ok_and(|output| succeeded(&output)) && !has_limits, true)
 }
 
 /// Lines that have each their file's path before them. What a limit cut off at the end isn't taken.

@@ -20,7 +20,7 @@ use crate::redact::excerpt;
 use crate::target::local;
 use crate::target::rights::Ends;
 use crate::target::stream::{Captured, KEPT_BYTES};
-use crate::target::{Command, Keep, Output};
+use crate::target::{Command, Keep, Output, cancelled};
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);
@@ -187,14 +187,31 @@ impl Running {
     }
 
     /// To the end, or to the timeout.
-    pub(super) async fn finish(mut self, command: &Command) -> Result<Output, Problem> {
+    pub(super) async fn finish(self, command: &Command) -> Result<Output, Problem> {
+        self.finish_unless(command, std::future::pending()).await
+    }
+
+    /// The same, or until it is to stop: then it is ended first, as with the timeout. Where that can't be told it, the
+    /// connection is the problem.
+    pub(super) async fn finish_unless(
+        mut self,
+        command: &Command,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Output, Problem> {
         let started = Instant::now();
         let (mut out, mut err) = (Captured::default(), Captured::default());
         let keep = command.keep;
-        let ended = tokio::time::timeout(command.timeout, self.collect(keep, &mut out, &mut err)).await;
-        let Ok(ended) = ended else {
+        let (ended, is_told) = tokio::select! {
+            ended = tokio::time::timeout(command.timeout, self.collect(keep, &mut out, &mut err)) => (ended.ok(), false),
+            () = stop => (None, true),
+        };
+        let Some(ended) = ended else {
             let left = self.end().await;
-            return Err(local::timed_out(&command.program, command.timeout, left));
+            return Err(match left && self.link.is_closed() {
+                true => self.link.lost(),
+                false if is_told => cancelled(&command.program),
+                false => local::timed_out(&command.program, command.timeout, left),
+            });
         };
         ended?;
         if !self.out.is_past() {

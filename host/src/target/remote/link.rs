@@ -1,12 +1,13 @@
 //! One connection, with what was found out on it: channels, SFTP, where programs are.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use russh::Channel;
 use russh::client::Msg;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::channel::{self, Failed, Running};
@@ -46,6 +47,8 @@ pub(super) struct Link {
     /// Of those so many were more than the server takes.
     refused: AtomicUsize,
     ending: Semaphore,
+    /// Ends the command that holds a lock, where there is one.
+    lock: Mutex<Option<CancellationToken>>,
     sftp: tokio::sync::Mutex<Option<Files>>,
     /// Told by nobody but our own script.
     nonce: String,
@@ -67,6 +70,7 @@ impl Link {
             session,
             channels: Arc::new(Semaphore::new(AT_ONCE)),
             ending: Semaphore::new(1),
+            lock: Mutex::default(),
             refused: AtomicUsize::new(0),
             sftp: Default::default(),
             nonce: crate::gate::random_id()?,
@@ -117,10 +121,11 @@ impl Link {
                 Err(problem) if self.is_closed() => return Err(problem),
                 Err(problem) => {
                     let refused = self.refused.load(Ordering::Acquire);
-                    if AT_ONCE - refused - self.channels.available_permits() > 1 {
+                    let alone = 1 + usize::from(self.lock().is_some());
+                    if AT_ONCE - refused - self.channels.available_permits() > alone {
                         self.refused.fetch_add(1, Ordering::AcqRel);
                         permit.forget();
-                    } else if !self.do_without_sftp().await {
+                    } else if !self.do_without_sftp().await && !self.do_without_lock().await {
                         return Err(problem);
                     }
                 }
@@ -139,6 +144,19 @@ impl Link {
             tokio::time::sleep(GIVING_WAY).await;
         }
         had
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Option<CancellationToken>> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A server that takes one session at a time has none for a lock.
+    async fn do_without_lock(&self) -> bool {
+        let Some(held) = self.lock().take() else { return false };
+        tracing::info!("no lock on the target: the server takes one session at a time");
+        held.cancel();
+        tokio::time::sleep(GIVING_WAY).await;
+        true
     }
 
     async fn session_channel(&self) -> Result<Channel<Msg>, Problem> {

@@ -250,4 +250,6 @@ fn at_hop(mut problem: Problem, name: &str) -> Problem {
 }
 
 #[cfg(test)]
+mod manual;
+#[cfg(test)]
 mod tests;

@@ -46,6 +46,8 @@ pub(super) fn save_public(directory: &Path, name: &str, key: &PublicKey) -> Path
 #[derive(Clone, Default)]
 pub(super) struct Rules {
     pub(super) keys: Vec<PublicKey>,
+    /// Whose certificates are as good.
+    pub(super) authorities: Vec<PublicKey>,
     /// How many of them it needs, one at least.
     pub(super) needs: usize,
     /// What it takes besides, once a key was right.
@@ -61,6 +63,8 @@ pub(super) struct Peer {
     pub(super) seen: Arc<Mutex<Vec<String>>>,
     /// One for each connection.
     pub(super) connections: mpsc::UnboundedReceiver<server::Handle>,
+    /// One for each channel that was closed.
+    pub(super) closed_channels: mpsc::UnboundedReceiver<()>,
 }
 
 impl Peer {
@@ -85,7 +89,8 @@ impl Peer {
         });
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (tell, connections) = mpsc::unbounded_channel();
-        let handler = Handler { rules, seen: seen.clone(), right: 0 };
+        let (closed, closed_channels) = mpsc::unbounded_channel();
+        let handler = Handler { rules, seen: seen.clone(), closed, right: 0 };
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (config, handler, tell) = (config.clone(), handler.clone(), tell.clone());
@@ -97,7 +102,7 @@ impl Peer {
                 });
             }
         });
-        Self { port, host_key, seen, connections }
+        Self { port, host_key, seen, connections, closed_channels }
     }
 
     /// What says of it all that a configuration would, its key known.
@@ -140,12 +145,17 @@ impl Peer {
 struct Handler {
     rules: Rules,
     seen: Arc<Mutex<Vec<String>>>,
+    closed: mpsc::UnboundedSender<()>,
     right: usize,
 }
 
 impl Handler {
     fn see(&self, what: impl Into<String>) {
         self.seen.lock().unwrap().push(what.into());
+    }
+
+    fn takes(&self, offered: &PublicKey) -> bool {
+        self.rules.keys.iter().any(|key| key.key_data() == offered.key_data())
     }
 
     fn answer(&mut self) -> Auth {
@@ -181,14 +191,15 @@ impl server::Handler for Handler {
         offer: PublicKeyOffer<'_>,
     ) -> Result<Auth, russh::Error> {
         self.see(offer.public_key.fingerprint(HashAlg::Sha256).to_string());
-        match self.rules.keys.iter().any(|key| key.key_data() == offer.public_key.key_data()) {
+        // Whether it is in a certificate isn't said here.
+        match !self.rules.authorities.is_empty() || self.takes(offer.public_key) {
             true => Ok(Auth::Accept),
             false => Ok(Auth::reject()),
         }
     }
 
-    async fn auth_publickey(&mut self, _: &str, _: VerifiedPublicKey<'_>) -> Result<Auth, russh::Error> {
-        Ok(self.answer())
+    async fn auth_publickey(&mut self, _: &str, key: VerifiedPublicKey<'_>) -> Result<Auth, russh::Error> {
+        if self.takes(key.public_key) { Ok(self.answer()) } else { Ok(Auth::reject()) }
     }
 
     async fn auth_openssh_certificate(
@@ -197,7 +208,8 @@ impl server::Handler for Handler {
         certificate: &Certificate,
     ) -> Result<Auth, russh::Error> {
         self.see(format!("certificate {}", certificate.key_id()));
-        match self.rules.keys.iter().any(|key| key.key_data() == certificate.signature_key()) {
+        let is_its = |authority: &PublicKey| authority.key_data() == certificate.signature_key();
+        match self.rules.authorities.iter().any(is_its) {
             true => Ok(self.answer()),
             false => Ok(Auth::reject()),
         }
@@ -220,7 +232,7 @@ impl server::Handler for Handler {
         _: russh::ChannelId,
         _: &mut server::Session,
     ) -> Result<(), russh::Error> {
-        self.see("channel closed");
+        let _ = self.closed.send(());
         Ok(())
     }
 

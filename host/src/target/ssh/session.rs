@@ -133,6 +133,8 @@ impl Unproven {
             maximum_packet_size: PACKET,
             channel_buffer_size: WAITING,
             preferred,
+            // As OpenSSH asks for them: the library's own are larger, and take seconds.
+            gex: client::GexParams::new(2048, 3072, 8192).unwrap_or_default(),
             inactivity_timeout: None,
             keepalive_interval: keepalive.interval,
             keepalive_max: keepalive.max_missed,

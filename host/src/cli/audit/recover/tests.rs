@@ -22,21 +22,22 @@ async fn run(directory: &Path, id: Option<&str>) -> (bool, String, String) {
 }
 
 #[tokio::test]
-async fn what_is_not_left_unfinished_here_by_this_account_is_refused() {
+async fn only_the_very_machine_that_a_change_was_made_to_is_put_right_by_the_account_that_made_it() {
     let facts = Target::local(Overrides::default()).facts().await.unwrap();
-    let ours = begun(&facts, Vec::new());
-    assert_eq!(refusal(&ours, Life::Gone, &facts), None);
-    let mut of_machine = ours.clone();
-    of_machine.target.machine_id = Some("another".to_owned());
-    let mut of_account = ours.clone();
-    of_account.target.uid = Some(facts.uid + 1);
-    for (begun, life, said) in [
-        (&ours, Life::Running, "still being made"),
-        (&ours, Life::Unknown, "another machine or in another container"),
-        (&of_machine, Life::Gone, "another machine, web1.example"),
-        (&of_account, Life::Gone, "the account admin"),
+    let ours = begun(&facts, Vec::new()).target;
+    let key = ours.host_key.clone();
+    assert_eq!(elsewhere(&ours, &facts, key.as_deref()), None);
+    let of_machine = TargetUsed { machine_id: Some("another".to_owned()), ..ours.clone() };
+    let of_account = TargetUsed { uid: Some(facts.uid + 1), ..ours.clone() };
+    let of_key = TargetUsed { host_key: Some("SHA256:second".to_owned()), ..ours.clone() };
+    let here = TargetUsed { host_key: None, ..ours };
+    for (used, said) in [
+        (&of_machine, "another machine, web1.example: expected machine id another at web1"),
+        (&of_account, "the account admin"),
+        (&of_key, "the host key SHA256:second, and web1 shows SHA256:first"),
+        (&here, "the host key none"),
     ] {
-        let refused = refusal(begun, life, &facts).unwrap();
+        let refused = elsewhere(used, &facts, key.as_deref()).unwrap();
         assert!(refused.contains(said), "{refused}");
     }
 }

@@ -288,3 +288,26 @@ fn a_hosts_name_may_be_any_text() {
         assert_eq!(machine.as_ref().map(|machine| machine.hostname.as_str()), expected, "{line:?}");
     }
 }
+
+/// As sudo 1.9.13p3 lists them.
+#[test]
+fn sudo_rules_with_exceptions_are_not_everything() {
+    let said = |stdout: &str, exit_code| output(exit_code, stdout);
+    let listed = |rules: &str| {
+        format!(
+            "Matching Defaults entries for ada on web1:\n    env_reset, mail_badpass, secure_path=/usr/sbin\\:/usr/bin, \
+             use_pty\n\nUser ada may run the following commands on web1:\n{rules}"
+        )
+    };
+    for (rules, everything) in [
+        ("    (ALL : ALL) NOPASSWD: ALL\n", true),
+        ("    (ALL : ALL) NOPASSWD: ALL, !/usr/bin/su\n", false),
+        ("    (ALL : ALL) NOPASSWD: ALL\n    (root) !/usr/sbin/reboot\n", false),
+        ("    (ALL) NOEXEC: NOPASSWD: ALL\n", false),
+    ] {
+        assert_eq!(allowed_by_sudo(said("", 0), said(&listed(rules), 0)), (everything, true), "{rules}");
+    }
+    let noexec = listed("    (ALL) NOPASSWD: ALL\n").replace("use_pty", "noexec, !requiretty");
+    assert_eq!(allowed_by_sudo(said("", 0), said(&noexec, 0)), (false, true));
+    assert_eq!(allowed_by_sudo(said("", 1), said("", 1)), (false, false));
+}

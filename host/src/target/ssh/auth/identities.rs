@@ -70,8 +70,9 @@ pub(super) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Reads the files.
-    pub(super) fn gather(self) -> Identities {
+    /// Reads the files. DSA is offered by nobody.
+    pub(super) fn gather(mut self) -> Identities {
+        self.agent.retain(|identity| !matches!(identity.public_key().algorithm(), Algorithm::Dsa));
         let files: Vec<IdentityFile> =
             self.identity_files.iter().filter_map(|path| IdentityFile::read(path)).collect();
         let mut found = Identities::default();

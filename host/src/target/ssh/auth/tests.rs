@@ -182,7 +182,8 @@ fn certify(public: &PublicKey, authority: &PrivateKey) -> Certificate {
 async fn a_certificate_lets_in_with_its_key_in_a_file_or_in_the_agent() {
     let directory = tempfile::tempdir().unwrap();
     let [key, authority] = [new_key(), new_key()];
-    let peer = Peer::start(taking(&[&authority])).await;
+    let authorities = vec![authority.public_key().clone()];
+    let peer = Peer::start(Rules { authorities, ..Rules::default() }).await;
     let mut host = peer.host(directory.path());
     let certificate = directory.path().join("alice-cert.pub");
     std::fs::write(&certificate, certify(key.public_key(), &authority).to_openssh().unwrap()).unwrap();
@@ -200,7 +201,7 @@ async fn a_certificate_lets_in_with_its_key_in_a_file_or_in_the_agent() {
 
 #[test]
 fn an_rsa_key_never_signs_with_sha1() {
-    let key = PrivateKey::from_openssh(include_str!("files/testdata/rsa")).unwrap();
+    let key = PrivateKey::from_openssh(include_str!("files/fixtures/rsa")).unwrap();
     for hash in [None, Some(HashAlg::Sha256), Some(HashAlg::Sha512)] {
         let signature = sign(&key, hash, b"data").unwrap();
         let hash = hash.unwrap_or(HashAlg::Sha256);

@@ -23,11 +23,11 @@ fn every_kind_of_file_that_openssl_and_openssh_make_is_read() {
     // OpenSSH_9.2p1 (ssh-keygen -m PEM, -m PKCS8) and OpenSSL 3.0.
     let directory = tempfile::tempdir().unwrap();
     for (name, text, algorithm) in [
-        ("ec.pem", include_str!("testdata/ec.pem"), "ecdsa-sha2-nistp256"),
-        ("ec.pkcs8", include_str!("testdata/ec.pkcs8"), "ecdsa-sha2-nistp256"),
-        ("rsa.pem", include_str!("testdata/rsa.pem"), "ssh-rsa"),
-        ("rsa.pkcs8", include_str!("testdata/rsa.pkcs8"), "ssh-rsa"),
-        ("ed25519.pkcs8", include_str!("testdata/ed25519.pkcs8"), "ssh-ed25519"),
+        ("ec.pem", include_str!("fixtures/ec.pem"), "ecdsa-sha2-nistp256"),
+        ("ec.pkcs8", include_str!("fixtures/ec.pkcs8"), "ecdsa-sha2-nistp256"),
+        ("rsa.pem", include_str!("fixtures/rsa.pem"), "ssh-rsa"),
+        ("rsa.pkcs8", include_str!("fixtures/rsa.pkcs8"), "ssh-rsa"),
+        ("ed25519.pkcs8", include_str!("fixtures/ed25519.pkcs8"), "ssh-ed25519"),
     ] {
         let path = directory.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -65,8 +65,8 @@ fn an_encrypted_key_is_known_by_its_public_half_only() {
 
     // In older formats the public half isn't in the file.
     for (name, text) in [
-        ("rsa.encrypted.pem", include_str!("testdata/rsa.encrypted.pem")),
-        ("ec.encrypted.pkcs8", include_str!("testdata/ec.encrypted.pkcs8")),
+        ("rsa.encrypted.pem", include_str!("fixtures/rsa.encrypted.pem")),
+        ("ec.encrypted.pkcs8", include_str!("fixtures/ec.encrypted.pkcs8")),
     ] {
         let path = directory.path().join(name);
         std::fs::write(&path, text).unwrap();

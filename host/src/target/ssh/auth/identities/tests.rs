@@ -96,7 +96,7 @@ fn a_certificate_beside_a_key_is_found_unless_others_are_configured_and_a_hosts_
     let directory = tempfile::tempdir().unwrap();
     let [key, authority] = [new_key(), new_key()];
     let files = [save(directory.path(), "id", &key)];
-    let beside = directory.path().join("id-cert.pub");
+    let (beside, elsewhere) = (directory.path().join("id-cert.pub"), [directory.path().join("none")]);
     std::fs::write(&beside, certify(&key, &authority, CertType::User).to_openssh().unwrap()).unwrap();
     let sources = |certificate_files| Sources {
         identity_files: &files,
@@ -107,7 +107,7 @@ fn a_certificate_beside_a_key_is_found_unless_others_are_configured_and_a_hosts_
     let [by_itself, certified] =
         [format!("{} key by file", fingerprint(&key)), format!("{} certificate by file", fingerprint(&key))];
     assert_eq!(order(sources(&[])), [by_itself.clone(), certified]);
-    assert_eq!(order(sources(&[directory.path().join("none")])), [by_itself.clone()]);
+    assert_eq!(order(sources(&elsewhere)), [by_itself.clone()]);
     std::fs::write(&beside, certify(&key, &authority, CertType::Host).to_openssh().unwrap()).unwrap();
     assert_eq!(order(sources(&[])), [by_itself]);
 }
