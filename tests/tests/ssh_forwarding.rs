@@ -1,6 +1,8 @@
 //! Behind SSH: nothing is forwarded, whatever the configuration says: neither the agent nor a display nor a port. What
 //! the server was asked for is in its log. (What a server asks for is refused: `host/src/target/ssh/tests.rs`.)
 
+use std::collections::BTreeSet;
+
 use linux_sysadmin_tests::{Lab, SFTP};
 use serde_json::json;
 
@@ -27,25 +29,25 @@ fn nothing_but_commands_and_files_is_ever_asked_for() {
         assert!(said.contains(keyword), "{keyword} is not followed, which is said: {said}");
     }
     let log = sshd.log();
-    let asked: std::collections::BTreeSet<&str> = log
+    let asked: BTreeSet<&str> = log
         .lines()
         .filter_map(|line| line.split_once("server_input_channel_req: channel ")?.1.split_once("request "))
         .filter_map(|(_, request)| request.split_whitespace().next())
         .collect();
-    assert_eq!(asked, ["exec", "subsystem"].into(), "{log}");
-    let opened: std::collections::BTreeSet<&str> = log
+    assert_eq!(asked, BTreeSet::from(["exec", "subsystem"]), "{log}");
+    let opened: BTreeSet<&str> = log
         .lines()
         .filter_map(|line| line.split_once("server_input_channel_open: ctype ")?.1.split_whitespace().next())
         .collect();
-    assert_eq!(opened, ["session"].into(), "{log}");
-    let global: std::collections::BTreeSet<&str> = log
+    assert_eq!(opened, BTreeSet::from(["session"]), "{log}");
+    let global: BTreeSet<&str> = log
         .lines()
         .filter_map(|line| {
             line.split_once("server_input_global_request: rtype ")?.1.split_whitespace().next()
         })
         .filter(|name| *name != "keepalive@openssh.com")
         .collect();
-    assert_eq!(global, [].into(), "{log}");
+    assert_eq!(global, BTreeSet::new(), "{log}");
     for file in ["ran", "control"] {
         assert!(!lab.home().path().join(file).exists(), "{file}");
     }

@@ -81,7 +81,7 @@ fn a_host_is_known_by_a_hashed_name_by_its_alias_for_keys_and_with_its_port() {
     let test = "a_host_is_known_by_a_hashed_name_by_its_alias_for_keys_and_with_its_port";
     let Some(lab) = Lab::with_parrot(test) else { return };
     let (key, other) = (lab.key("host", "ed25519"), lab.key("other", "ed25519"));
-    let sshd = unknown(&lab, &[&key]);
+    let (sshd, address) = (unknown(&lab, &[&key]), lab.address("bare1"));
     lab.misses("there", "HOST_KEY_UNKNOWN");
     lab.know(&format!("{} {}", sshd.known_as(), key.public()));
     lab.reaches("there", "bare1");
@@ -91,7 +91,14 @@ fn a_host_is_known_by_a_hashed_name_by_its_alias_for_keys_and_with_its_port() {
     lab.reaches("there", "bare1");
 
     lab.configure_other("bare1", "  HostKeyAlias Another-Name");
-    lab.misses("there", "HOST_KEY_UNKNOWN");
+    // Nobody is reached by that name, so it is in none of the commands.
+    let refused = lab.misses("there", "HOST_KEY_UNKNOWN");
+    let remedies = refused["remediation"].to_string();
+    for command in
+        ["`ssh -p 2201 there`", &format!("-p 2201 {address} | ssh-keygen"), "accept-new` for there"]
+    {
+        assert!(remedies.contains(command), "{command}: {refused}");
+    }
     lab.know(&format!("another-name {}", key.public()));
     lab.reaches("there", "bare1");
     ssh_is(&lab, true);

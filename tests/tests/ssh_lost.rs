@@ -69,10 +69,6 @@ async fn look(client: &mut Client) -> Value {
     client.envelope("parrot_read", json!({"path": "/etc/hostname"})).await
 }
 
-async fn outcome(client: &mut Client, id: i64) -> Value {
-    client.answer(id).await["result"]["structuredContent"].clone()
-}
-
 #[track_caller]
 fn is_restored(envelope: &Value) {
     assert_eq!(envelope["status"], "success", "{envelope}");
@@ -104,7 +100,7 @@ async fn a_reboot_in_the_middle_of_a_look_is_recovered_from_within_the_call() {
     is_untroubled(&look(&mut client).await);
     let id = hanging.begin(&mut client).await;
     hanging.0.reboot("bare1");
-    let envelope = outcome(&mut client, id).await;
+    let envelope = client.outcome(id).await;
     is_restored(&envelope);
     assert_eq!(envelope["data"]["stdout"], "done\n", "{envelope}");
     assert_eq!(hanging.ran(), 2, "once, and once again");
@@ -128,7 +124,7 @@ async fn a_reboot_in_the_middle_of_a_change_leaves_it_uncertain_and_it_is_not_re
     let id = client.begin(plan.apply()).await;
     host.until("pgrep --full '^sleep 98702$'");
     hanging.0.reboot("bare1");
-    let envelope = outcome(&mut client, id).await;
+    let envelope = client.outcome(id).await;
     assert_eq!(envelope["error_code"], "CHANGE_UNCERTAIN", "{envelope}");
     assert_eq!(envelope["uncertain"], true, "{envelope}");
     assert_eq!(hanging.ran(), 1, "once, and never again");
@@ -148,7 +144,7 @@ async fn a_cut_that_nobody_tells_of_is_found_by_signs_of_life() {
     is_untroubled(&look(&mut client).await);
     let id = hanging.begin(&mut client).await;
     lab.cut("bare1");
-    let envelope = outcome(&mut client, id).await;
+    let envelope = client.outcome(id).await;
     assert_eq!(envelope["error_category"], "network", "{envelope}");
     assert_eq!(hanging.ran(), 1, "it didn't reach the host again");
     lab.mend("bare1");

@@ -26,7 +26,7 @@ fn repeat(args: Repeat, cx: &Context) -> Result<Single<Repeated>> {
     let command = |words| Command::new("printf").arg("%s\\0").args(words).privilege(privilege.clone());
     let commands: Vec<Command> = args.commands.into_iter().map(command).collect();
     let (mut stdout, mut stderr) = (Vec::new(), String::new());
-    for output in cx.run_all(&commands) {
+    for output in cx.run_all(commands) {
         let output = output?;
         stdout.push(output.stdout.iter().map(|byte| format!("{byte:02x}")).collect());
         stderr += &String::from_utf8_lossy(&output.stderr);
