@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
-use super::meant::Meant;
+use super::meant::{Meant, STALE};
 use super::prepare::{Against, Allowed, Plan};
 use super::question::Question;
 use super::{Asking, Gate, identity, shown, simulate};
@@ -61,7 +61,7 @@ impl Gate {
             asking.turn.hold(self.turn(&asking.target).await?);
         }
         Meant::of(asking).answers(&asking.target).await.map_err(|problem| match problem.code.as_str() {
-            "PLAN_STALE" => stale(problem.message),
+            STALE => stale(problem.message),
             _ => problem,
         })?;
         if asking.target.machine_id().await != asking.facts.machine_id {
@@ -114,7 +114,7 @@ pub fn expired() -> Problem {
 }
 
 fn stale(why: String) -> Problem {
-    Problem::new("PLAN_STALE", Category::State, format!("it was confirmed, but {why}: nothing was changed"))
+    Problem::new(STALE, Category::State, format!("it was confirmed, but {why}: nothing was changed"))
         .remedy("Call again: the plan is made anew, and the question asked anew")
 }
 

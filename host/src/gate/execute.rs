@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::run_one;
 use super::guard::Guard;
-use super::meant::Meant;
+use super::meant::{Meant, STALE};
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use super::turn::Held;
@@ -62,7 +62,7 @@ pub struct Ran {
 
 impl Ran {
     fn not_undone(&mut self, what: &str, why: &Problem) {
-        self.uncertain |= why.is_of_the_line();
+        self.uncertain |= why.is_of_the_line() || why.code == STALE;
         self.not_undone.push(format!("{what}: {why}"));
     }
 }
@@ -166,12 +166,13 @@ impl Execution {
         if let Err(problem) = self.turn.keep(&self.target).await {
             tracing::warn!(%problem, "a plan is undone out of its turn");
         }
+        let mut away = None;
         for number in (0..ran.done).rev() {
             let prepared = &self.plan.steps[number];
             (self.telling)(None, &format!("undoing: {}", self.title(number)));
             let begun = async {
                 faults::pass(format_args!("before-undo-{number}"))?;
-                self.meant.answers(&self.target).await
+                self.answers(&mut away).await
             };
             if let Err(problem) = begun.await {
                 ran.not_undone(&self.title(number), &problem);
@@ -200,13 +201,23 @@ impl Execution {
         for command in &self.plan.after_undo {
             let ran_it = async {
                 faults::pass(format_args!("before-after-undo"))?;
-                self.meant.answers(&self.target).await?;
+                self.answers(&mut away).await?;
                 self.command(command).await
             };
             if let Err(problem) = ran_it.await {
                 ran.not_undone(&format!("after the undo, {}", command.line()), &problem);
             }
         }
+    }
+
+    /// Whether there is anything to be undone on: who couldn't be reached with all patience isn't tried for each step.
+    async fn answers(&self, away: &mut Option<Problem>) -> Result<(), Problem> {
+        if let Some(problem) = away {
+            return Err(problem.clone());
+        }
+        let answers = self.meant.answers(&self.target).await;
+        *away = answers.as_ref().err().filter(|problem| problem.code == "CONNECTION_FAILED").cloned();
+        answers
     }
 
     async fn commands(&self, commands: &[Allowed], ran: &mut Ran) {

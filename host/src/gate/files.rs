@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::meant::Meant;
+use super::meant::{Meant, STALE};
 use super::plan::{Action, Directory, Write};
 use crate::capability::is_lexically_safe;
 use crate::faults;
@@ -613,7 +613,7 @@ pub(super) fn changed(path: &str) -> Problem {
 fn also(mut problem: Problem, second: &Problem) -> Problem {
     let message =
         format!("{}; and what had been begun could not be taken back: {}", problem.message, second.message);
-    if problem.is_uncertain() || second.is_of_the_line() || second.code == "PLAN_STALE" {
+    if problem.is_uncertain() || second.is_of_the_line() || second.code == STALE {
         return Problem::uncertain(message);
     }
     problem.message = message;

@@ -7,6 +7,9 @@ use super::Asking;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
 
+/// What was made for one target isn't done to another.
+pub const STALE: &str = "PLAN_STALE";
+
 /// Which machine, and as whom.
 pub struct Meant {
     facts: Arc<Facts>,
@@ -52,7 +55,7 @@ impl Meant {
                      found {now}",
                     target.name()
                 );
-                return Err(Problem::new("PLAN_STALE", Category::State, message)
+                return Err(Problem::new(STALE, Category::State, message)
                     .remedy("Call again: the plan is made anew, for the machine that answers now"));
             }
         }

@@ -32,7 +32,7 @@ pub(super) struct Filter {
     /// Changes only
     #[arg(long)]
     pub changes: bool,
-    /// Changes without an end only
+    /// Changes without an end that anybody knows only
     #[arg(long)]
     pub unfinished: bool,
     /// The last so many

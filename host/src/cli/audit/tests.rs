@@ -131,7 +131,7 @@ fn filters_hold_for_what_is_shown_and_exported() {
         (&["--host", "web1", "--status", "error"], 1),
         (&["--status", "uncertain"], 1),
         (&["--host", "web2"], 0),
-        (&["--unfinished"], 1),
+        (&["--unfinished"], 2),
         (&["--changes", "--last", "2"], 2),
         (&["--since", "1h", "--tool", "service_status"], 29),
         (&["--until", "1h"], 0),
@@ -146,6 +146,7 @@ fn filters_hold_for_what_is_shown_and_exported() {
     }
     let (_, out, _) = run(home.path(), &["show", "--unfinished"]);
     assert!(out.contains("change c2 begun") && out.contains("still being made"), "{out}");
+    assert!(out.contains("change c3 begun") && out.contains("NOBODY KNOWS ITS OUTCOME"), "{out}");
 }
 
 #[test]

@@ -254,6 +254,4 @@ fn at_hop(mut problem: Problem, name: &str, hop: &HostConfig) -> Problem {
 }
 
 #[cfg(test)]
-mod manual;
-#[cfg(test)]
 mod tests;
