@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Somebody connected, showed who it is not, and was told nothing: not even a name.
 #[track_caller]
 fn heard_nothing(sshd: &Sshd) {
-    let log = sshd.logged("[preauth]");
+    let log = sshd.logged("Killing privsep child");
     assert!(!log.contains("userauth-request"), "{log}");
     assert!(!log.contains("session opened"), "{log}");
 }

@@ -58,14 +58,14 @@ fn everything_works_with_few_sessions_and_without_sftp() {
 fn an_account_for_one_command_is_said_to_be_one() {
     let Some(lab) = Lab::with_parrot("an_account_for_one_command_is_said_to_be_one") else { return };
     for (settings, expected) in [
-        ("ForceCommand echo this is all there is\n", &["this is all there is"][..]),
-        ("Subsystem sftp internal-sftp\nForceCommand internal-sftp\n", &[]),
-        ("ForceCommand exit 3\n", &["ended with 3"]),
+        ("ForceCommand echo this is all there is\n", "ended with 0 and said: this is all there is"),
+        ("Subsystem sftp internal-sftp\nForceCommand internal-sftp\n", "said: This service allows sftp"),
+        ("ForceCommand exit 3\n", "ended with 3"),
     ] {
         let _sshd = with(&lab, settings, "");
         let (refused, _) = lab.call("there", "parrot_repeat", &json!({"commands": [["a"]]}));
         assert_eq!(refused["error_code"], "COMMANDS_REFUSED", "{refused}");
-        says(&refused, expected);
+        says(&refused, &[expected, "ForceCommand"]);
     }
 }
 
@@ -109,7 +109,7 @@ fn a_server_that_wants_a_password_is_given_none_and_nobody_is_asked() {
     let refused = lab.misses("there", "AUTHENTICATION_FAILED");
     says(&refused, &["password", "Keys are the only way"]);
     assert_eq!(refused["error_category"], "privilege", "{refused}");
-    let log = sshd.logged("[preauth]");
+    let log = sshd.logged("Killing privsep child");
     assert!(!log.contains("Failed password") && !log.contains("method password"), "{log}");
     // At a terminal that is its own to ask at.
     let bin = lab.program(&["call", "--host", "there", "parrot_read", "path=/etc/hostname"]);

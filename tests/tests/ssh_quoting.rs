@@ -159,5 +159,5 @@ fn an_account_that_may_not_log_in_is_said_so() {
     let (refused, _) = lab.call("there", "parrot_repeat", &json!({"commands": [["a"]]}));
     assert_eq!(refused["error_code"], "COMMANDS_REFUSED", "{refused}");
     let message = refused["message"].as_str().expect("a message");
-    assert!(message.contains("not available") && message.contains("login shell"), "{refused}");
+    assert!(message.contains("runs no commands") && message.contains("not available"), "{refused}");
 }
