@@ -32,8 +32,7 @@ const FILE_BYTES: u64 = 256 << 10;
 /// What this machine is.
 pub(in crate::target) async fn gather_here(local: &Local) -> Facts {
     let asking = async |argument| local.run(&sudo(argument), Rights::NONE).await;
-    let (files, everything, something) =
-        tokio::join!(read_files(local, FILES), asking("true"), asking("-l"));
+    let (files, everything, something) = tokio::join!(read_files(local, FILES), asking("true"), asking("-l"));
     let (sudo_everything, sudo_something) = allowed_by_sudo(everything, something);
     // Looked up anew: what was found once may have been removed since.
     let found = Programs::default();
@@ -150,10 +149,7 @@ pub(in crate::target) fn read(
 /// Whether sudo allows everything, and whether it allows anything. Rules with exceptions aren't everything, though most
 /// commands pass them: what stands between sudo and a command would pass in the place of one that is excepted. Neither are
 /// those under which a program may not start another.
-fn allowed_by_sudo(
-    everything: Result<Output, Problem>,
-    listing: Result<Output, Problem>,
-) -> (bool, bool) {
+fn allowed_by_sudo(everything: Result<Output, Problem>, listing: Result<Output, Problem>) -> (bool, bool) {
     let succeeded = |output: &Output| output.exit_code == 0;
     let Some(listing) = listing.ok().filter(succeeded) else {
         return (everything.is_ok_and(|output| succeeded(&output)), false);

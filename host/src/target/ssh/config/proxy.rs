@@ -7,8 +7,8 @@ use super::{Jump, Proxy, names};
 use crate::problem::{Category, Problem};
 
 /// What only a shell understands where it isn't quoted, and in double quotes.
-const OF_SHELLS: &[char] =
-    &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '[', ']', '{', '}', '\n', '\r'];
+// Brackets are left alone, though they are patterns: everybody writes `ssh -W [%h]:%p`, and no file has such a name.
+const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '{', '}', '\n', '\r'];
 const OF_SHELLS_IN_QUOTES: &[char] = &['$', '`', '\n', '\r'];
 
 /// `ssh -G` gives one of them only, whichever came first.

@@ -41,7 +41,10 @@ impl Caller {
             ("USER", name.clone()),
             ("LOGNAME", name.clone()),
         ];
-        variables.extend(variable("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK", socket)));
+        // Sockets and files of the session are named by these.
+        for name in ["SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"] {
+            variables.extend(variable(name).map(|value| (name, value)));
+        }
         Self { name, uid, home, variables }
     }
 
