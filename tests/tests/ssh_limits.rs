@@ -141,7 +141,7 @@ fn where_one_try_is_all_the_first_key_decides() {
     };
     let _sshd = with(&lab, "MaxAuthTries 1\n", &both(wrong.path(), &right));
     let refused = lab.misses("there", "AUTHENTICATION_FAILED");
-    says(&refused, &["Too many authentication failures", wrong.path()]);
+    says(&refused, &["Too many authentication failures", wrong.path(), "1 more", "IdentitiesOnly"]);
     lab.configure_other("bare1", &both(&right, wrong.path()));
     lab.reaches("there", "bare1");
 }
