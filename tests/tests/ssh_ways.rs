@@ -37,7 +37,7 @@ fn a_proxy_command_is_run_and_ends_with_the_connection() {
     lab.knows(rhel, "rhel1");
     let address = lab.address("bare1");
     lab.configure(&format!(
-        "{}Host by-ssh\n  HostName {rhel}\n  ProxyCommand ssh -W '[%h]:%p' debian1\n\
+        "{}Host by-ssh\n  HostName {rhel}\n  ProxyCommand ssh -W [%h]:%p debian1\n\
          Host by-nc\n  HostName {address}\n  ProxyCommand nc %h %p\n\
          Host by-nobody\n  HostName {address}\n  ProxyCommand nc %h 9\n\
          Host *\n  User root\n",
