@@ -35,6 +35,17 @@ pub struct Attempt {
     pub message: String,
 }
 
+impl Attempt {
+    /// So long after the first one's beginning.
+    pub fn of(problem: &Problem, after: Duration) -> Self {
+        Self {
+            after_seconds: (after.as_secs_f64() * 10.0).round() / 10.0,
+            error_code: problem.code.clone(),
+            message: problem.message.clone(),
+        }
+    }
+}
+
 /// How often a call looked again, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
@@ -77,11 +88,7 @@ pub async fn retrying<T, F: Future<Output = Result<T, Problem>>>(
             Err(problem) => problem,
         };
         let again = if may() { left.after(&problem) } else { None };
-        let attempt = Attempt {
-            after_seconds: (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-            error_code: problem.code.clone(),
-            message: problem.message.clone(),
-        };
+        let attempt = Attempt::of(&problem, began.elapsed());
         let Some(again) = again else {
             // Where it was the only one, the envelope says it already.
             tries.with(|tried| {

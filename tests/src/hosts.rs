@@ -2,8 +2,12 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A machine that is up.
 #[derive(Clone)]
@@ -97,6 +101,19 @@ impl Host {
         let home = if account == "root" { "HOME=/root".to_owned() } else { format!("HOME=/home/{account}") };
         let head = ["runuser", "-u", account, "--", "env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
         self.command(&[&head[..], argv].concat())
+    }
+
+    /// Whether a script of sh succeeds on the host.
+    pub fn holds(&self, script: &str) -> bool {
+        self.command(&["sh", "-c", script]).output().expect("xtask runs").status.success()
+    }
+
+    /// Waits until it does.
+    pub fn until(&self, script: &str) {
+        let begun = Instant::now();
+        while !self.holds(script) {
+            assert!(begun.elapsed() < PATIENCE, "never came true on {}: {script}", self.name);
+        }
     }
 
     /// Runs a command on the host; gives its stdout.

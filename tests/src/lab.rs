@@ -2,6 +2,7 @@
 //! hosts are reached and nothing else is. What SSH knows there (configuration, keys, hosts' keys, agent) is the test's.
 
 mod network;
+mod reach;
 mod sshd;
 
 use std::fs::{self, Permissions};
@@ -175,14 +176,26 @@ impl Lab {
         Client::start_command(self.program(&[&["serve"], args].concat()))
     }
 
-    /// Adds the planner to the modules, as an operator who agrees to everything.
-    pub fn add_planner(&self) {
-        let file = component("planner").canonicalize().expect("a component");
+    /// Adds one of the tests' own modules, as an operator who agrees to everything.
+    pub fn add(&self, name: &str) {
+        let file = component(name).canonicalize().expect("a component");
         let sha256 = hex::encode(Sha256::digest(fs::read(&file).expect("a component")));
         let file = file.to_str().expect("UTF-8");
         let add = ["modules", "add", file, "--yes", "--sha256", &sha256];
         let added = self.program(&add).output().expect("ip runs");
         assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    }
+
+    /// Adds the planner.
+    pub fn add_planner(&self) {
+        self.add("planner");
+    }
+
+    /// The program's own configuration, as YAML.
+    pub fn settle_for(&self, yaml: &str) {
+        let config = self.home.config();
+        fs::create_dir_all(config.parent().expect("a directory")).expect("made");
+        fs::write(config, yaml).expect("written");
     }
 
     /// Starts a real ssh-agent, which has no keys; whatever is run from now on is told of it.

@@ -13,6 +13,7 @@ mod sftp;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -30,6 +31,7 @@ use super::ssh::{self, Keepalive, Peer, Session};
 use super::verbs::{Runner, Verbs};
 use super::{Access, Command, Metadata, Output, PathCheck, Privilege, ReadRequest};
 use crate::problem::{Category, Problem};
+use crate::retry::Attempt;
 
 /// Before each attempt to have a lost connection back.
 const PAUSES: [Duration; 5] = [
@@ -169,17 +171,22 @@ impl Remote {
         }
         let was_there = self.story().count > 0;
         let attempts = if was_there && self.settings.reconnects { self.settings.attempts } else { 1 };
-        let mut number = 0;
+        let (began, mut failed) = (Instant::now(), Vec::new());
         let session = loop {
-            tokio::time::sleep(PAUSES[number.min(PAUSES.len() - 1)]).await;
-            number += 1;
-            match self.open().await {
+            tokio::time::sleep(PAUSES[failed.len().min(PAUSES.len() - 1)]).await;
+            let problem = match self.open().await {
                 Ok(session) => break session,
-                Err(problem) if problem.category == Category::Network && number < attempts => {
-                    tracing::warn!(host = self.alias, attempt = number, %problem, "not connected");
-                }
-                Err(problem) => return Err(problem.detail("attempts", number.into())),
+                Err(problem) => problem,
+            };
+            failed.push(Attempt::of(&problem, began.elapsed()));
+            if problem.category != Category::Network || failed.len() >= attempts {
+                return Err(match &failed[..] {
+                    // It is the problem itself.
+                    [_] => problem,
+                    failed => problem.detail("attempts", json!(failed)),
+                });
             }
+            tracing::warn!(host = self.alias, attempt = failed.len(), %problem, "not connected");
         };
         let link = Link::new(session, self.tasks.clone())?;
         for warning in &link.peer().warnings {

@@ -1,6 +1,11 @@
 //! A second sshd on a host, for one test: with its own port, keys and settings, so that the host's own is left alone.
 
+use std::time::{Duration, Instant};
+
 use crate::{Host, Key};
+
+/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The setting without which there is no SFTP.
 pub const SFTP: &str = "Subsystem sftp /usr/lib/openssh/sftp-server\n";
@@ -24,6 +29,12 @@ for directory in /run/lab-sshd-*; do
         grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u | xargs -r kill -9
     rm -rf $directory
 done
+";
+
+/// Ends the connections of one, and leaves it alone.
+const HANG_UP: &str = r"
+ss --no-header --tcp --processes state connected sport = :$0 |
+    grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u | xargs -r kill -9
 ";
 
 /// An sshd on a port of its own. It ends when it is dropped.
@@ -91,7 +102,33 @@ impl Sshd {
         self.stop();
         let unit = format!("--unit={}", self.unit());
         let run = ["systemd-run", "--quiet", "--collect", "--service-type=notify", &unit];
-        self.host.run(&[&run[..], &["/usr/sbin/sshd", "-D", "-f", &file]].concat());
+        self.host.run(&[&run[..], &["/usr/sbin/sshd", "-D", "-E", &self.log_file(), "-f", &file]].concat());
+    }
+
+    /// What it has logged so far, of all its starts: `LogLevel` says how much.
+    pub fn log(&self) -> String {
+        self.host.run(&["sh", "-c", "cat -- \"$0\" 2> /dev/null || :", &self.log_file()])
+    }
+
+    /// Waits until its log holds this text; gives all of it.
+    pub fn logged(&self, text: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let log = self.log();
+            if log.contains(text) {
+                return log;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never logged: {text}: {log}");
+        }
+    }
+
+    /// Ends its connections, as by a reset.
+    pub fn hang_up(&self) {
+        self.host.run(&["sh", "-c", HANG_UP, &self.port.to_string()]);
+    }
+
+    fn log_file(&self) -> String {
+        format!("{}/log", self.directory())
     }
 
     /// It listens no more.

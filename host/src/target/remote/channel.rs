@@ -297,14 +297,18 @@ impl Running {
     /// The line never came to our own script.
     fn never_came(&mut self) -> Problem {
         let said = [&self.err.noise[..], &self.out.noise].concat();
-        let said = excerpt(String::from_utf8_lossy(&said).trim(), 300);
+        let said = match excerpt(String::from_utf8_lossy(&said).trim(), 300) {
+            said if said.is_empty() => said,
+            said => format!(" and said: {said}"),
+        };
         let status = self.status.unwrap_or(-1);
         self.let_go();
         let message = format!(
-            "the account's login shell ran nothing and ended with {status}: {said}; expected one that runs commands \
-             (dash, bash, zsh or fish)"
+            "this account runs no commands: its login shell, or what is forced upon it, ended with {status}{said}"
         );
         Problem::new("COMMANDS_REFUSED", Category::Privilege, message)
+            .remedy("Give the account a login shell that runs commands: dash, bash, zsh or fish")
+            .remedy("Look for ForceCommand in that host's sshd_config, and for command= in authorized_keys")
     }
 
     async fn lost(&self) -> Problem {

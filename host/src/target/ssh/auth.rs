@@ -107,14 +107,19 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> 
             Ok(AuthResult::Failure { remaining_methods, partial_success }) => {
                 attempts.is_partial |= partial_success;
                 let goes_on = remaining_methods.contains(&MethodKind::PublicKey);
-                if !remaining_methods.is_empty() {
-                    attempts.offers = Some(remaining_methods);
+                match remaining_methods.is_empty() {
+                    // It takes no more tries.
+                    true => attempts.untried = identities.offered.len() - at - 1,
+                    false => attempts.offers = Some(remaining_methods),
                 }
                 if !goes_on {
                     break;
                 }
             }
-            Err(Unsigned::Gone) => break,
+            Err(Unsigned::Gone) => {
+                attempts.untried = identities.offered.len() - at - 1;
+                break;
+            }
             Err(Unsigned::Because(reason)) => {
                 attempts.notes.push(format!("{}: {reason}", identity.shown()));
             }

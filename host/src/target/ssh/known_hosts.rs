@@ -48,24 +48,38 @@ pub struct Names {
     /// None for a HostKeyAlias, which is known without one.
     port: Option<u16>,
     address: Option<IpAddr>,
+    /// Where the name is a HostKeyAlias, by which nobody can be reached.
+    reached: Option<Reached>,
+}
+
+/// By what ssh and ssh-keyscan reach a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reached {
+    alias: String,
+    hostname: String,
+    port: u16,
 }
 
 impl Names {
     /// Of a host by its name or address, and the address that the connection went to.
     pub fn new(host: &str, port: u16, address: Option<IpAddr>) -> Self {
-        Self { host: host.to_ascii_lowercase(), port: Some(port), address }
+        Self { host: host.to_ascii_lowercase(), port: Some(port), address, reached: None }
     }
 
     /// As its configuration says: by its HostKeyAlias, where it has one.
     pub fn of(config: &HostConfig, address: Option<IpAddr>) -> Self {
         match &config.host_key_alias {
-            Some(alias) => Self { host: alias.to_ascii_lowercase(), port: None, address },
+            Some(alias) => {
+                let (reached, hostname) = (config.alias.clone(), config.hostname.clone());
+                let reached = Some(Reached { alias: reached, hostname, port: config.port });
+                Self { host: alias.to_ascii_lowercase(), port: None, address, reached }
+            }
             None => Self::new(&config.hostname, config.port, address),
         }
     }
 
     /// What stands in known_hosts: `[host]:port` where the port isn't 22.
-    fn listed(&self) -> String {
+    pub(super) fn listed(&self) -> String {
         with_port(&self.host, self.port)
     }
 

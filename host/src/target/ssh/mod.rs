@@ -94,7 +94,7 @@ impl Session {
             let name = describe(hop, at < jumps.len());
             let link = open_hop(hop, links.first(), &mut running, keepalive)
                 .await
-                .map_err(|problem| at_hop(problem, &name))?;
+                .map_err(|problem| at_hop(problem, &name, hop))?;
             links.insert(0, link);
         }
         let target = links.remove(0);
@@ -243,12 +243,16 @@ fn describe(host: &HostConfig, is_jump: bool) -> String {
     if is_jump { format!("the jump host {name}") } else { name }
 }
 
-/// Says which hop could not be reached; the other problems name their host.
-fn at_hop(mut problem: Problem, name: &str) -> Problem {
+/// Says which hop could not be reached; the other problems name their host. What its configuration asks for in vain may
+/// be why, and a log is read by nobody who was refused.
+fn at_hop(mut problem: Problem, name: &str, hop: &HostConfig) -> Problem {
     if problem.code == "CONNECTION_FAILED" {
         problem.message = format!("no connection to {name}: {}", problem.message);
     }
-    problem
+    match hop.warnings.is_empty() {
+        true => problem,
+        false => problem.detail("not_followed", hop.warnings.clone().into()),
+    }
 }
 
 #[cfg(test)]

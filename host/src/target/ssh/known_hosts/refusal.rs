@@ -41,21 +41,29 @@ fn unknown(host: &Names, key: &PublicKey, fingerprint: &str, strict: Strict) -> 
         "The host key of {listed} is not known, and {asked}. It is {} {fingerprint}",
         key.algorithm()
     );
-    let place = match host.port {
-        None | Some(22) => quote(&host.host).into_owned(),
-        Some(port) => format!("-p {port} {}", quote(&host.host)),
+    let place = |name: &str, port| match port {
+        None | Some(22) => quote(name).into_owned(),
+        Some(port) => format!("-p {port} {}", quote(name)),
+    };
+    let (seen, asked_for) = match &host.reached {
+        Some(reached) => {
+            let place = |name: &str| place(name, Some(reached.port));
+            (place(&reached.hostname), place(&reached.alias))
+        }
+        None => (place(&host.host, host.port), place(&host.host, host.port)),
     };
     Problem::new("HOST_KEY_UNKNOWN", Category::Denied, message)
         .remedy(format!(
             "Compare the fingerprint with the host's own, from its console or its administrator: `ssh-keygen -lf \
-             /etc/ssh/ssh_host_{0}_key.pub` there; `ssh-keyscan -t {0} {place} | ssh-keygen -lf -` shows what this \
+             /etc/ssh/ssh_host_{0}_key.pub` there; `ssh-keyscan -t {0} {seen} | ssh-keygen -lf -` shows what this \
              machine sees",
             kind(&key.algorithm())
         ))
-        .remedy(format!("If they are the same, accept it in a terminal: `ssh {place}`"))
+        .remedy(format!("If they are the same, accept it in a terminal: `ssh {asked_for}`"))
         .remedy(format!(
-            "Or let ssh and this server accept hosts that are new: `StrictHostKeyChecking accept-new` for {listed} in \
-             ~/.ssh/config"
+            "Or let ssh and this server accept hosts that are new: `StrictHostKeyChecking accept-new` for {} in \
+             ~/.ssh/config",
+            host.reached.as_ref().map_or(&*listed, |reached| &*reached.alias)
         ))
 }
 

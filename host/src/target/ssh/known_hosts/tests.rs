@@ -111,7 +111,7 @@ fn a_changed_key_says_what_is_known_and_where() {
 
 #[test]
 fn a_host_key_alias_is_known_without_a_port() {
-    let names = Names { host: "the-web".into(), port: None, address: None };
+    let names = Names { host: "the-web".into(), port: None, address: None, reached: None };
     assert_eq!(known(&format!("the-web {HOST}")).judge(&names, &key(HOST)), Judged::Known);
     assert_eq!(known(&format!("[the-web]:2222 {HOST}")).judge(&names, &key(HOST)), Judged::Unknown);
 }

@@ -1,0 +1,179 @@
+//! Behind SSH: a command that is out of time, cancelled, or whose server is gone leaves no process behind on the host,
+//! with sudo and without, whatever its processes do about being told to end. And nothing is left of a connection.
+
+use linux_sysadmin_tests::{Client, Lab};
+use serde_json::{Value, json};
+
+const PROGRAM: &str = "/usr/local/sbin/lingering";
+
+/// What it starts is known by its seconds.
+const SCRIPT: &str = r#"#!/bin/sh
+case "$1" in
+    # Nobody in it ends when told to.
+    stubborn) trap '' HUP INT TERM; sleep "$2" & sleep "$2"; sleep "$2" ;;
+    # The first one ends, and one in the background doesn't.
+    scattered) (trap '' HUP INT TERM; exec sleep "$2") & sleep "$2"; sleep "$2" ;;
+    # It doesn't end, and has no children.
+    alone) trap '' HUP INT TERM; exec sleep "$2" ;;
+    leaving) sleep "$2" & echo done ;;
+    failing) exit 124 ;;
+    killed) kill -s KILL $$ ;;
+esac
+"#;
+
+const CLEAN: &str = "pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 986[0-9]{3}$'
+rm -f /usr/local/sbin/lingering";
+
+/// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
+const TREES: [(&str, usize, Option<&str>); 4] =
+    [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
+
+/// debian1, with the program on it that is to be ended.
+struct Trees(Lab);
+
+impl Trees {
+    fn new(test: &str) -> Option<Self> {
+        let trees = Self(Lab::new(test)?);
+        trees.0.add("lingering");
+        let host = trees.0.host("debian1");
+        host.holds(CLEAN);
+        host.put(PROGRAM, SCRIPT.as_bytes());
+        host.run(&["chmod", "0755", PROGRAM]);
+        Some(trees)
+    }
+
+    /// A server that is this account there: by sudo where it isn't root.
+    async fn serve(&self, account: &str) -> Client {
+        let address = self.0.address("debian1");
+        self.0.configure(&format!("Host there\n  HostName {address}\n  User {account}\n"));
+        let mut client = self.0.serve(&["--host", "there"]);
+        client.initialize("2025-06-18").await;
+        client
+    }
+
+    /// Waits until nothing is left of what is known by these seconds: neither it nor who called it.
+    fn until_gone(&self, seconds: u32) {
+        let host = self.0.host("debian1");
+        host.until(&format!("! pgrep --full '^(.* )?(sleep|([^ ]*/)?lingering [a-z]+) {seconds}$'"));
+    }
+
+    /// Waits until so many of these processes run.
+    fn until_sleeping(&self, processes: usize, seconds: u32) {
+        let host = self.0.host("debian1");
+        host.until(&format!("test $(pgrep --full --exact --count 'sleep {seconds}') -eq {processes}"));
+    }
+
+    /// Waits until the host's sshd has no connection that comes from the lab.
+    fn until_alone(&self) {
+        self.0.host("debian1").until("test -z \"$(ss --no-header --tcp state connected sport = :22)\"");
+        self.0.host("debian1").until("! pgrep --full '^sshd: (root|admin)'");
+    }
+}
+
+impl Drop for Trees {
+    fn drop(&mut self) {
+        self.0.host("debian1").holds(CLEAN);
+    }
+}
+
+async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&str>) -> i64 {
+    let mut arguments = json!({"kind": kind, "seconds": seconds});
+    if let Some(account) = account {
+        arguments["account"] = json!(account);
+    }
+    client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
+}
+
+/// All of them, at the same time, known by the numbers from this one on.
+async fn begin_all(trees: &Trees, client: &mut Client, first: u32) -> Vec<(i64, u32)> {
+    let mut begun = Vec::new();
+    for ((kind, _, account), seconds) in TREES.into_iter().zip(first..) {
+        begun.push((begin(client, kind, seconds, account).await, seconds));
+    }
+    for ((_, processes, _), seconds) in TREES.into_iter().zip(first..) {
+        trees.until_sleeping(processes, seconds);
+    }
+    begun
+}
+
+#[track_caller]
+fn is_stopped(envelope: &Value) {
+    assert_eq!(envelope["error_code"], "COMMAND_TIMEOUT", "{envelope}");
+    assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
+}
+
+#[tokio::test]
+async fn a_command_that_is_out_of_time_leaves_nothing_behind() {
+    let Some(trees) = Trees::new("a_command_that_is_out_of_time_leaves_nothing_behind") else { return };
+    for (account, first) in [("admin", 98_600), ("root", 98_610)] {
+        let mut client = trees.serve(account).await;
+        for (id, seconds) in begin_all(&trees, &mut client, first).await {
+            is_stopped(&client.outcome(id).await);
+            trees.until_gone(seconds);
+        }
+        client.close().await;
+        trees.until_alone();
+    }
+}
+
+#[tokio::test]
+async fn a_command_whose_call_is_cancelled_leaves_nothing_behind() {
+    let Some(trees) = Trees::new("a_command_whose_call_is_cancelled_leaves_nothing_behind") else { return };
+    for (account, first) in [("admin", 98_620), ("root", 98_630)] {
+        let mut client = trees.serve(account).await;
+        for (id, seconds) in begin_all(&trees, &mut client, first).await {
+            client.cancel(id).await;
+            trees.until_gone(seconds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_whose_client_leaves_leaves_nothing_behind_and_no_connection() {
+    let test = "a_command_whose_client_leaves_leaves_nothing_behind_and_no_connection";
+    let Some(trees) = Trees::new(test) else { return };
+    for (account, first) in [("admin", 98_640), ("root", 98_650)] {
+        let mut client = trees.serve(account).await;
+        let begun = begin_all(&trees, &mut client, first).await;
+        client.close_input();
+        assert_eq!(client.ended().await.0.code(), Some(0), "{account}");
+        trees.until_alone();
+        for (_, seconds) in begun {
+            trees.until_gone(seconds);
+        }
+    }
+}
+
+/// Nobody is left to end it: sudo's own limit is, and without sudo nothing but the command itself.
+#[tokio::test]
+async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
+    let Some(trees) = Trees::new("a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit") else {
+        return;
+    };
+    let mut client = trees.serve("admin").await;
+    let begun = begin_all(&trees, &mut client, 98_660).await;
+    let killed = std::process::Command::new("kill").args(["-KILL", &client.pid().to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    for (_, seconds) in begun {
+        trees.until_gone(seconds);
+    }
+    trees.until_alone();
+}
+
+#[tokio::test]
+async fn a_commands_own_end_is_reported_as_it_was() {
+    let Some(trees) = Trees::new("a_commands_own_end_is_reported_as_it_was") else { return };
+    for account in ["admin", "root"] {
+        let mut client = trees.serve(account).await;
+        for (kind, exit_code, stdout) in [("failing", 124, ""), ("killed", 137, ""), ("leaving", 0, "done\n")]
+        {
+            let id = begin(&mut client, kind, 98_690, None).await;
+            let ended = client.outcome(id).await;
+            let expected = json!({"exit_code": exit_code, "stdout": stdout});
+            assert_eq!(ended["data"], expected, "{account}: {ended}");
+        }
+        // What it left behind is another account's, by sudo, and stays.
+        trees.until_sleeping(usize::from(account != "root"), 98_690);
+        trees.0.host("debian1").holds("pkill --full --exact 'sleep 98690'");
+    }
+}
