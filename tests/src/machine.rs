@@ -17,7 +17,6 @@ use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host};
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 /// Where the program with fault points is on the host.
 const FAULTY: &str = "/run/planner/linux-sysadmin";
-const PLANNER: &str = "/run/planner/planner.wasm";
 const HOMES: &str = "/var/lib/planner";
 /// What is on record, in a home.
 const RECORD: &str = ".local/state/linux-sysadmin/audit.jsonl";
@@ -106,7 +105,6 @@ impl Machine {
             Self { host, program: PROGRAM, reach: Reach::Inside(reach.host()), lab: None, _turn: turn };
         machine.clean();
         machine.sh(PREPARE);
-        machine.host.put(PLANNER, &fs::read(component("planner")).expect("a component"));
         machine.now(reach, &test);
         Some(machine)
     }
@@ -292,12 +290,7 @@ impl Machine {
     pub async fn serve_until(&self, account: &str, home: &str, fault: &str) -> Client {
         self.make_home(account, home);
         if !self.has_at_home(home, ".local/share/linux-sysadmin/modules") {
-            let file = component("planner").canonicalize().expect("a component");
-            let sha256 = hex::encode(Sha256::digest(fs::read(&file).expect("a component")));
-            let file = self.lab().map_or(PLANNER, |_| file.to_str().expect("UTF-8"));
-            let add = ["modules", "add", file, "--yes", "--sha256", &sha256];
-            let added = self.command(account, home, &add).output().expect("xtask runs");
-            assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+            self.add(account, home, "planner");
         }
         self.serving(account, home, fault).await
     }
@@ -306,6 +299,25 @@ impl Machine {
     pub async fn serve_shipped(&self, account: &str, home: &str) -> Client {
         self.make_home(account, home);
         self.serving(account, home, "").await
+    }
+
+    /// Adds one of the tests' own components to this home, as an operator who agrees to everything.
+    pub fn add(&self, account: &str, home: &str, name: &str) {
+        self.make_home(account, home);
+        let file = component(name).canonicalize().expect("a component");
+        let bytes = fs::read(&file).expect("a component");
+        let there = format!("/run/planner/{name}.wasm");
+        let file = match self.lab() {
+            Some(_) => file.to_str().expect("UTF-8"),
+            None => {
+                self.host.put(&there, &bytes);
+                &there
+            }
+        };
+        let sha256 = hex::encode(Sha256::digest(bytes));
+        let add = ["modules", "add", file, "--yes", "--sha256", &sha256];
+        let added = self.command(account, home, &add).output().expect("xtask runs");
+        assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
     }
 
     async fn serving(&self, account: &str, home: &str, fault: &str) -> Client {

@@ -9,6 +9,7 @@ mod inside_debian {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod locks;
     mod plans;
     mod plans_denied;
     mod plans_files;
@@ -24,6 +25,7 @@ mod inside_rhel {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod locks;
     mod plans;
     mod plans_undo;
 }
@@ -36,6 +38,7 @@ mod over_ssh_to_debian {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod locks;
     mod plans;
     mod plans_denied;
     mod plans_files;
@@ -51,6 +54,7 @@ mod over_ssh_to_rhel {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod locks;
     mod plans;
     mod plans_undo;
 }
