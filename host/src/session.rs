@@ -151,16 +151,20 @@ mod tests {
         let target = Arc::new(Target::local(Overrides::default()));
         let loaded = Loaded { config: Default::default(), path: "/c.yaml".into(), generated: true };
         let mut facts = (*target.facts().await.unwrap()).clone();
-        facts.missing = vec!["sudo".to_owned()];
+        facts.missing = vec!["no-such-program".to_owned()];
         let known = Known::new(&live, &target, &loaded, Mode::SingleUser, true);
         let session = known.session(&facts).await;
         let told: Value = serde_json::from_str(&session.snapshot).unwrap();
-        assert_eq!((&told["target_host"], &told["missing"]), (&json!("localhost"), &json!(["sudo"])));
+        assert_eq!(
+            (&told["target_host"], &told["missing"]),
+            (&json!("localhost"), &json!(["no-such-program"]))
+        );
         assert_eq!((&told["first_run"], &told["config_generated"]), (&json!(true), &json!("/c.yaml")));
         assert_eq!(told["safety"]["mode"], "single-user");
         assert!(told["distro"]["hostname"].is_string() && told.get("connection").is_none(), "{told}");
         // Of the target, and not of what was known before.
         let anew: Value = serde_json::from_str(&(session.refresh)().await.unwrap()).unwrap();
-        assert_eq!((&anew["missing"], &anew["first_run"]), (&json!([]), &json!(true)));
+        let missing = json!(target.facts().await.unwrap().missing);
+        assert_eq!((&anew["missing"], &anew["first_run"]), (&missing, &json!(true)));
     }
 }

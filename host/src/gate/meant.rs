@@ -4,11 +4,9 @@
 use std::sync::Arc;
 
 use super::Asking;
-use crate::problem::{Category, Problem};
-use crate::target::{Facts, Target};
-
-/// What was made for one target isn't done to another.
-pub const STALE: &str = "PLAN_STALE";
+use crate::problem::Problem;
+pub use crate::target::STALE;
+use crate::target::{Facts, Identity, Target};
 
 /// Which machine, and as whom.
 pub struct Meant {
@@ -35,6 +33,11 @@ impl Meant {
         &self.facts
     }
 
+    /// Which one that is.
+    pub fn identity(&self) -> Identity {
+        Identity::of(&self.facts, self.host_key.clone())
+    }
+
     /// A problem where another machine answers, or another account is reached. It costs nothing as long as the
     /// connection is the one that the facts are of.
     pub async fn answers(&self, target: &Target) -> Result<(), Problem> {
@@ -42,23 +45,6 @@ impl Meant {
         if Arc::ptr_eq(&now, &self.facts) {
             return Ok(());
         }
-        let (before, host_key) = (&self.facts, target.host_key().await);
-        let said = |said: &Option<String>| said.clone().unwrap_or_else(|| "none".to_owned());
-        for (what, before, now) in [
-            ("machine id", said(&before.machine_id), said(&now.machine_id)),
-            ("host key", said(&self.host_key), said(&host_key)),
-            ("account", before.uid.to_string(), now.uid.to_string()),
-        ] {
-            if before != now {
-                let message = format!(
-                    "{} is another machine by now than the one that the plan was made for: expected {what} {before}, \
-                     found {now}",
-                    target.name()
-                );
-                return Err(Problem::new(STALE, Category::State, message)
-                    .remedy("Call again: the plan is made anew, for the machine that answers now"));
-            }
-        }
-        Ok(())
+        self.identity().is(&Identity::of(&now, target.host_key().await), target.name())
     }
 }

@@ -222,6 +222,8 @@ struct Task {
 impl Task {
     async fn run(self) -> Result<Outcome, Problem> {
         let Self { id, execution, begun, audit } = self;
+        // Whatever the plan runs from here on, it runs on this machine or not at all.
+        let _pinned = execution.target.pin(execution.meant.identity());
         execution.still().await?;
         let change = &execution.plan.change;
         locks::check(&execution.target, &change.locks, &change.affected_services).await?;

@@ -6,6 +6,7 @@ mod files;
 #[cfg(test)]
 pub mod fragile;
 mod group;
+mod identity;
 mod local;
 pub mod lock;
 mod overrides;
@@ -18,6 +19,7 @@ mod stream;
 mod verbs;
 
 pub use facts::Facts;
+pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
 pub use program::PATH;
 pub use remote::Settings;
@@ -25,7 +27,7 @@ pub use resolve::Resolved;
 pub use ssh::Peer;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -276,22 +278,31 @@ enum Machine {
     Remote(Remote),
 }
 
+/// How something is changed.
+#[derive(Clone, Copy)]
+struct Acting<'a> {
+    /// Who may stop it.
+    stop: &'a CancellationToken,
+    /// Over this connection and no other.
+    connection: u64,
+}
+
 impl Machine {
     /// What changes something comes with who may stop it.
     async fn run(
         &self,
         command: &Command,
         rights: Rights,
-        changes: Option<&CancellationToken>,
+        changes: Option<Acting<'_>>,
     ) -> Result<Output, Problem> {
         match (self, changes) {
             (Self::Local(local), None) => local.run(command, rights).await,
-            (Self::Local(local), Some(stop)) => tokio::select! {
+            (Self::Local(local), Some(acting)) => tokio::select! {
                 output = local.run(command, rights) => output,
                 // Dropping it ends its processes.
-                () = stop.cancelled() => Err(cancelled(&command.program)),
+                () = acting.stop.cancelled() => Err(cancelled(&command.program)),
             },
-            (Self::Remote(remote), Some(stop)) => remote.act(command, rights, stop).await,
+            (Self::Remote(remote), Some(acting)) => remote.act(command, rights, acting).await,
             (Self::Remote(remote), None) => remote.run(command, rights).await,
         }
     }
@@ -324,15 +335,28 @@ pub struct Target {
     machine: Machine,
     overrides: Overrides,
     facts: tokio::sync::Mutex<Option<Known>>,
+    /// While a plan runs: the machine that it is for, and nothing is changed on another one.
+    pinned: Arc<Mutex<Option<Identity>>>,
     /// This machine, behind a connection of a test's.
     #[cfg(test)]
     line: Option<Arc<fragile::Line>>,
 }
 
 /// What was found out on one connection.
+#[derive(Clone)]
 struct Known {
     connection: u64,
     facts: Arc<Facts>,
+    host_key: Option<String>,
+}
+
+/// Changes are made to one machine only, until this is dropped. There is one plan at a time.
+pub struct Pinned(Arc<Mutex<Option<Identity>>>);
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 impl Target {
@@ -351,6 +375,7 @@ impl Target {
             machine,
             overrides,
             facts: Default::default(),
+            pinned: Arc::default(),
             #[cfg(test)]
             line: None,
         }
@@ -381,15 +406,15 @@ impl Target {
 
     /// What is known of it; gathered once for each connection.
     pub async fn facts(&self) -> Result<Arc<Facts>, Problem> {
-        self.facts_of(false).await
+        Ok(self.known(false).await?.facts)
     }
 
     /// The same, gathered anew.
     pub async fn refresh_facts(&self) -> Result<Arc<Facts>, Problem> {
-        self.facts_of(true).await
+        Ok(self.known(true).await?.facts)
     }
 
-    async fn facts_of(&self, anew: bool) -> Result<Arc<Facts>, Problem> {
+    async fn known(&self, anew: bool) -> Result<Known, Problem> {
         let mut known = self.facts.lock().await;
         let connection = match &self.machine {
             Machine::Local(_) => 0,
@@ -398,20 +423,24 @@ impl Target {
         #[cfg(test)]
         let connection = self.line.as_ref().map_or(Ok(connection), |line| line.connected())?;
         if let Some(known) = known.as_ref().filter(|known| known.connection == connection && !anew) {
-            return Ok(known.facts.clone());
+            return Ok(known.clone());
         }
-        let facts = match &self.machine {
-            Machine::Local(local) => facts::gather_here(local).await,
-            Machine::Remote(remote) => remote.gather().await?,
+        let (connection, facts, host_key) = match &self.machine {
+            Machine::Local(local) => (connection, facts::gather_here(local).await, None),
+            Machine::Remote(remote) => {
+                let (connection, facts, host_key) = remote.gather().await?;
+                (connection, facts, Some(host_key))
+            }
         };
         #[cfg(test)]
         let facts = self.line.iter().fold(facts, |mut facts, line| {
             line.alter(&mut facts);
             facts
         });
+        #[cfg(test)]
+        let host_key = self.line.as_ref().map_or(host_key, |line| line.host_key());
         let facts = Arc::new(self.overrides.apply(facts));
-        *known = Some(Known { connection, facts: facts.clone() });
-        Ok(facts)
+        Ok(known.insert(Known { connection, facts, host_key }).clone())
     }
 
     /// machine-id(5) as it is now, where there is one: which machine answers to this name.
@@ -459,7 +488,11 @@ impl Target {
         }
         match &self.machine {
             Machine::Local(_) => Ok(()),
-            Machine::Remote(remote) => remote.is_reached_anew().await,
+            Machine::Remote(remote) => {
+                let (host_key, machine_id) = remote.is_reached_anew().await?;
+                let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                pinned.map_or(Ok(()), |meant| meant.is(&meant.elsewhere(host_key, machine_id), self.name()))
+            }
         }
     }
 
@@ -505,8 +538,26 @@ impl Target {
 
     /// The same, or `CANCELLED` where it was told to stop meanwhile, and has.
     pub async fn act_unless(&self, command: &Command, stop: &CancellationToken) -> Result<Output, Problem> {
-        let rights = rights(&*self.facts().await?);
-        self.once(command, rights, Some(stop)).await
+        let mut again = true;
+        loop {
+            let known = self.known(false).await?;
+            let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(meant) = pinned {
+                meant.is(&Identity::of(&known.facts, known.host_key), self.name())?;
+            }
+            // On the very connection that was asked who answers, or on none.
+            let acting = Acting { stop, connection: known.connection };
+            match self.once(command, rights(&known.facts), Some(acting)).await {
+                Err(problem) if again && problem.code == "CONNECTION_LOST" => again = false,
+                acted => return acted,
+            }
+        }
+    }
+
+    /// Changes go to this machine and to no other from now on.
+    pub fn pin(&self, meant: Identity) -> Pinned {
+        *self.pinned.lock().unwrap_or_else(PoisonError::into_inner) = Some(meant);
+        Pinned(self.pinned.clone())
     }
 
     async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
@@ -518,7 +569,7 @@ impl Target {
         &self,
         command: &Command,
         rights: Rights,
-        changes: Option<&CancellationToken>,
+        changes: Option<Acting<'_>>,
     ) -> Result<Output, Problem> {
         #[cfg(test)]
         if let Some(line) = &self.line {

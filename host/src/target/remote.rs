@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use channel::Stream;
@@ -29,7 +28,7 @@ use super::resolve::{Last, Resolved};
 use super::rights::{Ends, Head, Rights, head};
 use super::ssh::{self, Keepalive, Peer, Session};
 use super::verbs::{Runner, Verbs};
-use super::{Access, Command, Metadata, Output, PathCheck, Privilege, ReadRequest};
+use super::{Access, Acting, Command, Metadata, Output, PathCheck, Privilege, ReadRequest};
 use crate::problem::{Category, Problem};
 use crate::retry::Attempt;
 
@@ -99,8 +98,7 @@ impl Remote {
 
     /// Counts connections: what was found out on one may not hold on the next.
     pub(super) async fn connected(&self) -> Result<u64, Problem> {
-        self.link().await?;
-        Ok(self.story().count)
+        Ok(self.link().await?.number())
     }
 
     /// For how long the connection was gone, where it was had back since then.
@@ -115,11 +113,16 @@ impl Remote {
     }
 
     /// Whether a connection of its own can be had, by the same way, and somebody answers.
-    pub(super) async fn is_reached_anew(&self) -> Result<(), Problem> {
-        let link = Link::new(self.open().await?, self.tasks.clone())?;
-        let answered = First(&link).run_all(&[link::asking("true", &[])]).await.pop();
+    ///
+    /// Gives the key and the machine id of whoever that is.
+    pub(super) async fn is_reached_anew(&self) -> Result<(String, Option<String>), Problem> {
+        let link = Link::new(self.open().await?, 0, self.tasks.clone())?;
+        let asked = link::asking("cat", &["--", facts::MACHINE_ID]);
+        let answered = First(&link).run_all(&[asked]).await.pop();
         link.close().await;
-        answered.unwrap_or_else(|| Err(link.lost())).map(drop)
+        let output = answered.unwrap_or_else(|| Err(link.lost()))?;
+        let machine_id = facts::machine_id_in(&String::from_utf8_lossy(&output.stdout));
+        Ok((link.peer().host_key.clone(), machine_id))
     }
 
     /// Does without the connection in use.
@@ -188,13 +191,14 @@ impl Remote {
             }
             tracing::warn!(host = self.alias, attempt = failed.len(), %problem, "not connected");
         };
-        let link = Link::new(session, self.tasks.clone())?;
+        let number = self.story().count + 1;
+        let link = Link::new(session, number, self.tasks.clone())?;
         for warning in &link.peer().warnings {
             tracing::warn!(host = self.alias, warning, "the configuration of ssh isn't followed here");
         }
         {
             let mut story = self.story();
-            story.count += 1;
+            story.count = number;
             if let Some(lost) = story.lost.take() {
                 story.restored = Some((Instant::now(), lost.elapsed()));
             }
@@ -216,24 +220,33 @@ impl Remote {
     }
 
     /// The connection for what is read piece by piece.
-    async fn streams(&self) -> Result<Arc<Link>, Problem> {
+    async fn streams(&self, beside: &Link) -> Result<Arc<Link>, Problem> {
         let mut known = self.streams.lock().await;
-        if let Some(link) = known.as_ref().filter(|link| !link.is_closed()) {
+        let is_same = |link: &&Arc<Link>| !link.is_closed() && link.peer().host_key == beside.peer().host_key;
+        if let Some(link) = known.as_ref().filter(is_same) {
             return Ok(link.clone());
         }
-        let link = Link::new(self.open().await?, self.tasks.clone())?;
+        let link = Link::new(self.open().await?, 0, self.tasks.clone())?;
+        if link.peer().host_key != beside.peer().host_key {
+            let (before, now) = (&beside.peer().host_key, &link.peer().host_key);
+            let message =
+                format!("{} is another machine by now: expected host key {before}, found {now}", self.alias);
+            return Err(Problem::new("CONNECTION_LOST", Category::Network, message));
+        }
         *known = Some(link.clone());
         Ok(link)
     }
 
     /// What is known of the machine, all of it asked at once.
-    pub(super) async fn gather(&self) -> Result<Facts, Problem> {
+    ///
+    /// With the number of the connection, and the key that the machine has shown on it.
+    pub(super) async fn gather(&self) -> Result<(u64, Facts, String), Problem> {
         let link = self.link().await?;
         let session = link.session_facts().await?;
         let answers = First(&link).run_all(&facts::questions()).await;
         let mut facts = facts::read(answers, session)?;
         facts.sftp = link.sftp().await.is_some();
-        Ok(facts)
+        Ok((link.number(), facts, link.peer().host_key.clone()))
     }
 
     /// Where a program is.
@@ -363,10 +376,14 @@ impl Remote {
         head(command, rights, known)
     }
 
-    async fn start(&self, command: &Command, rights: Rights) -> Result<Running, Failed> {
+    /// Over this connection only, where one is given.
+    async fn start(&self, command: &Command, rights: Rights, only: Option<u64>) -> Result<Running, Failed> {
         let mut again = true;
         loop {
             let link = self.link().await.map_err(Failed::Before)?;
+            if only.is_some_and(|number| number != link.number()) {
+                return Err(Failed::Before(link.lost()));
+            }
             match self.start_on(&link, &link, command, rights).await {
                 // The connection went unnoticed, and nothing was started.
                 Err(Failed::Before(problem)) if again && problem.code == "CONNECTION_LOST" => again = false,
@@ -396,7 +413,7 @@ impl Remote {
 
     /// Runs to the end, or to the timeout. Dropping the future ends it.
     pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let running = self.start(command, rights).await.map_err(Failed::into_problem)?;
+        let running = self.start(command, rights, None).await.map_err(Failed::into_problem)?;
         running.finish(command).await
     }
 
@@ -405,23 +422,23 @@ impl Remote {
         &self,
         command: &Command,
         rights: Rights,
-        stop: &CancellationToken,
+        acting: Acting<'_>,
     ) -> Result<Output, Problem> {
         // A server that closes the channel doesn't say it either.
         let uncertain = |problem: Problem| match matches!(&*problem.code, "CONNECTION_LOST" | "IO_ERROR") {
             true => super::uncertain(command, &problem),
             false => problem,
         };
-        match self.start(command, rights).await {
+        match self.start(command, rights, Some(acting.connection)).await {
             Err(Failed::Before(problem)) => Err(problem),
             Err(Failed::After(problem)) => Err(uncertain(problem)),
-            Ok(running) => running.finish_unless(command, stop.cancelled()).await.map_err(uncertain),
+            Ok(running) => running.finish_unless(command, acting.stop.cancelled()).await.map_err(uncertain),
         }
     }
 
     pub(super) async fn stream(&self, command: &Command, rights: Rights) -> Result<Stream, Problem> {
         let link = self.link().await?;
-        let streams = self.streams().await?;
+        let streams = self.streams(&link).await?;
         let running = self.start_on(&link, &streams, command, rights).await.map_err(Failed::into_problem)?;
         Ok(Stream::new(running, command))
     }

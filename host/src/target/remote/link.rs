@@ -39,8 +39,13 @@ for signal; do kill -s "$signal" "$pid" 2>/dev/null || break; sleep 1; done
 for again in 1 2 3; do kill -s 0 "$pid" 2>/dev/null || break; sleep 1; done
 for group in $(ps -e -o pgid= 2>/dev/null); do if [ "$group" = "$pid" ]; then exit 1; fi; done"#;
 
+/// Login shells that are known to read what [`super::quote`] writes as it is meant.
+const SHELLS: &[&str] = &["sh", "ash", "bash", "dash", "fish", "ksh", "ksh93", "mksh", "zsh"];
+
 /// One connection.
 pub(super) struct Link {
+    /// The how many-th of the target's it is; 0 of one beside them.
+    number: u64,
     session: Session,
     /// Commands at once: sshd takes ten sessions, one is for SFTP and one for ending a command.
     channels: Arc<Semaphore>,
@@ -65,8 +70,9 @@ enum Files {
 }
 
 impl Link {
-    pub(super) fn new(session: Session, tasks: TaskTracker) -> Result<Arc<Self>, Problem> {
+    pub(super) fn new(session: Session, number: u64, tasks: TaskTracker) -> Result<Arc<Self>, Problem> {
         Ok(Arc::new(Self {
+            number,
             session,
             channels: Arc::new(Semaphore::new(AT_ONCE)),
             ending: Semaphore::new(1),
@@ -78,6 +84,10 @@ impl Link {
             session_facts: Mutex::default(),
             tasks,
         }))
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(super) fn nonce(&self) -> &str {
@@ -257,6 +267,7 @@ impl Link {
         let mut values = said.split('\0').map(str::to_owned);
         let mut next = || values.next().filter(|value| !value.is_empty());
         let facts = facts::Session { home: next(), shell: next(), ssh_connection: next() };
+        reads_alike(facts.shell.as_deref())?;
         *self.session_facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts.clone());
         Ok(facts)
     }
@@ -273,6 +284,19 @@ impl Link {
         let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(fixed.chain(own.iter().cloned()).collect())
     }
+}
+
+/// A problem where the account's login shell may read a word otherwise than it was written: csh ends one at its newline,
+/// and runs what follows as a command.
+fn reads_alike(shell: Option<&str>) -> Result<(), Problem> {
+    let name = shell.map(|shell| shell.rsplit_once('/').map_or(shell, |(_, name)| name));
+    if name.is_some_and(|name| SHELLS.contains(&name)) {
+        return Ok(());
+    }
+    let found = crate::visible::excerpt(shell.unwrap_or("none that is known"), 80);
+    let message = format!("the account's login shell is {found}; expected one of {}", SHELLS.join(", "));
+    Err(Problem::new("LOGIN_SHELL_NOT_SUPPORTED", Category::State, message)
+        .remedy("Use an account with one of these shells, or change this one's with chsh"))
 }
 
 /// As `kill -s` takes it.

@@ -1,0 +1,48 @@
+//! Which machine answers, and as whom it is reached. A name may lead elsewhere from one connection to the next: an alias
+//! is pointed at another machine, an address is given to another one.
+
+use super::Facts;
+use crate::problem::{Category, Problem};
+
+/// What was made for one machine isn't done to another.
+pub const STALE: &str = "PLAN_STALE";
+
+/// A machine and an account on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    machine_id: Option<String>,
+    host_key: Option<String>,
+    uid: u32,
+}
+
+impl Identity {
+    /// As the facts say, and the key that the machine has shown where it is reached over SSH.
+    pub fn of(facts: &Facts, host_key: Option<String>) -> Self {
+        Self { machine_id: facts.machine_id.clone(), host_key, uid: facts.uid }
+    }
+
+    /// The same account, on whichever machine that is.
+    pub(super) fn elsewhere(&self, host_key: String, machine_id: Option<String>) -> Self {
+        Self { machine_id, host_key: Some(host_key), uid: self.uid }
+    }
+
+    /// A problem where another one answers by now to this name.
+    pub fn is(&self, now: &Self, name: &str) -> Result<(), Problem> {
+        let said = |said: &Option<String>| said.clone().unwrap_or_else(|| "none".to_owned());
+        for (what, before, now) in [
+            ("machine id", said(&self.machine_id), said(&now.machine_id)),
+            ("host key", said(&self.host_key), said(&now.host_key)),
+            ("account", self.uid.to_string(), now.uid.to_string()),
+        ] {
+            if before != now {
+                let message = format!(
+                    "{name} is another machine by now than the one that the plan was made for: expected {what} {before}, \
+                     found {now}"
+                );
+                return Err(Problem::new(STALE, Category::State, message)
+                    .remedy("Call again: the plan is made anew, for the machine that answers now"));
+            }
+        }
+        Ok(())
+    }
+}
