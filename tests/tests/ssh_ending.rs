@@ -24,6 +24,9 @@ esac
 const CLEAN: &str = "pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 986[0-9]{3}$'
 rm -f /usr/local/sbin/lingering";
 
+/// Of what looks: once, and not for long.
+const LIMIT: &str = "errors:\n  max_retries: 0\n  command_timeout_ceiling: 6\n";
+
 /// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
 const TREES: [(&str, usize, Option<&str>); 4] =
     [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
@@ -99,12 +102,13 @@ async fn begin_all(trees: &Trees, client: &mut Client, first: u32) -> Vec<(i64, 
 #[track_caller]
 fn is_stopped(envelope: &Value) {
     assert_eq!(envelope["error_code"], "COMMAND_TIMEOUT", "{envelope}");
-    assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
+    assert_eq!(envelope["message"], "lingering took longer than 6 s and was stopped", "{envelope}");
 }
 
 #[tokio::test]
 async fn a_command_that_is_out_of_time_leaves_nothing_behind() {
     let Some(trees) = Trees::new("a_command_that_is_out_of_time_leaves_nothing_behind") else { return };
+    trees.0.settle_for(LIMIT);
     for (account, first) in [("admin", 98_600), ("root", 98_610)] {
         let mut client = trees.serve(account).await;
         for (id, seconds) in begin_all(&trees, &mut client, first).await {
@@ -150,6 +154,7 @@ async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
     let Some(trees) = Trees::new("a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit") else {
         return;
     };
+    trees.0.settle_for(LIMIT);
     let mut client = trees.serve("admin").await;
     let begun = begin_all(&trees, &mut client, 98_660).await;
     let killed = std::process::Command::new("kill").args(["-KILL", &client.pid().to_string()]).status();
