@@ -1,11 +1,11 @@
 //! What the tests of the changing tools that ship have in common: a tool is asked what it would do, does it or refuses,
 //! and the host is looked at by other means.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 
-use crate::{Client, Expected, Machine};
+use crate::{Client, Expected, Machine, Reach};
 
 /// The home whose server is used, and its account.
 const HOME: &str = "root";
@@ -78,7 +78,7 @@ find /etc/systemd/system /run/systemd/system -name 'lsa-*' ! -type d -delete
 rm -rf lsa-*.d /run/lsa-*
 systemctl daemon-reload
 systemctl reset-failed
-userdel lsa-plain
+userdel --force --remove lsa-plain
 ";
 
 /// What a tool must be given, to look or to say what it would do: nothing is changed. The others need nothing.
@@ -112,8 +112,8 @@ pub struct Changing {
 
 impl Changing {
     /// Where hosts can't be had, the test is counted as skipped.
-    pub fn new(test: &str, prepare: &str, clean: &'static str) -> Option<Self> {
-        let changing = Self { machine: Machine::new(test)?, clean };
+    pub fn by(reach: Reach, test: &str, prepare: &str, clean: &'static str) -> Option<Self> {
+        let changing = Self { machine: Machine::by(reach, test)?, clean };
         changing.clean();
         changing.sh(prepare);
         Some(changing)
@@ -241,6 +241,12 @@ impl Deref for Changing {
 
     fn deref(&self) -> &Machine {
         &self.machine
+    }
+}
+
+impl DerefMut for Changing {
+    fn deref_mut(&mut self) -> &mut Machine {
+        &mut self.machine
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sha2::{Digest, Sha256};
 
@@ -22,16 +22,23 @@ pub use sshd::{SFTP, Sshd};
 /// The hosts of the lab, by the names that aliases begin with.
 const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
 
-/// There is one lab: what a test does to its network and its hosts, it does to all.
-static TURN: Mutex<()> = Mutex::new(());
+/// There is one lab: what a test does to its network and its hosts, it does to all. Who only goes through it may do so
+/// beside others.
+static TURN: RwLock<()> = RwLock::new(());
 
-/// The lab is this test's alone, until it is dropped.
+/// An account in the lab, until it is dropped.
 pub struct Lab {
     home: Home,
     hosts: [Host; 3],
     network: Network,
     agent: Mutex<Option<Child>>,
-    _turn: MutexGuard<'static, ()>,
+    turn: Turn,
+}
+
+/// Whether the lab is this test's alone.
+enum Turn {
+    Alone(#[allow(dead_code, reason = "it is held, and not looked at")] RwLockWriteGuard<'static, ()>),
+    BesideOthers(#[allow(dead_code, reason = "it is held, and not looked at")] RwLockReadGuard<'static, ()>),
 }
 
 /// A key of the lab's, in a file; its certificate is beside it, where there is one.
@@ -40,16 +47,25 @@ pub struct Key {
 }
 
 impl Lab {
-    /// With an account that knows each host by its name, as root, and nothing else. Where hosts can't be had, the test is
-    /// counted as skipped.
+    /// With an account that knows each host by its name, as root, and nothing else; nobody else is in the lab. Where hosts
+    /// can't be had, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
+        Self::with(test, || Turn::Alone(TURN.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// The same for who leaves the network as it is: others may be in the lab.
+    pub fn beside_others(test: &str) -> Option<Self> {
+        Self::with(test, || Turn::BesideOthers(TURN.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn with(test: &str, turn: impl FnOnce() -> Turn) -> Option<Self> {
         // One question, so that the test is counted once.
         host(test, HOSTS[0])?;
         let hosts = HOSTS.map(|name| host(test, name).expect("hosts are up"));
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let listing = listing();
         let network = Network::of(&listing);
-        let lab = Self { home: Home::new(), hosts, network, agent: Mutex::default(), _turn: turn };
+        let lab = Self { home: Home::new(), hosts, network, agent: Mutex::default(), turn };
         lab.clean();
         lab.settle(Path::new(listing["key"].as_str().expect("the lab's key")));
         Some(lab)
@@ -104,6 +120,17 @@ impl Lab {
     pub fn aliases(&self) -> String {
         let alias = |name| format!("Host {name}\n  HostName {}\n  User root\n", self.address(name));
         HOSTS.map(alias).concat()
+    }
+
+    /// Adds an alias for this account on this host, which must let it in; gives the alias.
+    pub fn alias(&self, name: &str, account: &str) -> String {
+        let alias = format!("{account}-on-{name}");
+        let config = fs::read_to_string(self.file("config")).expect("a configuration");
+        let host = format!("Host {alias}\n");
+        if !config.contains(&host) {
+            self.configure(&format!("{config}{host}  HostName {}\n  User {account}\n", self.address(name)));
+        }
+        alias
     }
 
     /// Replaces the ssh configuration.
@@ -163,8 +190,13 @@ impl Lab {
 
     /// The program under test with these arguments and the modules that ship.
     pub fn program(&self, args: &[&str]) -> Command {
+        self.program_by(&[], args)
+    }
+
+    /// The same, started by another program that has these arguments.
+    pub fn program_by(&self, head: &[&str], args: &[&str]) -> Command {
         let binary = binary().canonicalize().expect("the program");
-        let mut command = self.command(&[&[binary.to_str().expect("UTF-8")], args].concat());
+        let mut command = self.command(&[head, &[binary.to_str().expect("UTF-8")], args].concat());
         command.env("LINUX_SYSADMIN_MODULES", modules().canonicalize().expect("modules"));
         // Else each home would compile the same modules anew.
         command.env("XDG_CACHE_HOME", binary.with_file_name("test-cache"));
@@ -276,6 +308,9 @@ impl Lab {
 
     /// Puts everything back that a test does to the lab, however it ended.
     fn clean(&self) {
+        if let Turn::BesideOthers(_) = self.turn {
+            return;
+        }
         network::unchain(&self.hosts);
         for host in &self.hosts {
             self.network.mend(host);

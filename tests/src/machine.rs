@@ -1,7 +1,10 @@
-//! A test host with the planner on it. The server runs there, as root or as an account that may use sudo, and speaks MCP
-//! over its stdin and stdout.
+//! A test host with the planner on it. The server speaks MCP over its stdin and stdout; it runs there, as root or as an
+//! account that may use sudo, or in the lab, from where it reaches the host as that account over SSH.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,19 +12,20 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Client, Expected, Host, Plan, Snapshot, component, host};
+use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host};
 
-const HOST: &str = "debian1";
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 /// Where the program with fault points is on the host.
 const FAULTY: &str = "/run/planner/linux-sysadmin";
-const PLANNER: &str = "/run/planner/planner.wasm";
 const HOMES: &str = "/var/lib/planner";
+/// What is on record, in a home.
+const RECORD: &str = ".local/state/linux-sysadmin/audit.jsonl";
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// There is one host, and a plan is to be alone on it.
-static TURN: Mutex<()> = Mutex::new(());
+/// There is one of each host, and a plan is to be alone on it.
+static TURNS: [(&str, Mutex<()>); 3] =
+    [("debian1", Mutex::new(())), ("rhel1", Mutex::new(())), ("bare1", Mutex::new(()))];
 
 /// Puts everything back that any of the tests does to the host, however it ended.
 const CLEAN: &str = r#"
@@ -47,10 +51,38 @@ install -d -m 700 /var/lib/planner/root
 install -d -m 700 -o admin -g admin /var/lib/planner/admin /home/admin/.planner
 "#;
 
+/// Lets an account in that nobody made for it.
+const LET_IN: &str = r#"
+set -e
+home=$(getent passwd "$1" | cut -d: -f6)
+install -d -o "$1" -g "$1" "$home" "$home/.ssh"
+install -m 600 -o "$1" -g "$1" /root/.ssh/authorized_keys "$home/.ssh/authorized_keys"
+"#;
+
+/// Where the server runs, and the host that it works on, by its name in the lab.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reach {
+    /// On the host itself.
+    Inside(&'static str),
+    /// In the lab.
+    OverSsh(&'static str),
+}
+
+impl Reach {
+    /// The host's name.
+    pub fn host(self) -> &'static str {
+        let (Self::Inside(host) | Self::OverSsh(host)) = self;
+        host
+    }
+}
+
 /// A host that is this test's alone, until it is dropped.
 pub struct Machine {
     host: Host,
     program: &'static str,
+    reach: Reach,
+    /// Where the servers run that reach it over SSH.
+    lab: Option<Lab>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -58,22 +90,39 @@ pub struct Machine {
 pub struct Helper(Child);
 
 impl Machine {
-    /// Where hosts can't be had, the test is counted as skipped.
+    /// The server is on debian1 itself. Where hosts can't be had, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
-        let host = host(test, HOST)?;
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let machine = Self { host, program: PROGRAM, _turn: turn };
+        Self::by(Reach::Inside("debian1"), test)
+    }
+
+    /// The same of a server that is there or in the lab, and of any host.
+    pub fn by(reach: Reach, test: &str) -> Option<Self> {
+        let test = format!("{test} ({reach:?})");
+        let host = host(&test, reach.host())?;
+        let (_, turn) = TURNS.iter().find(|(name, _)| *name == reach.host()).expect("a host of the lab");
+        let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine =
+            Self { host, program: PROGRAM, reach: Reach::Inside(reach.host()), lab: None, _turn: turn };
         machine.clean();
         machine.sh(PREPARE);
-        machine.host.put(PLANNER, &std::fs::read(component("planner")).expect("a component"));
+        machine.now(reach, &test);
         Some(machine)
+    }
+
+    /// From now on, servers of the same host are started here.
+    pub fn now(&mut self, reach: Reach, test: &str) {
+        assert_eq!(reach.host(), self.reach.host(), "the host stays the same");
+        if let (Reach::OverSsh(_), None) = (reach, &self.lab) {
+            self.lab = Lab::beside_others(test);
+        }
+        self.reach = reach;
     }
 
     /// One where the program is that with fault points. None of the modules that ship is beside it.
     pub fn faulty(test: &str) -> Option<Self> {
         let faulty = crate::faulty(test)?;
         let mut machine = Self::new(test)?;
-        machine.host.put(FAULTY, &std::fs::read(faulty).expect("a program"));
+        machine.host.put(FAULTY, &fs::read(faulty).expect("a program"));
         machine.sh(&format!("chmod 0555 {FAULTY}"));
         machine.program = FAULTY;
         Some(machine)
@@ -159,20 +208,45 @@ impl Machine {
         (Helper(child), said.trim().to_owned())
     }
 
-    /// `linux-sysadmin` with these arguments, at home in a directory of this name below [`HOMES`], as this account.
+    /// The lab, where the server is there.
+    pub fn lab(&self) -> Option<&Lab> {
+        self.lab.as_ref().filter(|_| matches!(self.reach, Reach::OverSsh(_)))
+    }
+
+    /// The home of this name: a directory on the host, or in the lab.
+    pub fn home(&self, home: &str) -> PathBuf {
+        match self.lab() {
+            None => PathBuf::from(HOMES).join(home),
+            Some(lab) => lab.home().path().join("homes").join(home),
+        }
+    }
+
+    /// `linux-sysadmin` with these arguments, at home in this directory, as this account.
     fn command(&self, account: &str, home: &str, args: &[&str]) -> Command {
         self.command_with(account, home, &[], args)
     }
 
     fn command_with(&self, account: &str, home: &str, env: &[&str], args: &[&str]) -> Command {
-        let pid_file = format!("/run/planner/{home}.pid");
-        let home = format!("HOME={HOMES}/{home}");
+        let own = format!("HOME={}", self.home(home).display());
+        let pid_file = self.pid_file(home);
         // What runs in the end is this very process: its number is the server's.
-        let note = ["sh", "-c", "echo $$ > \"$0\"; exec \"$@\"", &pid_file];
-        let ids = [format!("--reuid={account}"), format!("--regid={account}")];
-        let as_account = ["setpriv", &ids[0], &ids[1], "--init-groups"];
-        let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
-        self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat())
+        let note = ["sh", "-c", "echo $$ > \"$0\"; exec \"$@\"", pid_file.to_str().expect("UTF-8")];
+        let Some(lab) = self.lab() else {
+            let ids = [format!("--reuid={account}"), format!("--regid={account}")];
+            let as_account = ["setpriv", &ids[0], &ids[1], "--init-groups"];
+            let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &own];
+            return self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat());
+        };
+        let alias = lab.alias(self.reach.host(), account);
+        let reaching: &[&str] = if matches!(args[0], "serve" | "call") { &["--host", &alias] } else { &[] };
+        lab.program_by(&[&note[..], &["env", &own], env].concat(), &[args, reaching].concat())
+    }
+
+    fn pid_file(&self, home: &str) -> PathBuf {
+        match self.lab() {
+            None => PathBuf::from(format!("/run/planner/{home}.pid")),
+            Some(_) => self.home(home).with_extension("pid"),
+        }
     }
 
     /// Runs `linux-sysadmin` as this account, in the home of this name; gives the exit code and what it said, with lines
@@ -190,10 +264,16 @@ impl Machine {
 
     /// Writes the configuration of this home, as YAML.
     pub fn configure(&self, home: &str, yaml: &str) {
-        let directory = format!("{HOMES}/{home}/.config/linux-sysadmin");
-        self.sh(&format!("install -d -m 700 {HOMES}/{home}/.config {directory}"));
+        let directory = self.home(home).join(".config/linux-sysadmin");
+        if self.lab().is_some() {
+            fs::create_dir_all(&directory).expect("a directory");
+            fs::write(directory.join("config.yaml"), yaml).expect("written");
+            return;
+        }
+        let (directory, home) = (directory.display(), self.home(home));
+        self.sh(&format!("install -d -m 700 {0}/.config {directory}", home.display()));
         self.host.put(&format!("{directory}/config.yaml"), yaml.as_bytes());
-        self.sh(&format!("chown -R --reference={HOMES}/{home} {HOMES}/{home}/.config"));
+        self.sh(&format!("chown -R --reference={0} {0}/.config", home.display()));
     }
 
     /// A server of root's, in root's own home, with the planner.
@@ -209,12 +289,8 @@ impl Machine {
     /// The same, to be ended or to fail at a point: `kill@POINT`, `fail@POINT`.
     pub async fn serve_until(&self, account: &str, home: &str, fault: &str) -> Client {
         self.make_home(account, home);
-        if !self.holds(&format!("test -d {HOMES}/{home}/.local/share/linux-sysadmin/modules")) {
-            let sha256 =
-                hex::encode(Sha256::digest(std::fs::read(component("planner")).expect("a component")));
-            let add = ["modules", "add", PLANNER, "--yes", "--sha256", &sha256];
-            let added = self.command(account, home, &add).output().expect("xtask runs");
-            assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+        if !self.has_at_home(home, ".local/share/linux-sysadmin/modules") {
+            self.add(account, home, "planner");
         }
         self.serving(account, home, fault).await
     }
@@ -225,6 +301,25 @@ impl Machine {
         self.serving(account, home, "").await
     }
 
+    /// Adds one of the tests' own components to this home, as an operator who agrees to everything.
+    pub fn add(&self, account: &str, home: &str, name: &str) {
+        self.make_home(account, home);
+        let file = component(name).canonicalize().expect("a component");
+        let bytes = fs::read(&file).expect("a component");
+        let there = format!("/run/planner/{name}.wasm");
+        let file = match self.lab() {
+            Some(_) => file.to_str().expect("UTF-8"),
+            None => {
+                self.host.put(&there, &bytes);
+                &there
+            }
+        };
+        let sha256 = hex::encode(Sha256::digest(bytes));
+        let add = ["modules", "add", file, "--yes", "--sha256", &sha256];
+        let added = self.command(account, home, &add).output().expect("xtask runs");
+        assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    }
+
     async fn serving(&self, account: &str, home: &str, fault: &str) -> Client {
         let fault = format!("LINUX_SYSADMIN_FAULT={fault}");
         let mut client = Client::start_command(self.command_with(account, home, &[&fault], &["serve"]));
@@ -233,30 +328,72 @@ impl Machine {
     }
 
     fn make_home(&self, account: &str, home: &str) {
-        self.sh(&format!("install -d -m 700 -o {account} -g {account} {HOMES}/{home}"));
+        let directory = self.home(home);
+        if self.lab().is_none() {
+            self.sh(&format!("install -d -m 700 -o {account} -g {account} {}", directory.display()));
+            return;
+        }
+        fs::create_dir_all(&directory).expect("a directory");
+        fs::set_permissions(&directory, Permissions::from_mode(0o700)).expect("a mode");
+        if !["root", "admin"].contains(&account) {
+            self.host.run(&["sh", "-c", LET_IN, "sh", account]);
+        }
+    }
+
+    fn has_at_home(&self, home: &str, path: &str) -> bool {
+        let path = self.home(home).join(path);
+        if self.lab().is_some() { path.exists() } else { self.has(path.to_str().expect("UTF-8")) }
+    }
+
+    fn read_at_home(&self, home: &str, path: &str) -> String {
+        let path = self.home(home).join(path);
+        match self.lab() {
+            None => self.read(path.to_str().expect("UTF-8")),
+            Some(_) => fs::read_to_string(path).expect("UTF-8"),
+        }
+    }
+
+    /// The number of the server's process in this home, where that runs.
+    pub fn server(&self, home: &str) -> u32 {
+        let file = self.pid_file(home);
+        let said = match self.lab() {
+            None => self.read(file.to_str().expect("UTF-8")),
+            Some(_) => fs::read_to_string(file).expect("a server was started"),
+        };
+        said.trim().parse().expect("a number")
     }
 
     /// Sends a signal to the server in this home, and to nothing else.
     pub fn signal(&self, home: &str, signal: &str) {
-        self.sh(&format!("kill -s {signal} $(cat /run/planner/{home}.pid)"));
+        let number = self.server(home).to_string();
+        let kill = ["kill", "-s", signal, &number];
+        match self.lab() {
+            None => self.host.run(&kill),
+            Some(lab) => lab.run(&kill),
+        };
     }
 
     /// What is on record in this home.
     pub fn audit(&self, home: &str) -> Vec<Value> {
-        let path = format!("{HOMES}/{home}/.local/state/linux-sysadmin/audit.jsonl");
-        if !self.has(&path) {
+        if !self.has_at_home(home, RECORD) {
             return Vec::new();
         }
         let complete = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
-        self.read(&path).lines().map(complete).collect()
+        // Of a line that is just being written there is only the beginning.
+        let text = self.read_at_home(home, RECORD);
+        text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(complete).collect()
     }
 
     /// Waits for a record of this event in this home, and gives the last one.
     pub fn recorded(&self, home: &str, event: &str) -> Value {
-        let path = format!("{HOMES}/{home}/.local/state/linux-sysadmin/audit.jsonl");
-        self.until(&format!("grep --quiet '\"event\":\"{event}\"' {path}"));
-        let of_event = |record: &Value| record["event"] == event;
-        self.audit(home).into_iter().rfind(of_event).expect("it is there")
+        let begun = Instant::now();
+        loop {
+            let last = self.audit(home).into_iter().rfind(|record| record["event"] == event);
+            if let Some(record) = last {
+                return record;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never on record: {event}");
+        }
     }
 
     /// What is on record is whole, says the program.

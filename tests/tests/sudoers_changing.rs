@@ -1,6 +1,6 @@
 //! On a real host: what `modules sudoers` prints for the modules that ship is enough for their changes, and for no more.
 
-use linux_sysadmin_tests::{Changing, Expected};
+use linux_sysadmin_tests::{Changing, Expected, Reach};
 use serde_json::{Value, json};
 
 const ACCOUNT: &str = "lsa-plain";
@@ -34,7 +34,7 @@ systemctl reset-failed
 #[tokio::test]
 async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
     let test = "the_fragments_of_the_modules_that_ship_are_enough_for_their_changes";
-    let Some(machine) = Changing::new(test, PREPARE, CLEAN) else { return };
+    let Some(machine) = Changing::by(Reach::Inside("debian1"), test, PREPARE, CLEAN) else { return };
     machine.sh(&format!("install -d -m 700 -o {ACCOUNT} -g {ACCOUNT} /var/lib/planner/{ACCOUNT}"));
     machine.configure(ACCOUNT, "safety:\n  confirmation_threshold: critical\n");
     let restart = json!({"service": "lsa-works"});

@@ -1,6 +1,6 @@
 //! System mode on a real host: what a person can do who may start the server, and what not.
 
-use linux_sysadmin_tests::{Changing, Client, Expected, at_terminal};
+use linux_sysadmin_tests::{Changing, Client, Expected, Reach, at_terminal};
 use serde_json::{Value, json};
 
 const PERSON: &str = "lsa-person";
@@ -47,7 +47,7 @@ struct Person(Changing);
 
 impl Person {
     fn new(test: &str) -> Option<Self> {
-        Some(Self(Changing::new(test, PREPARE, CLEAN)?))
+        Some(Self(Changing::by(Reach::Inside("debian1"), test, PREPARE, CLEAN)?))
     }
 
     /// Where system mode has been set up.

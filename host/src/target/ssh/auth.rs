@@ -246,12 +246,9 @@ async fn refused(
     if attempts.is_partial {
         message.push_str("; a key was right, but the server wants more than that");
     }
-    match attempts.offers.as_deref() {
-        Some(offers @ [_, ..]) => {
-            let offers: Vec<&str> = offers.iter().map(<&str>::from).collect();
-            message.push_str(&format!("; the server still takes {}", offers.join(", ")));
-        }
-        Some([]) | None => {}
+    if let Some(offers @ [_, ..]) = attempts.offers.as_deref() {
+        let offers: Vec<&str> = offers.iter().map(<&str>::from).collect();
+        message.push_str(&format!("; the server still takes {}", offers.join(", ")));
     }
     if let Some(Parting::Said(words)) = parting
         && !words.is_empty()

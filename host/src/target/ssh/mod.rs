@@ -197,6 +197,8 @@ async fn open_hop(
         (Err(mut problem), Some(command)) if problem.code == "CONNECTION_FAILED" => {
             if let Some(said) = command.last_words().await {
                 problem.message = format!("{}; {said}", problem.message);
+                problem.remediation =
+                    vec!["Check ProxyCommand in ~/.ssh/config, and what it connects to".to_owned()];
             }
             return Err(problem);
         }

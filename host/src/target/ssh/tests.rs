@@ -403,7 +403,7 @@ fn algorithms_of_keys_that_are_known_are_offered_first() {
     let known = names(&host, std::slice::from_ref(&rsa), &[]);
     assert_eq!(known[..3], ["rsa-sha2-512", "rsa-sha2-256", "ssh-ed25519"]);
     assert_eq!(known.len(), 6);
-    let certified = names(&host, &[Algorithm::Ed25519], &[rsa.clone()]);
+    let certified = names(&host, &[Algorithm::Ed25519], std::slice::from_ref(&rsa));
     assert_eq!(
         certified[..3],
         ["rsa-sha2-512-cert-v01@openssh.com", "rsa-sha2-256-cert-v01@openssh.com", "ssh-ed25519"]

@@ -106,10 +106,11 @@ fn a_certificate_beside_a_key_is_found_unless_others_are_configured_and_a_hosts_
     };
     let [by_itself, certified] =
         [format!("{} key by file", fingerprint(&key)), format!("{} certificate by file", fingerprint(&key))];
-    assert_eq!(order(sources(&[])), [by_itself.clone(), certified]);
-    assert_eq!(order(sources(&elsewhere)), [by_itself.clone()]);
+    let alone = [by_itself.clone()];
+    assert_eq!(order(sources(&[])), [by_itself, certified]);
+    assert_eq!(order(sources(&elsewhere)), alone);
     std::fs::write(&beside, certify(&key, &authority, CertType::Host).to_openssh().unwrap()).unwrap();
-    assert_eq!(order(sources(&[])), [by_itself]);
+    assert_eq!(order(sources(&[])), alone);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 /// Two steps of different kinds, both seen on the host.
 fn two_steps() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]), Step::write("/etc/planner/new", "one\ntwo\n")])
@@ -10,7 +12,7 @@ fn two_steps() -> Plan {
 
 #[test]
 fn a_snapshot_tells_every_kind_of_change() {
-    let Some(machine) = Machine::new("a_snapshot_tells_every_kind_of_change") else { return };
+    let Some(machine) = Machine::by(REACH, "a_snapshot_tells_every_kind_of_change") else { return };
     machine.sh("echo text > /etc/planner/kept; ln -s kept /etc/planner/link");
     let before = machine.snapshot();
     machine.is_still(&before, "nothing was done");
@@ -50,7 +52,7 @@ fn a_snapshot_tells_every_kind_of_change() {
 
 #[tokio::test]
 async fn a_dry_run_changes_nothing_and_shows_every_step() {
-    let Some(machine) = Machine::new("a_dry_run_changes_nothing_and_shows_every_step") else { return };
+    let Some(machine) = Machine::by(REACH, "a_dry_run_changes_nothing_and_shows_every_step") else { return };
     machine.sh("echo old > /etc/planner/existing; echo gone > /etc/planner/removed");
     let mut client = machine.serve().await;
     let before = machine.snapshot();
@@ -105,7 +107,9 @@ async fn a_dry_run_changes_nothing_and_shows_every_step() {
 
 #[tokio::test]
 async fn one_command_alone_is_shown_as_the_very_line_that_runs() {
-    let Some(machine) = Machine::new("one_command_alone_is_shown_as_the_very_line_that_runs") else { return };
+    let Some(machine) = Machine::by(REACH, "one_command_alone_is_shown_as_the_very_line_that_runs") else {
+        return;
+    };
     let mut client = machine.serve().await;
     let plan = Plan::of([Step::run(&["touch", "--", "/srv/plan/it's $(id) *"])]);
     let shown = client.envelope("planner_apply", plan.dry_run()).await;
@@ -125,7 +129,7 @@ async fn one_command_alone_is_shown_as_the_very_line_that_runs() {
 #[tokio::test]
 async fn the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record() {
     let test = "the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let shown = client.envelope("planner_apply", two_steps().dry_run()).await;
@@ -156,7 +160,7 @@ async fn the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record() {
 
 #[tokio::test]
 async fn steps_run_in_their_order_and_every_command_has_an_output() {
-    let Some(machine) = Machine::new("steps_run_in_their_order_and_every_command_has_an_output") else {
+    let Some(machine) = Machine::by(REACH, "steps_run_in_their_order_and_every_command_has_an_output") else {
         return;
     };
     let mut client = machine.serve().await;
@@ -175,7 +179,9 @@ async fn steps_run_in_their_order_and_every_command_has_an_output() {
 
 #[tokio::test]
 async fn only_the_exit_codes_that_the_step_names_are_success() {
-    let Some(machine) = Machine::new("only_the_exit_codes_that_the_step_names_are_success") else { return };
+    let Some(machine) = Machine::by(REACH, "only_the_exit_codes_that_the_step_names_are_success") else {
+        return;
+    };
     let mut client = machine.serve().await;
     for (argv, success, works) in [
         (&["false"][..], json!([]), false),
@@ -195,7 +201,9 @@ async fn only_the_exit_codes_that_the_step_names_are_success() {
 
 #[tokio::test]
 async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
-    let Some(machine) = Machine::new("a_grave_plan_waits_for_a_yes_and_nothing_has_run") else { return };
+    let Some(machine) = Machine::by(REACH, "a_grave_plan_waits_for_a_yes_and_nothing_has_run") else {
+        return;
+    };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let of_grant = Plan::of([Step::run(&["systemctl", "stop", "--", "systemd-networkd.service"])]);
@@ -229,7 +237,7 @@ async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
 
 #[tokio::test]
 async fn the_threshold_is_the_operators() {
-    let Some(machine) = Machine::new("the_threshold_is_the_operators") else { return };
+    let Some(machine) = Machine::by(REACH, "the_threshold_is_the_operators") else { return };
     for (threshold, risk, asked) in [
         ("low", "moderate", true),
         ("moderate", "moderate", true),
@@ -249,7 +257,7 @@ async fn the_threshold_is_the_operators() {
 
 #[tokio::test]
 async fn a_tool_that_only_looks_cannot_change_anything() {
-    let Some(machine) = Machine::new("a_tool_that_only_looks_cannot_change_anything") else { return };
+    let Some(machine) = Machine::by(REACH, "a_tool_that_only_looks_cannot_change_anything") else { return };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     for arguments in [two_steps().apply(), json!({"plan": two_steps().json(), "swallow": true})] {
@@ -262,7 +270,7 @@ async fn a_tool_that_only_looks_cannot_change_anything() {
 
 #[tokio::test]
 async fn a_call_applies_one_plan_and_no_second() {
-    let Some(machine) = Machine::new("a_call_applies_one_plan_and_no_second") else { return };
+    let Some(machine) = Machine::by(REACH, "a_call_applies_one_plan_and_no_second") else { return };
     let mut client = machine.serve().await;
     let second = Plan::of([Step::run(&["touch", "--", "/srv/plan/second"])]);
     let arguments = json!({"first": two_steps().json(), "second": second.json()});
@@ -277,7 +285,7 @@ async fn a_call_applies_one_plan_and_no_second() {
 
 #[tokio::test]
 async fn a_module_cannot_call_a_broken_plan_a_success() {
-    let Some(machine) = Machine::new("a_module_cannot_call_a_broken_plan_a_success") else { return };
+    let Some(machine) = Machine::by(REACH, "a_module_cannot_call_a_broken_plan_a_success") else { return };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let plan = two_steps().step(Step::run(&["false"]));
@@ -297,7 +305,7 @@ async fn a_module_cannot_call_a_broken_plan_a_success() {
 #[tokio::test]
 async fn what_somebody_holds_is_not_touched_and_the_holder_is_named() {
     let test = "what_somebody_holds_is_not_touched_and_the_holder_is_named";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut root = machine.serve().await;
     // It doesn't see what root's processes have open.
     let mut admin = machine.serve_as("admin", "admin").await;
@@ -335,7 +343,7 @@ async fn what_somebody_holds_is_not_touched_and_the_holder_is_named() {
 
 #[tokio::test]
 async fn an_account_with_sudo_does_what_root_does() {
-    let Some(machine) = Machine::new("an_account_with_sudo_does_what_root_does") else { return };
+    let Some(machine) = Machine::by(REACH, "an_account_with_sudo_does_what_root_does") else { return };
     let mut client = machine.serve_as("admin", "admin").await;
     let shown = client.envelope("planner_apply", two_steps().dry_run()).await;
     let run = shown["preview"]["steps"][0]["run"].as_str().unwrap_or_else(|| panic!("{shown}"));

@@ -4,6 +4,8 @@
 use linux_sysadmin_tests::{Client, Machine, Plan, Step};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 const NEW: &str = "/etc/planner/new";
 
 /// A command that is in the middle until somebody reads from the pipe, and then has said "through". To undo it is to do
@@ -48,7 +50,7 @@ fn ended(machine: &Machine) -> Value {
 #[tokio::test]
 async fn a_cancelled_plan_finishes_the_step_that_must_not_be_interrupted_and_undoes_the_others() {
     let test = "a_cancelled_plan_finishes_the_step_that_must_not_be_interrupted_and_undoes_the_others";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut client = machine.serve().await;
     pipes(&machine);
     let before = machine.snapshot();
@@ -68,7 +70,7 @@ async fn a_cancelled_plan_finishes_the_step_that_must_not_be_interrupted_and_und
 #[tokio::test]
 async fn a_cancelled_plan_ends_the_step_that_may_be_interrupted_and_undoes_the_others() {
     let test = "a_cancelled_plan_ends_the_step_that_may_be_interrupted_and_undoes_the_others";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut client = machine.serve().await;
     pipes(&machine);
     let before = machine.snapshot();
@@ -87,7 +89,8 @@ async fn a_cancelled_plan_ends_the_step_that_may_be_interrupted_and_undoes_the_o
 
 #[tokio::test]
 async fn a_plan_that_is_cancelled_before_its_first_step_never_begins() {
-    let Some(machine) = Machine::new("a_plan_that_is_cancelled_before_its_first_step_never_begins") else {
+    let Some(machine) = Machine::by(REACH, "a_plan_that_is_cancelled_before_its_first_step_never_begins")
+    else {
         return;
     };
     let mut client = machine.serve().await;
@@ -107,7 +110,7 @@ async fn a_plan_that_is_cancelled_before_its_first_step_never_begins() {
 #[tokio::test]
 async fn a_server_whose_client_leaves_or_that_is_asked_to_end_ends_when_the_plan_is_undone() {
     let test = "a_server_whose_client_leaves_or_that_is_asked_to_end_ends_when_the_plan_is_undone";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     for how in ["end of input", "TERM", "INT", "HUP"] {
         let mut client = machine.serve().await;
         pipes(&machine);
@@ -147,7 +150,7 @@ async fn a_server_whose_client_leaves_or_that_is_asked_to_end_ends_when_the_plan
 
 #[tokio::test]
 async fn a_plan_of_another_call_waits_for_its_turn() {
-    let Some(machine) = Machine::new("a_plan_of_another_call_waits_for_its_turn") else { return };
+    let Some(machine) = Machine::by(REACH, "a_plan_of_another_call_waits_for_its_turn") else { return };
     let mut client = machine.serve().await;
     pipes(&machine);
     let first = Plan::of([Step::write(NEW, "first\n"), gate("/srv/plan/gate").uninterruptible()]);
@@ -206,7 +209,7 @@ fn token(machine: &Machine) -> Plan {
 #[tokio::test]
 async fn plans_of_an_accounts_servers_run_one_after_the_other_and_are_on_one_record() {
     let test = "plans_of_an_accounts_servers_run_one_after_the_other_and_are_on_one_record";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let plan = token(&machine);
     run_at_once(&machine, &[("root", "root"), ("root", "root"), ("root", "root")], &plan).await;
 }
@@ -214,14 +217,16 @@ async fn plans_of_an_accounts_servers_run_one_after_the_other_and_are_on_one_rec
 #[tokio::test]
 async fn plans_of_several_homes_of_an_account_run_one_after_the_other() {
     let test = "plans_of_several_homes_of_an_account_run_one_after_the_other";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let plan = token(&machine);
     run_at_once(&machine, &[("root", "root"), ("root", "other")], &plan).await;
 }
 
 #[tokio::test]
 async fn a_plan_is_held_against_what_the_one_before_it_left() {
-    let Some(machine) = Machine::new("a_plan_is_held_against_what_the_one_before_it_left") else { return };
+    let Some(machine) = Machine::by(REACH, "a_plan_is_held_against_what_the_one_before_it_left") else {
+        return;
+    };
     let before = machine.snapshot();
     // While one is in the middle, the directory is there: not for who waits for his turn before he looks.
     let inside = "/srv/plan/inside";

@@ -3,6 +3,8 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 /// So that only the gravest of plans are asked about.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
@@ -36,7 +38,7 @@ fn text(list: &Value) -> String {
 
 #[tokio::test]
 async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
-    let Some(machine) = Machine::new("wherever_a_plan_breaks_the_host_is_as_it_was") else { return };
+    let Some(machine) = Machine::by(REACH, "wherever_a_plan_breaks_the_host_is_as_it_was") else { return };
     let mut client = machine.serve().await;
     let none = "";
     let cases: [(&str, &str, &str, usize, Option<Step>); 8] = [
@@ -126,7 +128,9 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
 
 #[tokio::test]
 async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
-    let Some(machine) = Machine::new("a_disk_that_fills_up_costs_nothing_that_was_there") else { return };
+    let Some(machine) = Machine::by(REACH, "a_disk_that_fills_up_costs_nothing_that_was_there") else {
+        return;
+    };
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
@@ -154,7 +158,7 @@ async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
 #[tokio::test]
 async fn the_latest_step_is_undone_first_and_then_what_follows_every_undo() {
     let test = "the_latest_step_is_undone_first_and_then_what_follows_every_undo";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut client = machine.serve().await;
     let note = |text: &str| {
         let mut note = line(&["tee", "--append", "--", "/srv/plan/order"]);
@@ -178,7 +182,7 @@ async fn the_latest_step_is_undone_first_and_then_what_follows_every_undo() {
 #[tokio::test]
 async fn what_cannot_be_undone_is_said_and_the_rest_is_undone_all_the_same() {
     let test = "what_cannot_be_undone_is_said_and_the_rest_is_undone_all_the_same";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut client = machine.serve().await;
     machine.sh(FILES);
     let cases = [

@@ -3,8 +3,10 @@
 use linux_sysadmin_tests::{Changing, Expected, NO_UNITS, Snapshot, UNITS};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 fn changing(test: &str) -> Option<Changing> {
-    Changing::new(test, UNITS, NO_UNITS)
+    Changing::by(REACH, test, UNITS, NO_UNITS)
 }
 
 fn named(name: &'static str, why: &'static str) -> Expected {

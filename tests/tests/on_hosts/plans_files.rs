@@ -4,6 +4,8 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 /// So that only the gravest of plans are asked about.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
@@ -13,7 +15,7 @@ fn by_admin(step: Step) -> Step {
 
 #[tokio::test]
 async fn what_is_not_said_of_a_file_stays_as_it_is() {
-    let Some(machine) = Machine::new("what_is_not_said_of_a_file_stays_as_it_is") else { return };
+    let Some(machine) = Machine::by(REACH, "what_is_not_said_of_a_file_stays_as_it_is") else { return };
     let mut client = machine.serve().await;
     machine.sh("for name in kept said; do
              echo old > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
@@ -41,7 +43,7 @@ async fn what_is_not_said_of_a_file_stays_as_it_is() {
 
 #[tokio::test]
 async fn contents_and_names_arrive_byte_for_byte() {
-    let Some(machine) = Machine::new("contents_and_names_arrive_byte_for_byte") else { return };
+    let Some(machine) = Machine::by(REACH, "contents_and_names_arrive_byte_for_byte") else { return };
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
@@ -65,7 +67,7 @@ async fn contents_and_names_arrive_byte_for_byte() {
 
 #[tokio::test]
 async fn a_name_that_could_be_misread_is_refused() {
-    let Some(machine) = Machine::new("a_name_that_could_be_misread_is_refused") else { return };
+    let Some(machine) = Machine::by(REACH, "a_name_that_could_be_misread_is_refused") else { return };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     for name in
@@ -79,7 +81,7 @@ async fn a_name_that_could_be_misread_is_refused() {
 
 #[tokio::test]
 async fn as_root_nobody_elses_links_and_directories_are_followed() {
-    let Some(machine) = Machine::new("as_root_nobody_elses_links_and_directories_are_followed") else {
+    let Some(machine) = Machine::by(REACH, "as_root_nobody_elses_links_and_directories_are_followed") else {
         return;
     };
     let mut client = machine.serve().await;
@@ -161,7 +163,7 @@ async fn as_root_nobody_elses_links_and_directories_are_followed() {
 
 #[tokio::test]
 async fn a_link_never_leads_to_what_is_not_granted() {
-    let Some(machine) = Machine::new("a_link_never_leads_to_what_is_not_granted") else { return };
+    let Some(machine) = Machine::by(REACH, "a_link_never_leads_to_what_is_not_granted") else { return };
     let mut client = machine.serve().await;
     machine.sh("ln -s /etc/shadow /srv/plan/shadow; ln -s /etc /srv/plan/etc");
     let before = machine.snapshot();
@@ -184,7 +186,7 @@ async fn a_link_never_leads_to_what_is_not_granted() {
 
 #[tokio::test]
 async fn a_plan_may_write_into_a_directory_that_it_makes() {
-    let Some(machine) = Machine::new("a_plan_may_write_into_a_directory_that_it_makes") else { return };
+    let Some(machine) = Machine::by(REACH, "a_plan_may_write_into_a_directory_that_it_makes") else { return };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let plan = Plan::of([
@@ -203,7 +205,7 @@ async fn a_plan_may_write_into_a_directory_that_it_makes() {
 
 #[tokio::test]
 async fn a_directory_is_made_only_where_nothing_is() {
-    let Some(machine) = Machine::new("a_directory_is_made_only_where_nothing_is") else { return };
+    let Some(machine) = Machine::by(REACH, "a_directory_is_made_only_where_nothing_is") else { return };
     let mut client = machine.serve().await;
     for (setup, code) in [
         ("mkdir /srv/plan/x", "FILE_EXISTS"),
@@ -224,7 +226,7 @@ async fn a_directory_is_made_only_where_nothing_is() {
 
 #[tokio::test]
 async fn what_changed_since_the_module_read_it_is_not_overwritten() {
-    let Some(machine) = Machine::new("what_changed_since_the_module_read_it_is_not_overwritten") else {
+    let Some(machine) = Machine::by(REACH, "what_changed_since_the_module_read_it_is_not_overwritten") else {
         return;
     };
     let mut client = machine.serve().await;
@@ -267,7 +269,7 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
 
 #[tokio::test]
 async fn inside_a_home_a_plan_acts_as_its_owner() {
-    let Some(machine) = Machine::new("inside_a_home_a_plan_acts_as_its_owner") else { return };
+    let Some(machine) = Machine::by(REACH, "inside_a_home_a_plan_acts_as_its_owner") else { return };
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
@@ -368,7 +370,7 @@ const CREATE: u64 = 0x100;
 #[tokio::test]
 async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_names() {
     let test = "who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_names";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
@@ -403,7 +405,7 @@ async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_nam
 
 #[tokio::test]
 async fn a_validator_sees_the_new_file_before_anybody_else_does() {
-    let Some(machine) = Machine::new("a_validator_sees_the_new_file_before_anybody_else_does") else {
+    let Some(machine) = Machine::by(REACH, "a_validator_sees_the_new_file_before_anybody_else_does") else {
         return;
     };
     let mut client = machine.serve().await;
@@ -432,7 +434,9 @@ async fn a_validator_sees_the_new_file_before_anybody_else_does() {
 
 #[tokio::test]
 async fn what_is_sensitive_is_in_no_preview_and_no_record() {
-    let Some(machine) = Machine::new("what_is_sensitive_is_in_no_preview_and_no_record") else { return };
+    let Some(machine) = Machine::by(REACH, "what_is_sensitive_is_in_no_preview_and_no_record") else {
+        return;
+    };
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;

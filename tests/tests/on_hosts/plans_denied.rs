@@ -3,6 +3,8 @@
 use linux_sysadmin_tests::{Machine, Plan, Step, line};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 /// A step that is granted, and would be seen: in front of everything that isn't.
 fn first() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]).undo(&["rm", "--", "/srv/plan/ran"])])
@@ -16,7 +18,7 @@ fn with_env(argv: &[&str], name: &str, value: &str) -> Value {
 
 #[tokio::test]
 async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
-    let Some(machine) = Machine::new("a_plan_with_one_part_that_is_not_granted_does_not_begin") else {
+    let Some(machine) = Machine::by(REACH, "a_plan_with_one_part_that_is_not_granted_does_not_begin") else {
         return;
     };
     machine
@@ -114,7 +116,7 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
 #[tokio::test]
 async fn a_validation_names_the_staged_copy_once_and_as_a_whole_argument() {
     let test = "a_validation_names_the_staged_copy_once_and_as_a_whole_argument";
-    let Some(machine) = Machine::new(test) else { return };
+    let Some(machine) = Machine::by(REACH, test) else { return };
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     for argv in [
@@ -133,7 +135,8 @@ async fn a_validation_names_the_staged_copy_once_and_as_a_whole_argument() {
 
 #[tokio::test]
 async fn a_plan_that_makes_no_sense_is_refused_before_its_first_step() {
-    let Some(machine) = Machine::new("a_plan_that_makes_no_sense_is_refused_before_its_first_step") else {
+    let Some(machine) = Machine::by(REACH, "a_plan_that_makes_no_sense_is_refused_before_its_first_step")
+    else {
         return;
     };
     let mut client = machine.serve().await;

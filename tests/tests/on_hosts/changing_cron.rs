@@ -3,6 +3,8 @@
 use linux_sysadmin_tests::{Changing, Expected, Snapshot};
 use serde_json::{Value, json};
 
+use super::REACH;
+
 /// Two jobs, comments, a variable, and a line that only looks like a job.
 const CRONTAB: &str = "\
 # Nightly things.
@@ -17,7 +19,7 @@ const CLEAN: &str = r"
 while mountpoint --quiet /var/spool/cron/crontabs; do umount --lazy /var/spool/cron/crontabs; done
 for user in root admin lsa-plain; do crontab -u $user -r; done
 rm -f /var/spool/cron/crontabs/tmp.* /etc/cron.deny /etc/cron.allow /run/lsa-*
-userdel lsa-plain
+userdel --force --remove lsa-plain
 ";
 
 /// What a dry run writes to, and crontab where it is asked to list.
@@ -35,7 +37,7 @@ const ADMINS: Expected =
     Expected { name: "/var/spool/cron/crontabs/admin", why: "it is the tool's to change" };
 
 fn changing(test: &str) -> Option<Changing> {
-    let changing = Changing::new(test, "", CLEAN)?;
+    let changing = Changing::by(REACH, test, "", CLEAN)?;
     changing.host().put("/run/lsa-crontab", CRONTAB.as_bytes());
     changing.sh("crontab -u admin /run/lsa-crontab");
     Some(changing)

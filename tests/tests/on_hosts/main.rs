@@ -1,0 +1,60 @@
+//! Tests of what changes a host. Each is run with the server inside the host, and with the server in the lab, which reaches
+//! the host over SSH: nothing in the tests knows the difference.
+
+/// The server runs on the host.
+#[path = "."]
+mod inside_debian {
+    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::Inside("debian1");
+
+    mod changing_cron;
+    mod changing_services;
+    mod changing_services_refused;
+    mod locks;
+    mod plans;
+    mod plans_denied;
+    mod plans_files;
+    mod plans_interrupted;
+    mod plans_undo;
+}
+
+/// The same on another distribution: what ships, and what plans do.
+#[path = "."]
+mod inside_rhel {
+    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::Inside("rhel1");
+
+    mod changing_cron;
+    mod changing_services;
+    mod changing_services_refused;
+    mod locks;
+    mod plans;
+    mod plans_undo;
+}
+
+/// The server runs in the lab.
+#[path = "."]
+mod over_ssh_to_debian {
+    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("debian1");
+
+    mod changing_cron;
+    mod changing_services;
+    mod changing_services_refused;
+    mod locks;
+    mod plans;
+    mod plans_denied;
+    mod plans_files;
+    mod plans_interrupted;
+    mod plans_undo;
+}
+
+/// The same on another distribution.
+#[path = "."]
+mod over_ssh_to_rhel {
+    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("rhel1");
+
+    mod changing_cron;
+    mod changing_services;
+    mod changing_services_refused;
+    mod locks;
+    mod plans;
+    mod plans_undo;
+}

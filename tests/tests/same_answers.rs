@@ -1,0 +1,215 @@
+//! Every tool answers the same inside the host and over SSH, as root and as an account with sudo, on each distribution;
+//! what may differ is in a file, with the reason.
+
+use std::collections::BTreeSet;
+
+use linux_sysadmin_tests::{Changing, Client, MayDiffer, NO_UNITS, Reach, UNITS};
+use serde_json::{Value, json};
+
+const MAY_DIFFER: &str = include_str!("../data/may_differ.yaml");
+
+/// An account's crontab, and nothing of what a call leaves there.
+const CRONTAB: &str = r"
+for user in root admin; do crontab -u $user -r 2>/dev/null; done
+echo '0 3 * * * /bin/true nightly' | crontab -u admin -
+";
+
+const CLEAN: &str = "for user in root admin; do crontab -u $user -r; done";
+
+/// Nobody can be asked here, and the same yes would be needed in both.
+const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
+
+/// Looking, being refused, showing and doing: in this order, on a host with the units of [`UNITS`].
+fn calls() -> Vec<(&'static str, Vec<Value>)> {
+    let unit = |name: &str| json!({"service": name});
+    let shown = |mut arguments: Value| {
+        arguments["dry_run"] = json!(true);
+        arguments
+    };
+    let shown_and_done = |arguments: Value| vec![shown(arguments.clone()), arguments];
+    let control = |name: &str| {
+        let mut calls = shown_and_done(unit(name));
+        // So that it holds already, or is as it was; and what there is none of, and what is no name.
+        calls.extend([unit(name), unit("lsa-none"), unit("--now"), unit("lsa-fails"), json!({})]);
+        calls
+    };
+    let new_unit = json!({"name": "lsa-new", "exec_start": "/bin/true", "description": "50%% \"new\" é", "user": "admin"});
+    let edited = json!({"name": "lsa-works", "exec_start": "/bin/sleep 1000", "after": ["network.target"]});
+    let new_timer = json!({"name": "lsa-timed", "exec_start": "/bin/true", "on_calendar": "Sun 05:00"});
+    let modified = json!({"name": "lsa-task", "on_calendar": "Tue 06:30", "randomized_delay_sec": "1min"});
+    let with = |first: Vec<Value>, rest: &[Value]| [&first[..], rest].concat();
+    vec![
+        ("sysadmin_session_info", vec![json!({}), json!({"show_sudoers_reference": true}), json!({"x": 1})]),
+        ("perf_overview", vec![json!({"sample_ms": 100}), json!({"sample_ms": -1})]),
+        ("perf_bottleneck", vec![json!({"sample_ms": 100}), json!({"sample_ms": "long"})]),
+        ("perf_memory", vec![json!({}), json!({"unit": "kb"})]),
+        ("perf_uptime", vec![json!({}), json!({"unit": "s"})]),
+        (
+            "perf_disk_io",
+            vec![json!({"sample_ms": 0}), json!({"filter": "no-such-disk"}), json!({"limit": 0})],
+        ),
+        ("perf_network_io", vec![json!({"sample_ms": 0}), json!({"filter": "lo", "sample_ms": 100})]),
+        (
+            "perf_top_processes",
+            vec![
+                json!({"sample_ms": 0, "filter": "sshd", "sort": "memory"}),
+                json!({"sample_ms": 100, "limit": 3}),
+                json!({"filter": "no-such-process"}),
+                json!({"sort": "size"}),
+            ],
+        ),
+        (
+            "svc_list",
+            vec![
+                json!({"limit": 10000}),
+                json!({"filter": "lsa-"}),
+                json!({"filter": "failed"}),
+                json!({"limit": 2}),
+            ],
+        ),
+        (
+            "svc_status",
+            vec![
+                unit("ssh"),
+                unit("lsa-works"),
+                unit("lsa-stuck"),
+                unit("dbus.socket"),
+                unit("lsa-none"),
+                unit("../x"),
+            ],
+        ),
+        ("timer_list", vec![json!({"limit": 10000}), json!({"filter": "lsa-"}), json!({"limit": 1})]),
+        ("svc_start", control("lsa-works")),
+        ("svc_reload", with(control("lsa-works"), &[unit("lsa-stuck")])),
+        ("svc_restart", control("lsa-works")),
+        ("svc_stop", control("lsa-works")),
+        ("svc_enable", with(control("lsa-works"), &[json!({"service": "lsa-fails", "now": true})])),
+        ("svc_disable", with(control("lsa-works"), &[json!({"service": "cron", "dry_run": true})])),
+        (
+            "svc_create_unit",
+            with(
+                shown_and_done(new_unit),
+                &[
+                    json!({"name": "lsa-new", "exec_start": "/bin/true"}),
+                    json!({"name": "lsa-bad", "exec_start": "/usr/bin/lsa-none"}),
+                    json!({"name": "lsa-bad", "raw_content": "garbage\n"}),
+                ],
+            ),
+        ),
+        (
+            "svc_edit_unit",
+            with(
+                shown_and_done(edited),
+                &[
+                    json!({"name": "cron", "exec_start": "/usr/bin/lsa-none"}),
+                    json!({"name": "lsa-none", "user": "admin"}),
+                ],
+            ),
+        ),
+        (
+            "timer_create",
+            with(
+                shown_and_done(new_timer),
+                &[json!({"name": "lsa-bad", "unit": "lsa-none.service", "on_calendar": "daily"})],
+            ),
+        ),
+        (
+            "timer_modify",
+            with(shown_and_done(modified), &[json!({"name": "lsa-task", "on_calendar": "nonsense"})]),
+        ),
+        (
+            "cron_list",
+            vec![json!({}), json!({"user": "admin"}), json!({"user": "root"}), json!({"user": "lsa-none"})],
+        ),
+        (
+            "cron_add",
+            with(
+                shown_and_done(
+                    json!({"user": "root", "schedule": "@daily", "command": "/bin/true 'a b' \\% é"}),
+                ),
+                &[
+                    json!({"user": "admin", "schedule": "5 4 * * *", "command": "/bin/false", "comment": "why"}),
+                    json!({"user": "admin", "schedule": "5 4 * * *", "command": "/bin/false"}),
+                    json!({"user": "lsa-none", "schedule": "@daily", "command": "/bin/true"}),
+                    json!({"schedule": "61 * * * *", "command": "/bin/true"}),
+                ],
+            ),
+        ),
+        (
+            "cron_remove",
+            with(
+                shown_and_done(json!({"user": "admin", "schedule": "5 4 * * *"})),
+                &[
+                    json!({"user": "root", "schedule": "@daily"}),
+                    json!({"user": "root", "schedule": "@daily"}),
+                    json!({"id": "$(id)"}),
+                ],
+            ),
+        ),
+        (
+            "cron_validate",
+            vec![json!({"expression": "*/5 1-3 * * mon"}), json!({"expression": "61 * * * *"})],
+        ),
+        (
+            "cron_next_runs",
+            vec![
+                json!({"expression": "@hourly", "after": "2026-01-02T03:04:05Z", "count": 3, "timezone": "UTC"}),
+                json!({"expression": "0 3 * * *", "after": "2026-01-02T03:04:05Z"}),
+                json!({"expression": "0 3 * * *", "timezone": "Mars/Olympus"}),
+            ],
+        ),
+    ]
+}
+
+/// All answers, from a host that is as it always is before.
+async fn answers(machine: &mut Changing, reach: Reach, account: &str, home: &str) -> Vec<Value> {
+    let _ = machine.holds(NO_UNITS);
+    machine.sh(UNITS);
+    machine.sh(CRONTAB);
+    machine.now(reach, "same answers");
+    // The home is made before its configuration is written.
+    drop(machine.serve_shipped(account, home).await);
+    machine.configure(home, ASK_SELDOM);
+    let mut client = machine.serve_shipped(account, home).await;
+    is_complete(&mut client).await;
+    let mut all = Vec::new();
+    for (tool, calls) in calls() {
+        for arguments in calls {
+            all.push(client.envelope(tool, arguments).await);
+        }
+    }
+    machine.nothing_is_left_behind();
+    all
+}
+
+/// There are calls of every tool, and of no other.
+async fn is_complete(client: &mut Client) {
+    let listed = client.request("tools/list", json!({})).await;
+    let listed = listed["result"]["tools"].as_array().expect("a list").clone();
+    let tools: BTreeSet<_> = listed.iter().map(|tool| tool["name"].as_str().expect("a name")).collect();
+    assert_eq!(calls().iter().map(|(tool, _)| *tool).collect::<BTreeSet<_>>(), tools);
+}
+
+#[tokio::test]
+async fn every_tool_answers_the_same_inside_the_host_and_over_ssh() {
+    let test = "every_tool_answers_the_same_inside_the_host_and_over_ssh";
+    let may_differ = MayDiffer::read(MAY_DIFFER);
+    let mut differences = Vec::new();
+    for host in ["debian1", "rhel1"] {
+        for account in ["root", "admin"] {
+            let Some(mut machine) = Changing::by(Reach::Inside(host), test, "", CLEAN) else { return };
+            let inside = answers(&mut machine, Reach::Inside(host), account, account).await;
+            let over_ssh = answers(&mut machine, Reach::OverSsh(host), account, account).await;
+            let _ = machine.holds(NO_UNITS);
+            let of_calls =
+                calls().into_iter().flat_map(|(tool, calls)| calls.into_iter().map(move |call| (tool, call)));
+            for (((tool, arguments), inside), over_ssh) in of_calls.zip(inside).zip(over_ssh) {
+                let others = may_differ.others(tool, &inside, &over_ssh);
+                differences
+                    .extend(others.iter().map(|line| format!("{host} {account} {tool} {arguments}: {line}")));
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert_eq!(may_differ.never_seen(), Vec::<String>::new(), "no answer has these");
+}
