@@ -24,6 +24,12 @@ esac
 const CLEAN: &str = "pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 986[0-9]{3}$'
 rm -f /usr/local/sbin/lingering";
 
+/// Who looks looks once: what takes too long isn't tried again with more time.
+const ONCE: &str = "errors:\n  max_retries: 0\n";
+
+/// By sudo, and without it.
+const ACCOUNTS: [(&str, u32); 2] = [("admin", 0), ("root", 10)];
+
 /// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
 const TREES: [(&str, usize, Option<&str>); 4] =
     [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
@@ -35,6 +41,10 @@ impl Trees {
     fn new(test: &str) -> Option<Self> {
         let trees = Self(Lab::new(test)?);
         trees.0.add("lingering");
+        trees.0.settle_for(ONCE);
+        let address = trees.0.address("debian1");
+        let alias = |(account, _)| format!("Host {account}\n  HostName {address}\n  User {account}\n");
+        trees.0.configure(&ACCOUNTS.map(alias).concat());
         let host = trees.0.host("debian1");
         host.holds(CLEAN);
         host.put(PROGRAM, SCRIPT.as_bytes());
@@ -44,9 +54,7 @@ impl Trees {
 
     /// A server that is this account there: by sudo where it isn't root.
     async fn serve(&self, account: &str) -> Client {
-        let address = self.0.address("debian1");
-        self.0.configure(&format!("Host there\n  HostName {address}\n  User {account}\n"));
-        let mut client = self.0.serve(&["--host", "there"]);
+        let mut client = self.0.serve(&["--host", account]);
         client.initialize("2025-06-18").await;
         client
     }
@@ -102,29 +110,41 @@ fn is_stopped(envelope: &Value) {
     assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
 }
 
+/// A server for each account, with all trees begun, known by the numbers from this one on.
+async fn begin_everywhere(trees: &Trees, first: u32) -> Vec<(Client, Vec<(i64, u32)>)> {
+    let mut begun = Vec::new();
+    for (account, further) in ACCOUNTS {
+        let mut client = trees.serve(account).await;
+        let ids = begin_all(trees, &mut client, first + further).await;
+        begun.push((client, ids));
+    }
+    begun
+}
+
 #[tokio::test]
 async fn a_command_that_is_out_of_time_leaves_nothing_behind() {
     let Some(trees) = Trees::new("a_command_that_is_out_of_time_leaves_nothing_behind") else { return };
-    for (account, first) in [("admin", 98_600), ("root", 98_610)] {
-        let mut client = trees.serve(account).await;
-        for (id, seconds) in begin_all(&trees, &mut client, first).await {
+    for (mut client, ids) in begin_everywhere(&trees, 98_600).await {
+        for (id, seconds) in ids {
             is_stopped(&client.outcome(id).await);
             trees.until_gone(seconds);
         }
         client.close().await;
-        trees.until_alone();
     }
+    trees.until_alone();
 }
 
 #[tokio::test]
 async fn a_command_whose_call_is_cancelled_leaves_nothing_behind() {
     let Some(trees) = Trees::new("a_command_whose_call_is_cancelled_leaves_nothing_behind") else { return };
-    for (account, first) in [("admin", 98_620), ("root", 98_630)] {
-        let mut client = trees.serve(account).await;
-        for (id, seconds) in begin_all(&trees, &mut client, first).await {
-            client.cancel(id).await;
-            trees.until_gone(seconds);
+    let mut begun = begin_everywhere(&trees, 98_620).await;
+    for (client, ids) in &mut begun {
+        for (id, _) in ids {
+            client.cancel(*id).await;
         }
+    }
+    for (_, seconds) in begun.iter().flat_map(|(_, ids)| ids) {
+        trees.until_gone(*seconds);
     }
 }
 
@@ -132,16 +152,17 @@ async fn a_command_whose_call_is_cancelled_leaves_nothing_behind() {
 async fn a_command_whose_client_leaves_leaves_nothing_behind_and_no_connection() {
     let test = "a_command_whose_client_leaves_leaves_nothing_behind_and_no_connection";
     let Some(trees) = Trees::new(test) else { return };
-    for (account, first) in [("admin", 98_640), ("root", 98_650)] {
-        let mut client = trees.serve(account).await;
-        let begun = begin_all(&trees, &mut client, first).await;
+    let mut begun = begin_everywhere(&trees, 98_640).await;
+    for (client, _) in &mut begun {
         client.close_input();
-        assert_eq!(client.ended().await.0.code(), Some(0), "{account}");
-        trees.until_alone();
-        for (_, seconds) in begun {
+    }
+    for (client, ids) in begun {
+        assert_eq!(client.ended().await.0.code(), Some(0));
+        for (_, seconds) in ids {
             trees.until_gone(seconds);
         }
     }
+    trees.until_alone();
 }
 
 /// Nobody is left to end it: sudo's own limit is, and without sudo nothing but the command itself.
@@ -163,7 +184,7 @@ async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
 #[tokio::test]
 async fn a_commands_own_end_is_reported_as_it_was() {
     let Some(trees) = Trees::new("a_commands_own_end_is_reported_as_it_was") else { return };
-    for account in ["admin", "root"] {
+    for (account, _) in ACCOUNTS {
         let mut client = trees.serve(account).await;
         for (kind, exit_code, stdout) in [("failing", 124, ""), ("killed", 137, ""), ("leaving", 0, "done\n")]
         {

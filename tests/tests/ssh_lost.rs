@@ -115,7 +115,8 @@ async fn a_reboot_in_the_middle_of_a_change_leaves_it_uncertain_and_it_is_not_re
     host.put("/etc/systemd/system/lab-count.service", UNIT.as_bytes());
     host.run(&["systemctl", "daemon-reload"]);
     hanging.0.add_planner();
-    hanging.0.settle_for("ssh:\n  max_reconnect_attempts: 5\n");
+    hanging.0.settle_for(&format!("{QUICK}  max_reconnect_attempts: 5\n"));
+    hanging.0.configure(&format!("Host *\n  ConnectTimeout 2\n{}", hanging.0.aliases()));
     let mut client = serve(&hanging.0, "bare1").await;
     let plan = Plan::of([
         Step::run(&["systemctl", "start", "--", "lab-count.service"]),
@@ -123,7 +124,10 @@ async fn a_reboot_in_the_middle_of_a_change_leaves_it_uncertain_and_it_is_not_re
     ]);
     let id = client.begin(plan.apply()).await;
     host.until("pgrep --full '^sleep 98702$'");
+    // Else a host that goes down in good order says what it does to the job.
+    hanging.0.cut("bare1");
     hanging.0.reboot("bare1");
+    hanging.0.mend("bare1");
     let envelope = client.outcome(id).await;
     assert_eq!(envelope["error_code"], "CHANGE_UNCERTAIN", "{envelope}");
     assert_eq!(envelope["uncertain"], true, "{envelope}");

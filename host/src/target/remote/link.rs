@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use russh::Channel;
 use russh::client::Msg;
@@ -26,6 +26,9 @@ const OPENING: Duration = Duration::from_secs(15);
 const CLOSING: Duration = Duration::from_secs(2);
 /// Between giving up SFTP and asking for its session.
 const GIVING_WAY: Duration = Duration::from_millis(200);
+/// How long a session that is over may count to the server, and between two questions whether it does.
+const COUNTING: Duration = Duration::from_secs(2);
+const MOMENT: Duration = Duration::from_millis(20);
 /// For what the host asks by itself.
 const ASKING: Duration = Duration::from_secs(20);
 /// Where the host's first commands are looked for, which find the others: root's on every system.
@@ -124,6 +127,7 @@ impl Link {
 
     /// A fresh channel, once it is its turn. A server that takes fewer than it usually would is asked again with fewer.
     pub(super) async fn channel(&self) -> Result<(Channel<Msg>, OwnedSemaphorePermit), Problem> {
+        let mut since = None;
         loop {
             let permit = self.channels.clone().acquire_owned().await.map_err(|_| self.lost())?;
             match self.session_channel().await {
@@ -136,7 +140,11 @@ impl Link {
                         self.refused.fetch_add(1, Ordering::AcqRel);
                         permit.forget();
                     } else if !self.do_without_sftp().await && !self.do_without_lock().await {
-                        return Err(problem);
+                        // To the server a session counts for a moment longer than to us.
+                        if since.get_or_insert_with(Instant::now).elapsed() > COUNTING {
+                            return Err(problem);
+                        }
+                        tokio::time::sleep(MOMENT).await;
                     }
                 }
             }

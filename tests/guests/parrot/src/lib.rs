@@ -50,7 +50,8 @@ fn read(args: Read, cx: &Context) -> Result<Single<Contents>> {
 
 /// The module.
 pub fn module() -> Module {
-    let grant = || CommandGrant::read("printf '%s\\0' <arg>...", "to have words repeated");
+    // The format is a hole of its own, or the words might be options.
+    let grant = || CommandGrant::read("printf <text> <arg>...", "to have words repeated");
     Module::new("parrot", "1.0.0", "parrot", "Has words repeated")
         .command(grant())
         .command(grant().as_root())
