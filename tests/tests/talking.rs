@@ -172,7 +172,7 @@ async fn many_calls_with_many_questions_go_through_one_connection_and_leave_noth
     let left = machine.sh(sessions);
     assert_eq!(left.split_whitespace().collect::<Vec<_>>(), ["1", "sftp-server"], "{left}");
     assert_eq!(client.close().await.0.code(), Some(0));
-    machine.until("! pgrep --full 'sshd: admin|talking (number|bytes)'");
+    machine.until("! pgrep --full '^(sshd: admin|[^ ]*sh /usr/local/bin/talking)'");
     machine.until("test -z \"$(ss -H -t -n state established '( sport = :22 )')\"");
     machine.holds(CLEAN);
 }
