@@ -35,6 +35,8 @@ pub const BY_ITSELF: &[Expected] = &[
     Expected { name: "unit systemd-timedated.service", why: "started by who asks it, ends when idle" },
     Expected { name: "unit systemd-localed.service", why: "started by who asks it, ends when idle" },
     Expected { name: "unit session-*", why: "somebody logs in or out" },
+    Expected { name: "unit file session-*", why: "somebody logs in or out" },
+    Expected { name: "/run/systemd/transient/session-*", why: "somebody logs in or out" },
     Expected { name: "unit user@*", why: "somebody logs in or out" },
     Expected { name: "unit user-*", why: "somebody logs in or out" },
     Expected { name: "unit user.slice", why: "somebody logs in or out" },
