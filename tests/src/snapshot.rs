@@ -40,6 +40,7 @@ pub const BY_ITSELF: &[Expected] = &[
     Expected { name: "unit user@*", why: "somebody logs in or out" },
     Expected { name: "unit user-*", why: "somebody logs in or out" },
     Expected { name: "unit user.slice", why: "somebody logs in or out" },
+    Expected { name: "unit systemd-oomd.service", why: "it isn't there, and who logs in asks for it" },
     Expected { name: "unit run-user-*", why: "somebody logs in or out" },
 ];
 
