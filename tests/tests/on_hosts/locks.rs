@@ -110,10 +110,13 @@ async fn a_file_that_is_open_in_vim_is_left_alone() {
     let mut admin = machine.serve_as("admin", "admin").await;
     let (editor, pid) = machine.helper(&EDITOR.replace("PATH", file).replace("SWAP", swap));
     let lock = json!({"file": file});
-    let lock_info = blocked(&machine, &mut root, lock.clone()).await;
-    assert_eq!(lock_info["resource"], file, "{lock_info}");
-    is_held_by(&machine, &lock_info, &pid, "vim.tiny");
-    // Whose swap file it is, an account that can't read it isn't told; that there is one, it is.
+    for client in [&mut root, &mut admin] {
+        let lock_info = blocked(&machine, client, lock.clone()).await;
+        assert_eq!(lock_info["resource"], file, "{lock_info}");
+        is_held_by(&machine, &lock_info, &pid, "vim.tiny");
+    }
+    // Who can't read the swap file isn't told whose it is, but that there is one.
+    machine.sh(&format!("chmod 600 {swap}"));
     let lock_info = blocked(&machine, &mut admin, lock.clone()).await;
     assert!(lock_info["held_by_process"].as_str().is_some_and(|held| held.contains(swap)), "{lock_info}");
     assert_eq!(lock_info.get("held_by_pid"), None, "{lock_info}");
