@@ -77,7 +77,7 @@ async fn what_changes_something_says_what_it_needs() {
             let mut arguments = harmless(tool);
             arguments.as_object_mut().expect("an object").remove("dry_run");
             let envelope = client.envelope(tool, arguments).await;
-            assert_eq!(envelope["error_category"], "dependency", "{reach:?} {tool}: {envelope}");
+            assert_eq!(envelope["error_code"], "PROGRAM_NOT_FOUND", "{reach:?} {tool}: {envelope}");
             assert!(envelope["message"].to_string().contains("crontab"), "{reach:?} {tool}: {envelope}");
         }
         machine.is_still(&before, "an account without rights");
