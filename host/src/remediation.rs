@@ -73,13 +73,20 @@ impl About<'_> {
             filled.push_str(match hole {
                 "host" => self.host,
                 "module" => self.module?,
-                "user" => self.user?,
+                // The target's own word, in a command line that somebody may copy.
+                "user" => self.user.filter(|name| is_account(name))?,
                 _ => return None,
             });
             rest = after;
         }
         Some(filled + rest)
     }
+}
+
+/// As useradd(8) has it, and nothing that a shell would read otherwise.
+fn is_account(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=32).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-')
 }
 
 /// The problem, with steps where it has none of its own.

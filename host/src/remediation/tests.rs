@@ -120,6 +120,14 @@ fn a_lack_of_rights_names_the_modules_own_fragment_for_the_account() {
 }
 
 #[test]
+fn a_name_that_a_shell_would_read_otherwise_is_in_no_command_line() {
+    for user in ["$(id)", "a b", "-x", "a;b", "", "a'b"] {
+        let about = About { user: Some(user), ..known() };
+        assert_eq!(about.fill("modules sudoers --account {user}"), None, "{user}");
+    }
+}
+
+#[test]
 fn what_a_problem_says_itself_stays() {
     let problem = Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "m").remedy("do this");
     assert_eq!(attach(problem, &known()).remediation, ["do this"]);

@@ -46,3 +46,24 @@ impl Identity {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_machine_another_key_or_another_account_is_not_the_one_that_was_meant() {
+        let facts = Facts { machine_id: Some("a".into()), uid: 1000, ..Facts::default() };
+        let meant = Identity::of(&facts, Some("SHA256:x".into()));
+        assert!(meant.is(&meant.clone(), "web1").is_ok());
+        assert!(meant.is(&meant.elsewhere("SHA256:x".into(), Some("a".into())), "web1").is_ok());
+        for (now, what) in [
+            (Identity { machine_id: None, ..meant.clone() }, "expected machine id a, found none"),
+            (Identity { host_key: None, ..meant.clone() }, "expected host key SHA256:x, found none"),
+            (Identity { uid: 0, ..meant.clone() }, "expected account 1000, found 0"),
+        ] {
+            let problem = meant.is(&now, "web1").unwrap_err();
+            assert!(problem.code == STALE && problem.message.contains(what), "{problem}");
+        }
+    }
+}

@@ -547,7 +547,12 @@ impl Target {
             }
             // On the very connection that was asked who answers, or on none.
             let acting = Acting { stop, connection: known.connection };
-            match self.once(command, rights(&known.facts), Some(acting)).await {
+            let rights = rights(&known.facts);
+            let is_own = rights.limited
+                && command.privilege == Privilege::RootIfAvailable
+                && !self.is_allowed(command, rights).await;
+            let own = is_own.then(|| Command { privilege: Privilege::Caller, ..command.clone() });
+            match self.once(own.as_ref().unwrap_or(command), rights, Some(acting)).await {
                 Err(problem) if again && problem.code == "CONNECTION_LOST" => again = false,
                 acted => return acted,
             }
@@ -581,7 +586,8 @@ impl Target {
         }
         match local::refused_by_sudo(output.exit_code, !output.stdout.is_empty(), &output.stderr) {
             None => Ok(output),
-            Some(_) if command.privilege == Privilege::RootIfAvailable => {
+            // What changes something isn't begun twice, whatever it said itself: it was asked about before.
+            Some(_) if command.privilege == Privilege::RootIfAvailable && changes.is_none() => {
                 let command = Command { privilege: Privilege::Caller, ..command.clone() };
                 self.machine.run(&command, rights, changes).await
             }

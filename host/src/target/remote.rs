@@ -60,8 +60,6 @@ pub struct Remote {
     settings: Settings,
     /// Held while connecting, so that whoever comes meanwhile finds the connection.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
-    /// For what is read piece by piece: a channel that nobody reads holds up all others on its connection.
-    streams: tokio::sync::Mutex<Option<Arc<Link>>>,
     story: Arc<Mutex<Story>>,
     /// Processes that held a lock over a connection that went.
     left: Arc<Mutex<Vec<held::Left>>>,
@@ -85,7 +83,6 @@ impl Remote {
             alias,
             settings,
             link: Default::default(),
-            streams: Default::default(),
             story: Arc::default(),
             left: Arc::default(),
             tasks: TaskTracker::new(),
@@ -137,10 +134,8 @@ impl Remote {
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        for link in [&self.link, &self.streams] {
-            if let Some(link) = link.lock().await.take() {
-                link.close().await;
-            }
+        if let Some(link) = self.link.lock().await.take() {
+            link.close().await;
         }
     }
 
@@ -219,22 +214,17 @@ impl Remote {
         Ok(link)
     }
 
-    /// The connection for what is read piece by piece.
-    async fn streams(&self, beside: &Link) -> Result<Arc<Link>, Problem> {
-        let mut known = self.streams.lock().await;
-        let is_same = |link: &&Arc<Link>| !link.is_closed() && link.peer().host_key == beside.peer().host_key;
-        if let Some(link) = known.as_ref().filter(is_same) {
-            return Ok(link.clone());
+    /// A connection for what is read piece by piece, beside the one in use: a channel that nobody reads holds up all others
+    /// on its connection.
+    async fn beside(&self, link: &Link) -> Result<Arc<Link>, Problem> {
+        let beside = Link::new(self.open().await?, 0, self.tasks.clone())?;
+        let (before, now) = (&link.peer().host_key, &beside.peer().host_key);
+        if before == now {
+            return Ok(beside);
         }
-        let link = Link::new(self.open().await?, 0, self.tasks.clone())?;
-        if link.peer().host_key != beside.peer().host_key {
-            let (before, now) = (&beside.peer().host_key, &link.peer().host_key);
-            let message =
-                format!("{} is another machine by now: expected host key {before}, found {now}", self.alias);
-            return Err(Problem::new("CONNECTION_LOST", Category::Network, message));
-        }
-        *known = Some(link.clone());
-        Ok(link)
+        let message =
+            format!("{} is another machine by now: expected host key {before}, found {now}", self.alias);
+        Err(Problem::new("CONNECTION_LOST", Category::Network, message))
     }
 
     /// What is known of the machine, all of it asked at once.
@@ -438,7 +428,7 @@ impl Remote {
 
     pub(super) async fn stream(&self, command: &Command, rights: Rights) -> Result<Stream, Problem> {
         let link = self.link().await?;
-        let streams = self.streams(&link).await?;
+        let streams = self.beside(&link).await?;
         let running = self.start_on(&link, &streams, command, rights).await.map_err(Failed::into_problem)?;
         Ok(Stream::new(running, command))
     }

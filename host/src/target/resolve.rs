@@ -186,6 +186,9 @@ impl<'a> Walk<'a> {
     /// Takes where the link of [`Ask::Follow`] leads.
     pub(super) fn followed(&mut self, target: &str) -> Result<(), Problem> {
         let link = self.next();
+        if target.chars().any(char::is_control) {
+            return Err(unresolvable(self.asked, "a link on it leads to a name with control characters"));
+        }
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(Problem::io(self.asked, &Errno::LOOP.into()));

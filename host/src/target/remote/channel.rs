@@ -30,6 +30,8 @@ const STARTING: Duration = Duration::from_secs(30);
 const NOISE: usize = 16 << 10;
 /// A login shell takes the line as one argument, and the kernel takes none that is longer (MAX_ARG_STRLEN).
 const LONGEST: usize = 128 << 10;
+/// Bytes of a process's number and the newline behind it.
+const NUMBER: usize = 12;
 /// Standard error, RFC 4254, section 5.2.
 const STDERR: u32 = 1;
 
@@ -209,6 +211,7 @@ impl Running {
             let left = self.end().await;
             return Err(match left && self.link.is_closed() {
                 true => self.link.lost(),
+                false if is_told && left => may_go_on(&command.program),
                 false if is_told => cancelled(&command.program),
                 false => local::timed_out(&command.program, command.timeout, left),
             });
@@ -279,7 +282,8 @@ impl Running {
             return false;
         }
         let left = end(&self.ender, &mut read, std::mem::take(&mut self.out), self.ends).await;
-        let _ = write.close().await;
+        drop(read);
+        close(write).await;
         drop(permit);
         left
     }
@@ -289,7 +293,7 @@ impl Running {
         let Some((_, write)) = self.halves.take() else { return };
         let permit = self.permit.take();
         self.link.spawn(async move {
-            let _ = write.close().await;
+            close(write).await;
             drop(permit);
         });
     }
@@ -333,7 +337,7 @@ impl Drop for Running {
         if self.status.is_some() {
             let permit = self.permit.take();
             self.link.spawn(async move {
-                let _ = write.close().await;
+                close(write).await;
                 drop(permit);
             });
             return;
@@ -342,7 +346,8 @@ impl Drop for Running {
         let out = std::mem::take(&mut self.out);
         self.link.spawn(async move {
             end(&link, &mut read, out, ends).await;
-            let _ = write.close().await;
+            drop(read);
+            close(write).await;
             drop(permit);
         });
     }
@@ -361,11 +366,32 @@ async fn end(link: &Arc<Link>, read: &mut ChannelReadHalf, mut out: Marked, ends
         out.pid
     };
     match tokio::time::timeout(STARTING, starting).await {
-        Ok(Some(pid)) => link.kill(pid, ends).await,
+        // What it goes on to say is taken all the same: left alone it would be in the way of all others.
+        Ok(Some(pid)) => tokio::select! {
+            left = link.kill(pid, ends) => left,
+            () = drained(read) => true,
+        },
         // It had not begun, or nobody can tell.
         Ok(None) => false,
         Err(_) => true,
     }
+}
+
+/// Never ends.
+pub(super) async fn drained(read: &mut ChannelReadHalf) {
+    while read.wait().await.is_some() {}
+    std::future::pending().await
+}
+
+/// It was told to stop, and hasn't.
+fn may_go_on(program: &str) -> Problem {
+    let message = format!("{program} was told to stop and may go on all the same");
+    Problem::new("IO_ERROR", Category::Other, message)
+}
+
+/// Nobody waits for an answer, nor for a connection that takes nothing any more.
+pub(super) async fn close(write: ChannelWriteHalf<Msg>) {
+    let _ = tokio::time::timeout(LEFTOVER, write.close()).await;
 }
 
 /// What a stream says once our script has spoken.
@@ -394,7 +420,14 @@ impl Marked {
         let at = self.noise.windows(self.marker.len()).position(|window| window == self.marker);
         if let Some(at) = at {
             let said = &self.noise[at + self.marker.len()..];
-            if let Some(end) = said.iter().position(|byte| *byte == b'\n') {
+            let (end, is_long) =
+                (said.iter().take(NUMBER).position(|byte| *byte == b'\n'), said.len() >= NUMBER);
+            if end.is_none() && is_long {
+                // No number is so long: somebody else said it.
+                self.noise.drain(..at + self.marker.len());
+                return Bytes::new();
+            }
+            if let Some(end) = end {
                 self.pid = std::str::from_utf8(&said[..end]).ok().and_then(|pid| pid.parse().ok());
                 let own = Bytes::copy_from_slice(&said[end + 1..]);
                 self.noise = Vec::new();
@@ -530,6 +563,16 @@ mod tests {
             assert!(marked.noise.len() <= 2 * NOISE + 4096);
         }
         assert_eq!(marked.own(Bytes::from_static(b"N0 5\nabc")), "abc");
+    }
+
+    #[test]
+    fn a_marker_without_a_number_is_noise_and_is_bounded() {
+        let mut marked = Marked::new("N0");
+        for _ in 0..100 {
+            assert!(marked.own(Bytes::from([b"N0 ".as_slice(), &vec![b'7'; 4096]].concat())).is_empty());
+            assert!(marked.noise.len() <= 2 * NOISE + 4200, "{}", marked.noise.len());
+        }
+        assert_eq!((marked.own(Bytes::from_static(b"\nN0 5\nabc")), marked.pid), ("abc".into(), Some(5)));
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use russh::client::Msg;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Remote;
-use super::channel::line;
+use super::channel::{close, drained, line};
 use super::link::{First, Link, asking};
 use crate::problem::Problem;
 use crate::redact::excerpt;
@@ -70,10 +70,15 @@ async fn keep(
     _permit: OwnedSemaphorePermit,
     end: CancellationToken,
 ) {
-    end.cancelled().await;
+    tokio::select! {
+        () = end.cancelled() => {}
+        // Nothing comes, and what does isn't left to be in the way of others.
+        () = drained(&mut read) => {}
+    }
     let _ = write.eof().await;
     let _ = tokio::time::timeout(ANSWERING, async { while read.wait().await.is_some() {} }).await;
-    let _ = write.close().await;
+    drop(read);
+    close(write).await;
 }
 
 impl Remote {
@@ -94,28 +99,12 @@ impl Remote {
             .chain(["/bin/sh", "-c", "exec cat", &token])
             .map(str::to_owned);
         let line = line(&link.environment(PATH, &[]).await?, link.nonce(), &argv.collect::<Vec<_>>())?;
-        let (channel, permit) = link.channel().await?;
-        let (mut read, write) = channel.split();
-        let lost = |_| link.lost();
-        write.exec(true, line).await.map_err(lost)?;
-        write.data(HELD).await.map_err(lost)?;
-        let answer = tokio::time::timeout(patience + ANSWERING, answer(&mut read, link.nonce())).await;
-        Ok(match answer {
-            Ok(Answer::Held(pid)) => {
-                let (end, process) = (CancellationToken::new(), Some(Left { pid, token }));
-                link.spawn(keep(read, write, permit, end.clone()));
-                *link.lock() = Some(end.clone());
-                Asked::Taken(Lock::there(Held { link, end, process, left: self.left.clone() }))
-            }
-            Ok(Answer::Ended(KEPT)) => Asked::Kept,
-            Ok(Answer::Ended(code)) => Asked::Unavailable(format!("flock ended with exit code {code}")),
-            Ok(Answer::Gone) => return Err(link.lost()),
-            Err(_) => {
-                // It reads the end once it has the lock.
-                let _ = write.eof().await;
-                Asked::Kept
-            }
-        })
+        // Whoever asks may go away meanwhile; what was begun there has to be ended all the same.
+        let (give, given) = oneshot::channel();
+        let taking =
+            Taking { link: link.clone(), line, token, limit: patience + ANSWERING, left: self.left.clone() };
+        link.spawn(taking.take(give));
+        given.await.map_err(|_| link.lost())?
     }
 
     /// Where a connection went without the server's noticing, what was held by it may be held still.
@@ -126,6 +115,54 @@ impl Remote {
             let ended = ended.into_iter().all(|ended| ended.is_ok_and(|output| output.exit_code == 0));
             tracing::debug!(pid, ended, "what a lost connection had left of a lock");
         }
+    }
+}
+
+/// The lock, on its way.
+struct Taking {
+    link: Arc<Link>,
+    line: String,
+    token: String,
+    limit: Duration,
+    left: Arc<Mutex<Vec<Left>>>,
+}
+
+impl Taking {
+    async fn take(self, mut give: oneshot::Sender<Result<Asked, Problem>>) {
+        let Self { link, line, token, limit, left } = self;
+        let opened = async {
+            let (channel, permit) = link.channel().await?;
+            let (read, write) = channel.split();
+            write.exec(true, line).await.map_err(|_| link.lost())?;
+            write.data(HELD).await.map_err(|_| link.lost())?;
+            Ok((read, write, permit))
+        };
+        let (mut read, write, permit) = match opened.await {
+            Ok(opened) => opened,
+            Err(problem) => return drop(give.send(Err(problem))),
+        };
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(limit, answer(&mut read, link.nonce())) => Some(answer),
+            () = give.closed() => None,
+        };
+        if let Some(Ok(Answer::Held(pid))) = answer {
+            let (end, process) = (CancellationToken::new(), Some(Left { pid, token }));
+            link.spawn(keep(read, write, permit, end.clone()));
+            *link.lock() = Some(end.clone());
+            // Where nobody takes it, it is given back by being dropped.
+            return drop(give.send(Ok(Asked::Taken(Lock::there(Held { link, end, process, left })))));
+        }
+        // It reads the end once it has the lock.
+        let _ = write.eof().await;
+        drop(read);
+        close(write).await;
+        let _ = give.send(match answer {
+            Some(Ok(Answer::Ended(KEPT))) | Some(Err(_)) => Ok(Asked::Kept),
+            Some(Ok(Answer::Ended(code))) => {
+                Ok(Asked::Unavailable(format!("flock ended with exit code {code}")))
+            }
+            _ => Err(link.lost()),
+        });
     }
 }
 
@@ -142,7 +179,10 @@ async fn answer(read: &mut ChannelReadHalf, nonce: &str) -> Answer {
     let mut heard = Vec::new();
     while let Some(said) = read.wait().await {
         match said {
-            ChannelMsg::Data { data } if heard.len() < HEARD => {
+            ChannelMsg::Data { data } => {
+                if heard.len() > HEARD {
+                    heard.drain(..HEARD / 2);
+                }
                 heard.extend_from_slice(&data);
                 if let Some(pid) = holder(&heard, nonce) {
                     return Answer::Held(pid);

@@ -1,6 +1,6 @@
 //! One connection, with what was found out on it: channels, SFTP, where programs are.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,10 @@ const ASKING: Duration = Duration::from_secs(20);
 /// Where the host's first commands are looked for, which find the others: root's on every system.
 const FIRST: &str = "/usr/bin:/bin";
 
-/// The whole group, whether there is anybody left of it or not.
-const KILL: &str = r#"kill -s KILL -- "-$1" 2>/dev/null; :"#;
+/// The whole group and its leader, which a wrapper of the server's may have put elsewhere; 1 where either is left.
+const KILL: &str = r#"kill -s KILL -- "-$1" 2>/dev/null; kill -s KILL -- "$1" 2>/dev/null
+for again in 1 2 3 4 5; do kill -s 0 -- "-$1" 2>/dev/null || kill -s 0 -- "$1" 2>/dev/null || exit 0; sleep 0.2; done
+exit 1"#;
 /// One signal after the other, a second apart, until sudo has ended; 1 where somebody of its group is left behind.
 const TELL: &str = r#"pid=$1; shift
 for signal; do kill -s "$signal" "$pid" 2>/dev/null || break; sleep 1; done
@@ -50,6 +52,8 @@ pub(super) struct Link {
     /// The how many-th of the target's it is; 0 of one beside them.
     number: u64,
     session: Session,
+    /// It no longer answers.
+    is_dead: AtomicBool,
     /// Commands at once: sshd takes ten sessions, one is for SFTP and one for ending a command.
     channels: Arc<Semaphore>,
     /// Of those so many were more than the server takes.
@@ -77,6 +81,7 @@ impl Link {
         Ok(Arc::new(Self {
             number,
             session,
+            is_dead: AtomicBool::new(false),
             channels: Arc::new(Semaphore::new(AT_ONCE)),
             ending: Semaphore::new(1),
             lock: Mutex::default(),
@@ -102,7 +107,7 @@ impl Link {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.session.is_closed()
+        self.session.is_closed() || self.is_dead.load(Ordering::Acquire)
     }
 
     pub(super) async fn closed(&self) {
@@ -181,6 +186,8 @@ impl Link {
         match tokio::time::timeout(OPENING, self.session.channel()).await {
             Ok(opened) => opened,
             Err(_) => {
+                // Whether the other side ever notices or not.
+                self.is_dead.store(true, Ordering::Release);
                 self.close().await;
                 Err(self.lost())
             }
@@ -245,7 +252,7 @@ impl Link {
             status.ok_or_else(|| self.lost())
         };
         match tokio::time::timeout(ASKING, killing).await {
-            Ok(Ok(status)) => status != 0 && ends.may_leave(),
+            Ok(Ok(status)) => status != 0,
             Ok(Err(problem)) => {
                 tracing::warn!(pid, %problem, "a command could not be ended");
                 true
@@ -344,5 +351,31 @@ impl Runner for First<'_> {
             running.map_err(Failed::into_problem)?.finish(command).await
         };
         futures_util::future::join_all(commands.iter().map(run)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_that_read_words_otherwise_are_sent_none() {
+        for shell in
+            ["/bin/sh", "/usr/bin/bash", "/bin/dash", "/usr/bin/zsh", "/usr/local/bin/fish", "/bin/ash"]
+        {
+            assert!(reads_alike(Some(shell)).is_ok(), "{shell}");
+        }
+        for shell in [
+            Some("/bin/tcsh"),
+            Some("/bin/csh"),
+            Some("/usr/bin/nu"),
+            Some("/opt/bash/wrapper"),
+            Some(""),
+            None,
+        ] {
+            let problem = reads_alike(shell).unwrap_err();
+            assert_eq!(problem.code, "LOGIN_SHELL_NOT_SUPPORTED", "{shell:?}");
+            assert!(problem.message.contains("expected one of sh, ash, bash"), "{problem}");
+        }
     }
 }

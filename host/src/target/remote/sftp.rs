@@ -25,6 +25,10 @@ const BEGINNING: Duration = Duration::from_secs(5);
 const ANSWER_SECONDS: u64 = 30;
 /// What one request reads: less than what any server gives at once.
 const PIECE: u32 = 32 << 10;
+/// Files that are read at the same time.
+const AT_ONCE: usize = 16;
+/// For one file or listing, however slowly it comes.
+const WHOLE: Duration = Duration::from_secs(60);
 /// Requests that are on their way for one file.
 const AHEAD: usize = 8;
 
@@ -76,12 +80,13 @@ impl Sftp {
         let mut left = READ_BYTES;
         let mut answers = Vec::with_capacity(requests.len());
         // So many that what is held before it is counted stays small.
-        for some in requests.chunks(16) {
+        for some in requests.chunks(AT_ONCE) {
             if left == 0 {
                 answers.extend(some.iter().map(|_| Err(files_too_large())));
                 continue;
             }
-            for answer in join_all(some.iter().map(|request| self.read(request, trusted, check))).await {
+            let reads = some.iter().map(|request| in_time(&request.path, self.read(request, trusted, check)));
+            for answer in join_all(reads).await {
                 left = left.saturating_sub(answer.as_ref().map_or(0, Vec::len));
                 answers.push(answer);
             }
@@ -113,6 +118,11 @@ impl Sftp {
             Err(_) => size.saturating_sub(request.offset.unsigned_abs()),
         };
         let most = request.max_bytes.min(MOST_BYTES);
+        // What was opened is what was looked at: a link may have been there in between.
+        let opened = self.0.fstat(open.handle.as_str()).await.map_err(wrong)?.attrs;
+        if is_another(&found, &opened) {
+            return Err(swapped(path));
+        }
         self.contents(&open.handle, from, most, size).await.map_err(wrong)
     }
 
@@ -128,7 +138,7 @@ impl Sftp {
             if done >= most {
                 return Ok(contents);
             }
-            let expected = size.saturating_sub(from + done).min(most - done);
+            let expected = size.saturating_sub(from.saturating_add(done)).min(most - done);
             let pieces = (expected.div_ceil(PIECE.into()) as usize).clamp(1, AHEAD) as u64;
             let ask = |number: u64| {
                 let begin = done + number * u64::from(PIECE);
@@ -136,12 +146,13 @@ impl Sftp {
                 (begin, length as u32)
             };
             let asked: Vec<_> = (0..pieces).map(ask).filter(|(_, length)| *length > 0).collect();
-            let reads = asked.iter().map(|(begin, length)| self.0.read(handle, from + begin, *length));
+            let reads =
+                asked.iter().map(|(begin, length)| self.0.read(handle, from.saturating_add(*begin), *length));
             for (read, (_, length)) in join_all(reads).await.into_iter().zip(&asked) {
                 match read {
                     Ok(piece) => {
                         let short = piece.data.len() < *length as usize;
-                        contents.extend_from_slice(&piece.data);
+                        contents.extend_from_slice(&piece.data[..piece.data.len().min(*length as usize)]);
                         if piece.data.is_empty() {
                             return Ok(contents);
                         }
@@ -166,6 +177,10 @@ impl Sftp {
         trusted: &Trusted,
         check: &PathCheck,
     ) -> Result<Vec<String>, Problem> {
+        in_time(path, self.names(path, trusted, check)).await
+    }
+
+    async fn names(&self, path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Vec<String>, Problem> {
         let wrong = |error: Error| problem(path, error);
         let real = self.real(path, trusted, check).await?;
         // What is no directory says only that it failed.
@@ -174,9 +189,14 @@ impl Sftp {
             return Err(Problem::io(path, &Errno::NOTDIR.into()));
         }
         let open = self.opened(self.0.opendir(real.as_str()).await.map_err(wrong)?.handle);
+        if self.real(path, trusted, check).await? != real {
+            return Err(swapped(path));
+        }
         let mut names = Vec::new();
         loop {
             match self.0.readdir(open.handle.as_str()).await {
+                // Nothing more, though it should say so otherwise.
+                Ok(some) if some.files.is_empty() => break,
                 Ok(some) => {
                     let some = some.files.into_iter().map(|file| file.filename);
                     names.extend(some.filter(|name| name != "." && name != ".."));
@@ -245,6 +265,22 @@ impl Sftp {
     }
 }
 
+/// By all that SFTP tells of a file.
+fn is_another(one: &FileAttributes, other: &FileAttributes) -> bool {
+    let told = |found: &FileAttributes| (found.uid, found.gid, found.permissions, found.mtime, found.size);
+    // A log grows.
+    let (one, other) = (told(one), told(other));
+    (one.0, one.1, one.2) != (other.0, other.1, other.2)
+        || one.3 > other.3
+        || one.4 > other.4 && one.3 == other.3
+}
+
+fn swapped(path: &str) -> Problem {
+    let message =
+        format!("{path} is something else than a moment ago: somebody is changing what is on its way");
+    Problem::new("FILE_CHANGED", Category::State, message)
+}
+
 /// Numbers stand for names, which only the target knows.
 fn entry(found: &FileAttributes) -> Entry {
     let (uid, gid) = (found.uid.unwrap_or(u32::MAX), found.gid.unwrap_or(u32::MAX));
@@ -275,11 +311,16 @@ fn problem(path: &str, error: Error) -> Problem {
             }
         },
         Error::Timeout => {
-            let message = format!("{path} was not read within {ANSWER_SECONDS} s");
+            let message = format!("{path} was not read in time");
             Problem::new("COMMAND_TIMEOUT", Category::Timeout, message)
         }
         other => lost(path, &other.to_string()),
     }
+}
+
+async fn in_time<T>(path: &str, work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    let late = |_| Err(problem(path, Error::Timeout));
+    tokio::time::timeout(WHOLE, work).await.unwrap_or_else(late)
 }
 
 fn lost(path: &str, why: &str) -> Problem {

@@ -304,6 +304,14 @@ mod on_this_machine {
 }
 
 #[test]
+fn a_link_that_leads_to_a_name_with_control_characters_is_refused() {
+    for target in ["/srv/a\nb", "a\u{1b}b"] {
+        let mut walk = Walk::new("/link", Last::Followed, &Trusted::Anyone).unwrap();
+        assert_eq!(walk.followed(target).unwrap_err().code, "UNRESOLVABLE_PATH", "{target:?}");
+    }
+}
+
+#[test]
 fn a_path_that_is_nested_too_deeply_is_refused_before_anything_is_looked_at() {
     let deep = |names: usize| format!("/{}", vec!["a"; names].join("/"));
     assert!(Walk::new(&deep(DEEPEST - 1), Last::Followed, &Trusted::Anyone).is_ok());

@@ -31,7 +31,7 @@ const PACKET: u32 = 32 << 10;
 
 /// Messages of a channel that wait to be taken. A channel whose reader lets more of them wait stops the whole
 /// connection until it goes on: this is russh's way of pushing back.
-const WAITING: usize = 1024;
+const WAITING: usize = 64;
 
 /// How long a peer has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
