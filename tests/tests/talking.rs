@@ -10,7 +10,7 @@ const PROGRAM: &str = "/usr/local/bin/talking";
 /// many there are at the moment.
 const SCRIPT: &str = r#"#!/bin/sh
 case "$1" in
-    number) mkdir "/run/talking/$$"; ls /run/talking | wc -l > "/run/talking-counts/$2"; echo "$2"; echo "not $2" >&2
+    number) mkdir "/run/talking/$$"; ls /run/talking | wc -l > "/run/talking-counts/$2.$$"; echo "$2"; echo "not $2" >&2
             rmdir "/run/talking/$$"; exit $(($2 % 200)) ;;
     bytes) printf '\377\376\000\303\n\200'; printf '\355\240\200' >&2 ;;
     much) printf 'first\n'; head -c "$2" /dev/zero | tr '\0' x; printf '\nlast' ;;

@@ -1,5 +1,6 @@
 //! Tests of what changes a host. Each is run with the server inside the host, and with the server in the lab, which reaches
 //! the host over SSH: nothing in the tests knows the difference.
+#![expect(clippy::duplicate_mod, reason = "each is meant, with another way to the host")]
 
 /// The server runs on the host.
 #[path = "."]
