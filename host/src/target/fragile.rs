@@ -32,8 +32,11 @@ struct State {
     is_there: bool,
     can_be_had: bool,
     host_key: String,
-    alter: Option<Arc<dyn Fn(&mut Facts) + Send + Sync>>,
+    alter: Option<Arc<Alter>>,
 }
+
+/// What another machine would say of itself.
+type Alter = dyn Fn(&mut Facts) + Send + Sync;
 
 impl Line {
     /// One that is there, until the script says otherwise.

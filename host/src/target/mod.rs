@@ -540,7 +540,8 @@ impl Target {
     pub async fn act_unless(&self, command: &Command, stop: &CancellationToken) -> Result<Output, Problem> {
         let mut again = true;
         loop {
-            let known = self.known(false).await?;
+            // Apart from here on: a plan is deep within others already, and this is larger than all of them.
+            let known = Box::pin(self.known(false)).await?;
             let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(meant) = pinned {
                 meant.is(&Identity::of(&known.facts, known.host_key), self.name())?;
@@ -550,9 +551,9 @@ impl Target {
             let rights = rights(&known.facts);
             let is_own = rights.limited
                 && command.privilege == Privilege::RootIfAvailable
-                && !self.is_allowed(command, rights).await;
+                && !Box::pin(self.is_allowed(command, rights)).await;
             let own = is_own.then(|| Command { privilege: Privilege::Caller, ..command.clone() });
-            match self.once(own.as_ref().unwrap_or(command), rights, Some(acting)).await {
+            match Box::pin(self.once(own.as_ref().unwrap_or(command), rights, Some(acting))).await {
                 Err(problem) if again && problem.code == "CONNECTION_LOST" => again = false,
                 acted => return acted,
             }
