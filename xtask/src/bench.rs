@@ -1,6 +1,8 @@
 //! Measures what a user waits for, each figure beside its floor in the same run: on a shared machine only the ratio
 //! means something. Prints a table and writes it as JSON.
 
+mod remote;
+
 use crate::build::{self, Built};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
@@ -45,6 +47,7 @@ pub(crate) fn bench() -> Result<()> {
 
     let mut rows = starts(ours, peer)?;
     rows.extend(calls(&built)?);
+    rows.extend(remote::calls(&built)?);
     rows.push(files(ours)?);
     rows.push(verdict(&built)?);
     rows.extend(memory(&tools, ours, peer)?);

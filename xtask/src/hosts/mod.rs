@@ -10,7 +10,8 @@ mod supervise;
 mod up;
 
 pub(crate) use down::down;
-pub(crate) use state::{hosts_json, is_supervised};
+pub(crate) use network::command_in_lab;
+pub(crate) use state::{hosts_json, is_supervised, key, known_hosts};
 pub(crate) use up::up;
 
 use anyhow::Result;
@@ -55,6 +56,11 @@ pub(crate) enum Hosts {
     Supervise { name: String },
     #[command(hide = true)]
     Nspawn { name: String },
+}
+
+/// Where a host is in the lab's network.
+pub(crate) fn address(name: &str) -> Result<std::net::Ipv4Addr> {
+    Ok(state::Host::load(name)?.address)
 }
 
 pub(crate) fn run(hosts: Hosts) -> Result<()> {
