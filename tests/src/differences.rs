@@ -137,19 +137,19 @@ mod tests {
 
     const LIST: &str = "
 - {tool: '*', path: at, reason: it is a time}
-- {tool: list, path: 'data[a*].pid', reason: it is another process}
+- {tool: list, path: 'data[a*].since', reason: it began another time}
 - {tool: list, path: 'data[gone]', reason: it comes and goes}
 ";
 
     #[test]
     fn what_is_not_listed_may_not_differ() {
         let list = MayDiffer::read(LIST);
-        let one = json!({"at": 1, "data": [{"name": "ab", "pid": 1}, {"name": "gone"}], "same": [1, 2]});
-        let other = json!({"at": 2, "data": [{"name": "ab", "pid": 2}], "same": [1, 2]});
+        let one = json!({"at": 1, "data": [{"name": "ab", "since": 1}, {"name": "gone"}], "same": [1, 2]});
+        let other = json!({"at": 2, "data": [{"name": "ab", "since": 2}], "same": [1, 2]});
         assert_eq!(list.others("list", &one, &other), Vec::<String>::new());
         assert_eq!(list.never_seen(), Vec::<String>::new());
         let others = MayDiffer::read(LIST).others("other", &one, &other);
-        assert_eq!(others, ["data[ab].pid: 1 and 2", "data[gone]: {\"name\":\"gone\"} and not there"]);
+        assert_eq!(others, ["data[ab].since: 1 and 2", "data[gone]: {\"name\":\"gone\"} and not there"]);
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
     fn an_entry_that_nothing_is_like_is_told() {
         let list = MayDiffer::read(LIST);
         list.others("x", &json!({"at": 1}), &json!({"at": 1}));
-        assert_eq!(list.never_seen(), ["list: data[a*].pid", "list: data[gone]"]);
+        assert_eq!(list.never_seen(), ["list: data[a*].since", "list: data[gone]"]);
     }
 
     #[test]
