@@ -7,8 +7,9 @@ use crate::hosts::{self, down};
 use crate::{cmd, files};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HOST: &str = "bench1";
@@ -58,28 +59,20 @@ pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     hosts::up("debian", &[HOST.to_owned()], built.binary.parent())?;
     let _host = Host;
     let lab = Lab::new()?;
-    // The connection that ssh keeps.
-    cmd::output(&mut lab.on_host(&["true"]))?;
-
     let probe = built.binary.with_file_name("test-modules").join("probe");
     let mut server = lab.serve(&built.binary, &probe)?;
     let echo = ["echo", "--", "nginx"];
     let run = json!({"name": "probe_run", "arguments": {"argv": echo, "root": false}});
-    let single = compare(&mut server, &run, || cmd::output(&mut lab.on_host(&echo)).map(drop))?;
+    let single = compare(&mut server, &run, lab.peer(&[&echo])?)?;
 
     let shipped = built.binary.with_file_name("modules");
     let mut server = lab.serve(&built.binary, &shipped)?;
     let info = json!({"name": "sysadmin_session_info", "arguments": {"refresh": true}});
-    let gathering = compare(&mut server, &info, || {
-        // Where sudo isn't, it says so, and that is an answer.
-        QUESTIONS.iter().try_for_each(|argv| cmd::status(lab.on_host(argv).stdout(Stdio::null())).map(drop))
-    })?;
+    let gathering = compare(&mut server, &info, lab.peer(&QUESTIONS)?)?;
     let overview = json!({"name": "perf_overview", "arguments": {"sample_ms": 0}});
-    let read = compare(&mut server, &overview, || {
-        READ.iter().try_for_each(|path| {
-            cmd::status(lab.on_host(&["cat", path]).stdout(Stdio::null()).stderr(Stdio::null())).map(drop)
-        })
-    })?;
+    let read: Vec<[&str; 2]> = READ.iter().map(|path| ["cat", *path]).collect();
+    let read: Vec<&[&str]> = read.iter().map(|argv| argv.as_slice()).collect();
+    let read = compare(&mut server, &overview, lab.peer(&read)?)?;
 
     let floor_is = "ssh over a ControlMaster";
     let one_by_one = "the same by ssh over a ControlMaster, one by one";
@@ -92,7 +85,7 @@ pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
 }
 
 /// Medians of both, by turns; the first call connects and isn't counted.
-fn compare(server: &mut Server, params: &Value, floor: impl Fn() -> Result<()>) -> Result<(f64, f64)> {
+fn compare(server: &mut Server, params: &Value, mut peer: Peer) -> Result<(f64, f64)> {
     let call = |server: &mut Server| -> Result<Duration> {
         let started = Instant::now();
         let answer = server.request("tools/call", params.clone())?;
@@ -102,11 +95,12 @@ fn compare(server: &mut Server, params: &Value, floor: impl Fn() -> Result<()>) 
         Ok(started.elapsed())
     };
     call(server)?;
+    peer.round()?;
     let (mut with, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..CALLS {
         with.push(call(server)?);
         let started = Instant::now();
-        floor()?;
+        peer.round()?;
         bare.push(started.elapsed());
     }
     Ok((median(with, 0.5), median(bare, 0.5)))
@@ -144,16 +138,23 @@ impl Lab {
         command
     }
 
-    fn ssh(&self, argv: &[&str]) -> Command {
-        let mut command = self.command(Path::new("ssh"));
-        let socket = format!("ControlPath={}", self.path().join("master").display());
-        command.args(["-o", "BatchMode=yes", "-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o"]);
-        command.arg(socket).args(argv).stdin(Stdio::null());
-        command
-    }
-
-    fn on_host(&self, argv: &[&str]) -> Command {
-        self.ssh(&[&[HOST], argv].concat())
+    /// ssh with a connection of its own that it keeps, for these commands, one after the other. The first round connects.
+    fn peer(&self, commands: &[&[&str]]) -> Result<Peer> {
+        let socket = self.path().join("master").display().to_string();
+        let ssh = format!(
+            "ssh -o BatchMode=yes -o ControlMaster=auto -o ControlPersist=60 -o ControlPath={socket} {HOST}"
+        );
+        // Nothing in them that a shell would read otherwise.
+        let round: String = commands
+            .iter()
+            .map(|argv| format!("{ssh} {} </dev/null >/dev/null 2>&1; ", argv.join(" ")))
+            .collect();
+        let script = format!("while read -r line; do {round} echo; done; {ssh} -O exit 2>/dev/null");
+        let mut command = self.command(Path::new("sh"));
+        let mut child = command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take().context("no stdin")?;
+        let output = BufReader::new(child.stdout.take().context("no stdout")?);
+        Ok(Peer { child, input: Some(input), output })
     }
 
     fn serve(&self, binary: &Path, modules: &Path) -> Result<Server> {
@@ -165,8 +166,27 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+/// Somebody who has only ssh, within the network of the hosts: what it takes to come there isn't measured.
+struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// All commands once.
+    fn round(&mut self) -> Result<()> {
+        self.input.as_mut().context("no stdin")?.write_all(b"\n")?;
+        match self.output.read_line(&mut String::new())? {
+            0 => bail!("ssh ended"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Peer {
     fn drop(&mut self) {
-        cmd::succeeds(&mut self.ssh(&["-O", "exit", HOST]));
+        drop(self.input.take());
+        self.child.wait().ok();
     }
 }
