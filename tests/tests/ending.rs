@@ -73,6 +73,7 @@ impl Lab {
         if account != LIMITED {
             self.add_module(account);
         }
+        self.0.configure(account, ONCE);
         self.0.serve_shipped(account, account).await
     }
 
@@ -100,6 +101,9 @@ async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&s
     }
     client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
 }
+
+/// What is out of time is looked at once more otherwise, with twice the time.
+const ONCE: &str = "errors:\n  max_retries: 0\n";
 
 /// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
 const TREES: [(&str, usize, Option<&str>); 4] =

@@ -403,7 +403,8 @@ async fn a_flood_of_progress_is_stopped_and_little_of_it_reaches_the_client() {
 async fn commands_that_a_module_never_lets_go_are_few_and_end_with_the_call() {
     let mut client = open().await;
     let envelope = attack(&mut client, "escape_streams", json!({}), "TOO_MANY_COMMANDS").await;
-    assert_eq!(envelope["command_executed"], "multiple (sleep)", "{envelope}");
+    // Eight times the same is shown once.
+    assert_eq!(envelope["command_executed"], "sleep 86399", "{envelope}");
     survived(client).await;
 }
 
