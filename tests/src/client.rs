@@ -108,6 +108,11 @@ impl Client {
         self.next
     }
 
+    /// How many requests were sent; the next one's id is one more.
+    pub fn begun(&self) -> i64 {
+        self.next
+    }
+
     /// Sends a request and waits for its answer, an error as well.
     pub async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params).await;

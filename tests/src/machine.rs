@@ -465,9 +465,21 @@ impl Client {
 
     /// Begins to apply a plan and doesn't wait; gives the request's id.
     pub async fn begin(&mut self, arguments: Value) -> i64 {
-        let meta = json!({"progressToken": "plan"});
+        // A token of its own: what another call says of itself, it says again and again.
+        let token = format!("plan {}", self.begun());
+        let meta = json!({"progressToken": token});
         let params = json!({"name": "planner_apply", "arguments": arguments, "_meta": meta});
         self.ask("tools/call", params).await
+    }
+
+    /// Waits until this request, which was begun, says that it pauses.
+    pub async fn until_paused(&mut self, id: i64) {
+        let token = json!(format!("plan {}", id - 1));
+        let is_paused = |message: &Value| {
+            let params = &message["params"];
+            params["progressToken"] == token && params["message"].to_string().contains("paused")
+        };
+        self.receive_where(is_paused).await;
     }
 
     /// The envelope of a request that was begun.

@@ -249,8 +249,7 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
                 "plan": Plan::of([step]).json(), "read": [path], "pause_file": "/run/planner/go",
             });
             let id = client.begin(arguments).await;
-            let paused = |message: &Value| message["params"]["message"].to_string().contains("paused");
-            client.receive_where(paused).await;
+            client.until_paused(id).await;
             machine.sh(&meanwhile.replace('F', path));
             let before = machine.snapshot();
             machine.sh("touch /run/planner/go");

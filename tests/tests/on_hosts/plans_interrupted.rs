@@ -97,7 +97,7 @@ async fn a_plan_that_is_cancelled_before_its_first_step_never_begins() {
     let before = machine.snapshot();
     let plan = Plan::of([Step::write(NEW, "new\n")]);
     let id = client.begin(json!({"plan": plan.json(), "pause_file": "/run/planner/go"})).await;
-    client.receive_where(|message| message["params"]["message"].to_string().contains("paused")).await;
+    client.until_paused(id).await;
     client.cancel(id).await;
     machine.sh("touch /run/planner/go");
     // It is answered after whatever the cancelled call may still have done.
