@@ -18,7 +18,7 @@ mod inside_debian {
     mod plans_undo;
 }
 
-/// The same on another distribution: what ships, and what plans do.
+/// The same on another distribution: what ships.
 #[path = "."]
 mod inside_rhel {
     const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::Inside("rhel1");
@@ -27,8 +27,6 @@ mod inside_rhel {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
-    mod plans;
-    mod plans_undo;
 }
 
 /// The server runs in the lab.
@@ -41,13 +39,12 @@ mod over_ssh_to_debian {
     mod changing_services_refused;
     mod locks;
     mod plans;
-    mod plans_denied;
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
 }
 
-/// The same on another distribution.
+/// What ships, on another distribution.
 #[path = "."]
 mod over_ssh_to_rhel {
     const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("rhel1");
@@ -56,6 +53,4 @@ mod over_ssh_to_rhel {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
-    mod plans;
-    mod plans_undo;
 }
