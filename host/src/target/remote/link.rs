@@ -27,7 +27,7 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// Between giving up SFTP and asking for its session.
 const GIVING_WAY: Duration = Duration::from_millis(200);
 /// How long a session that is over may count to the server, and between two questions whether it does.
-const COUNTING: Duration = Duration::from_secs(2);
+const COUNTING: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_millis(20);
 /// For what the host asks by itself.
 const ASKING: Duration = Duration::from_secs(20);
