@@ -37,9 +37,13 @@ fn everything_works_with_few_sessions_and_without_sftp() {
     lab.know(&format!("{} {}", sshd.known_as(), key.public()));
     let internal = "Subsystem sftp internal-sftp\n";
     for settings in [
+        format!("{SFTP}MaxSessions 1\n"),
+        format!("{SFTP}MaxSessions 2\n"),
         format!("{SFTP}MaxSessions 4\n"),
+        "MaxSessions 1\n".to_owned(),
         String::new(),
         internal.to_owned(),
+        format!("{internal}MaxSessions 2\n"),
         "Subsystem sftp /bin/false\n".to_owned(),
         "DisableForwarding yes\nPermitTTY no\nPermitUserRC no\n".to_owned(),
     ] {
