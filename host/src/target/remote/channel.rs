@@ -112,7 +112,6 @@ impl Running {
     ) -> Result<Self, Failed> {
         let (channel, permit) = link.channel().await.map_err(Failed::Before)?;
         let (read, write) = channel.split();
-        let asked = write.exec(true, line).await;
         let mut writer = write.make_writer();
         let halves = Some((read, write));
         let (out, err) = (Marked::new(link.nonce()), Marked::new(link.nonce()));
@@ -127,7 +126,10 @@ impl Running {
             status: None,
             eof: false,
         };
-        if asked.is_err() {
+        // From here on whoever goes away has it ended.
+        if let Some((_, write)) = &running.halves
+            && write.exec(true, line).await.is_err()
+        {
             return Err(Failed::After(running.lost().await));
         }
         tokio::spawn(async move {

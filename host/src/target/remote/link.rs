@@ -195,7 +195,13 @@ impl Link {
     }
 
     /// SFTP, where the server has it.
-    pub(super) async fn sftp(&self) -> Option<Arc<Sftp>> {
+    pub(super) async fn sftp(self: &Arc<Self>) -> Option<Arc<Sftp>> {
+        // Whoever asks may go away meanwhile, and a channel that nobody holds would stay.
+        let link = self.clone();
+        self.tasks.spawn(async move { link.files().await }).await.ok().flatten()
+    }
+
+    async fn files(&self) -> Option<Arc<Sftp>> {
         let mut files = self.sftp.lock().await;
         if files.is_none() {
             let begun = match self.session_channel().await {
@@ -238,30 +244,32 @@ impl Link {
             Ends::Sudo(_) => argv.extend([TELL, "sh", &number]),
         }
         argv.extend(ends.signals(false).iter().map(|signal| name(*signal)));
-        let killing = async {
-            let mut channel = self.session_channel().await?;
-            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-            let line = channel::line(&[], &self.nonce, &argv)?;
-            channel.exec(true, line).await.map_err(|_| self.lost())?;
+        let told = self.tell(&argv).await;
+        if let Err(problem) = &told {
+            tracing::warn!(pid, %problem, "a command could not be ended");
+        }
+        !matches!(told, Ok(0))
+    }
+
+    /// Over a channel beside those of commands; gives the exit code.
+    async fn tell(&self, argv: &[&str]) -> Result<u32, Problem> {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let line = channel::line(&[], &self.nonce, &argv)?;
+        let (mut read, write) = self.session_channel().await?.split();
+        let telling = async {
+            write.exec(true, line).await.map_err(|_| self.lost())?;
             let mut status = None;
-            while let Some(said) = channel.wait().await {
+            while let Some(said) = read.wait().await {
                 if let russh::ChannelMsg::ExitStatus { exit_status } = said {
                     status = Some(exit_status);
                 }
             }
             status.ok_or_else(|| self.lost())
         };
-        match tokio::time::timeout(ASKING, killing).await {
-            Ok(Ok(status)) => status != 0,
-            Ok(Err(problem)) => {
-                tracing::warn!(pid, %problem, "a command could not be ended");
-                true
-            }
-            Err(_) => {
-                tracing::warn!(pid, "a command could not be ended in time");
-                true
-            }
-        }
+        let late = |_| Err(Problem::new("COMMAND_TIMEOUT", Category::Timeout, "no answer in time"));
+        let told = tokio::time::timeout(ASKING, telling).await.unwrap_or_else(late);
+        channel::close(write).await;
+        told
     }
 
     /// Of this session, asked once.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
-use crate::problem::Problem;
+use crate::problem::{Category, Problem};
 use crate::target::entry::is_roots;
 use crate::target::program::{candidates, not_found, untrusted};
 use crate::target::resolve::{End, Resolved};
@@ -39,13 +39,41 @@ pub(super) fn choose(name: &str, led: Vec<(String, Result<Resolved, Problem>)>) 
             }
             Err(problem) if problem.code == "UNTRUSTED_DIRECTORY" => refused = Some(candidate),
             // What can't be asked isn't what isn't there.
-            Err(problem) if problem.category == crate::problem::Category::Network => return Err(problem),
+            Err(problem) if is_unanswered(problem.category) => return Err(problem),
             _ => {}
         }
     }
     Err(refused.map_or_else(|| not_found(name), |path| untrusted(&path)))
 }
 
+fn is_unanswered(category: Category) -> bool {
+    matches!(category, Category::Network | Category::Timeout | Category::Resource)
+}
+
 pub(super) fn of(name: &str) -> Result<Vec<String>, Problem> {
     candidates(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_answered_is_not_said_to_be_missing() {
+        for category in [Category::Network, Category::Timeout, Category::Resource] {
+            let led = vec![
+                ("/usr/bin/printf".to_owned(), Err(Problem::new("LATE", category, "no answer"))),
+                ("/bin/printf".to_owned(), Ok(missing())),
+            ];
+            assert_eq!(choose("printf", led).unwrap_err().code, "LATE");
+        }
+        for category in [Category::Privilege, Category::NotFound] {
+            let led = vec![("/usr/bin/printf".to_owned(), Err(Problem::new("CLOSED", category, "not so")))];
+            assert_eq!(choose("printf", led).unwrap_err().code, "PROGRAM_NOT_FOUND");
+        }
+    }
+
+    fn missing() -> Resolved {
+        Resolved { path: "/bin/printf".to_owned(), end: End::Missing }
+    }
 }

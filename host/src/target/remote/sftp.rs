@@ -51,23 +51,15 @@ impl Drop for Open {
 
 impl Sftp {
     pub(super) async fn begin(mut channel: Channel<Msg>) -> Result<Self, Error> {
-        let failed = |why: &str| Error::UnexpectedBehavior(why.to_owned());
-        let beginning = async {
-            let asked = channel.request_subsystem(true, "sftp").await;
-            asked.map_err(|error| failed(&error.to_string()))?;
-            loop {
-                match channel.wait().await {
-                    Some(ChannelMsg::Success) => break,
-                    Some(ChannelMsg::WindowAdjusted { .. }) => {}
-                    _ => return Err(failed("the server has no such subsystem")),
-                }
-            }
-            let session = RawSftpSession::new(channel.into_stream());
-            session.set_timeout(ANSWER_SECONDS);
-            session.init().await?;
-            Ok(Self(Arc::new(session)))
-        };
-        tokio::time::timeout(BEGINNING, beginning).await.unwrap_or_else(|_| Err(failed("no answer in time")))
+        if let Err(error) = soon(ask(&mut channel)).await {
+            // One that is only dropped is a session to the server for ever.
+            let _ = channel.close().await;
+            return Err(error);
+        }
+        let session = RawSftpSession::new(channel.into_stream());
+        session.set_timeout(ANSWER_SECONDS);
+        soon(session.init()).await?;
+        Ok(Self(Arc::new(session)))
     }
 
     /// Parts of files; answers in the order given.
@@ -263,6 +255,25 @@ impl Sftp {
         let target = led.files.into_iter().next().map(|file| file.filename);
         target.ok_or_else(|| problem(link, Error::UnexpectedPacket))
     }
+}
+
+/// Has SFTP spoken on a channel.
+async fn ask(channel: &mut Channel<Msg>) -> Result<(), Error> {
+    let failed = |why: &str| Error::UnexpectedBehavior(why.to_owned());
+    let asked = channel.request_subsystem(true, "sftp").await;
+    asked.map_err(|error| failed(&error.to_string()))?;
+    loop {
+        match channel.wait().await {
+            Some(ChannelMsg::Success) => return Ok(()),
+            Some(ChannelMsg::WindowAdjusted { .. }) => {}
+            _ => return Err(failed("the server has no such subsystem")),
+        }
+    }
+}
+
+async fn soon<T>(begun: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let late = |_| Err(Error::UnexpectedBehavior("no answer in time".to_owned()));
+    tokio::time::timeout(BEGINNING, begun).await.unwrap_or_else(late)
 }
 
 /// By all that SFTP tells of a file.
