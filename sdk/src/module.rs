@@ -111,6 +111,7 @@ pub struct Tool {
     risk: Risk,
     duration: DurationCategory,
     shape: describe::Shape,
+    place: Place,
     pub(crate) run: Run,
 }
 
@@ -138,6 +139,7 @@ impl Tool {
             risk: Risk::ReadOnly,
             duration: DurationCategory::Quick,
             shape: R::SHAPE,
+            place: Place::Target,
             run: Box::new(run),
         }
     }
@@ -150,6 +152,7 @@ impl Tool {
             risk: self.risk,
             duration: self.duration,
             shape: self.shape,
+            place: self.place,
         }
     }
 
@@ -162,6 +165,12 @@ impl Tool {
     /// How long looking may take.
     pub fn duration(mut self, duration: DurationCategory) -> Self {
         self.duration = duration;
+        self
+    }
+
+    /// Works on the machine that the server runs on, whatever the target is.
+    pub fn on_controller(mut self) -> Self {
+        self.place = Place::Controller;
         self
     }
 

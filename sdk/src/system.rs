@@ -17,3 +17,11 @@ pub fn session_refresh() -> crate::Result<String> {
 pub fn sudoers_reference() -> Vec<(String, String)> {
     crate::bindings::sysadmin::module::session::sudoers_reference()
 }
+
+/// Connections to targets behind SSH, as `wit/target-control.wit` says.
+#[cfg(target_family = "wasm")]
+pub use crate::bindings::sysadmin::module::target_control as targets;
+
+/// Calls that go on though nobody waits for them, as `wit/jobs.wit` says.
+#[cfg(target_family = "wasm")]
+pub use crate::bindings::sysadmin::module::jobs;
