@@ -24,23 +24,71 @@ const MOST_CORRECTIONS: usize = 5;
 /// What listings take besides their own arguments. Without descriptions: the server's instructions have them once.
 const LISTING: [&str; 2] = ["limit", "filter"];
 
+/// What every tool takes that works where the caller says: names of hosts, groups, globs. One text may hold several,
+/// with commas between them.
+const HOST: &str = "host";
+
 /// What every tool takes that changes something.
 const DRY_RUN: &str = "dry_run";
 
 /// What a client says in the second of two steps.
 const CONFIRMED: &str = "confirmed";
 
-/// The schema that a client sees: the tool's own, with the common arguments that it doesn't declare itself. `confirmed` is
-/// among them where a client confirms in a second call.
-pub fn shown_schema(tool: &Tool, two_step: bool) -> Map<String, Value> {
+/// What of the common arguments a client is to see.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// It confirms in a second call.
+    pub two_step: bool,
+    /// There are hosts to choose from.
+    pub hosts: bool,
+}
+
+/// The schema that a client sees: the tool's own, with the common arguments that it doesn't declare itself.
+pub fn shown_schema(tool: &Tool, shown: Shown) -> Map<String, Value> {
     let mut schema = schema(tool);
-    if let Some(Value::Object(properties)) = schema.get_mut("properties")
-        && two_step
-        && takes_confirmed(tool)
+    let mut common = Vec::new();
+    if shown.hosts && takes_host(tool) {
+        common.push((HOST, json!({"type": ["string", "array"]})));
+    }
+    if shown.two_step && takes_confirmed(tool) {
+        common.push((CONFIRMED, json!({"type": "boolean"})));
+    }
+    if !common.is_empty()
+        && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))
     {
-        properties.insert(CONFIRMED.to_owned(), json!({"type": "boolean"}));
+        properties.extend(common.into_iter().map(|(name, property)| (name.to_owned(), property)));
     }
     schema
+}
+
+/// Takes out where the caller wants it done: none where it doesn't say.
+pub fn take_host(tool: &Tool, arguments: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Problem> {
+    if !takes_host(tool) {
+        return Ok(None);
+    }
+    let wrong = || {
+        let expected = "expected a host's name, a group, a glob such as web*, or a list of them";
+        invalid(tool, vec![format!("{HOST}: {expected}")])
+    };
+    match arguments.remove(HOST) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(said)) => Ok(Some(vec![said])),
+        Some(Value::Array(said)) if !said.is_empty() => {
+            let text = |said: Value| said.as_str().map(str::to_owned).ok_or_else(wrong);
+            said.into_iter().map(text).collect::<Result<_, _>>().map(Some)
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// Whether it may be the host's. A tool that declares it keeps it.
+fn takes_host(tool: &Tool) -> bool {
+    !tool.on_controller && !declares(tool, HOST)
+}
+
+/// Whether the caller says that nothing is to be changed.
+pub fn is_dry_run(tool: &Tool, arguments: &Map<String, Value>) -> bool {
+    !declares(tool, DRY_RUN) && arguments.get(DRY_RUN) == Some(&Value::Bool(true))
 }
 
 /// Takes out whether the client says that the call is confirmed. It counts in two steps only, and is refused elsewhere: who

@@ -31,6 +31,8 @@ pub struct Call {
     pub desk: Arc<Desk>,
     /// How often it was looked.
     pub tries: Tries,
+    /// Whether its client's connection is a session.
+    pub has_session: bool,
 }
 
 /// What is known once a module answers the call.

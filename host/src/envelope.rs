@@ -85,9 +85,40 @@ pub struct Envelope {
     /// Of what was tried again and then answered.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
+    /// Of several hosts: how it ended on them.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub many: Option<Many>,
     /// Why there is no answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
+}
+
+/// The part of the envelope that only answers of several hosts have.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Many {
+    /// How many were asked, and what became of that.
+    pub hosts: Counts,
+    /// Those that failed, together where it is for the same reason: `hosts`, `error_code`, `message`, `remediation` and
+    /// what else their own envelopes say. In a message `{host}` stands for the host's name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Value>,
+    /// Of a change that stopped: where nothing was begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<String>,
+    /// Of a change that stopped: where it was done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<String>,
+}
+
+/// Hosts.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Counts {
+    /// All that were asked.
+    pub total: usize,
+    /// Of these.
+    pub succeeded: usize,
+    /// Of these.
+    pub failed: usize,
 }
 
 /// The part of the envelope that only errors have.
@@ -158,6 +189,7 @@ impl Envelope {
             dry_run: false,
             preview: None,
             retries: None,
+            many: None,
             error: None,
         }
     }
@@ -241,6 +273,10 @@ impl Envelope {
         if let Some(data) = &mut self.data {
             show(data);
         }
+        if let Some(preview) = &mut self.preview {
+            make_visible(preview);
+        }
+        self.many.iter_mut().flat_map(|many| &mut many.failures).for_each(show);
         if let Some(failure) = &mut self.error {
             failure.details.values_mut().for_each(show);
             failure.retry.iter_mut().flat_map(|retry| &mut retry.retries.attempts).for_each(show);

@@ -14,12 +14,15 @@ use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
 use crate::capability::Risk;
 use crate::component::{
-    CallContext, Cold, Module, Places, Progress, Registry, Reply, Route, Session, Shape, Times, Tool,
+    CallContext, Cold, Connections, Module, Places, Progress, Reach, Registry, Reply, Route, Session, Shape,
+    Times, Tool,
 };
 use crate::config::{self, Confirmation, Loaded};
+use crate::connections::Control;
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
+use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
@@ -29,6 +32,7 @@ use crate::session::Known;
 use crate::spelling;
 use crate::system::{self, Mode};
 use crate::target::{Facts, Target};
+use crate::targets::{Naming, Picked, Targets};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
 use crate::visible::excerpt;
@@ -41,7 +45,7 @@ pub struct Pipeline {
     /// Held while the modules are looked at anew, so that the latest look wins.
     reloading: tokio::sync::Mutex<()>,
     places: Places,
-    target: Arc<Target>,
+    targets: Arc<Targets>,
     loaded: Loaded,
     room: Room,
     parking: Arc<Parking>,
@@ -63,6 +67,7 @@ pub struct Live {
 }
 
 /// What a client asks for.
+#[derive(Clone)]
 pub struct Request {
     /// The tool's name.
     pub tool: String,
@@ -93,6 +98,8 @@ pub struct Caller {
     pub protocol: Option<String>,
     /// W3C's trace id, where the client follows its calls.
     pub trace_id: Option<String>,
+    /// Whether its connection is a session, which has a current host.
+    pub has_session: bool,
 }
 
 impl Pipeline {
@@ -105,7 +112,7 @@ impl Pipeline {
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
-        let target = Arc::new(loaded.config.ssh.machine(loaded.config.distro.clone()));
+        let targets = Arc::new(Targets::new(&loaded.config));
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
         let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, audit));
@@ -114,7 +121,7 @@ impl Pipeline {
             changes: watch::Sender::new(0),
             reloading: tokio::sync::Mutex::default(),
             places,
-            target,
+            targets,
             loaded,
             room: Room::new(turns),
             parking: Arc::default(),
@@ -139,7 +146,7 @@ impl Pipeline {
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
         self.room.is_empty().await;
-        self.target.close().await;
+        self.targets.close().await;
     }
 
     /// The modules and their tools as they are now.
@@ -147,9 +154,9 @@ impl Pipeline {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The machine under administration.
-    pub fn target(&self) -> &Target {
-        &self.target
+    /// The machines under administration.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
     }
 
     /// Tells when the tools' list has changed.
@@ -197,44 +204,113 @@ impl Pipeline {
 
     /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.
     pub fn call(self: &Arc<Self>, mut request: Request) -> Begun {
-        let confirmed = match self.live().registry.tool(&request.tool) {
+        let live = self.live();
+        let tool = live.registry.tool(&request.tool);
+        let confirmed = match tool {
             Some(tool) => arguments::take_confirmed(tool, &mut request.arguments, request.two_step),
             None => Ok(false),
         };
-        let key = CallKey::new(&request.tool, &request.arguments);
         let says_confirmed = matches!(confirmed, Ok(true));
-        let resumed = match (confirmed, request.answered.take()) {
-            (Err(problem), _) => Err(problem),
-            (_, Some((id, answer))) => id.and_then(|id| self.parking.resume(&id, &key, answer)).map(Some),
-            (Ok(true), None) => Ok(self.parking.confirmed(&key)),
-            (Ok(false), None) => Ok(None),
+        let picked = match tool {
+            Some(tool) => self.pick(tool, &mut request),
+            None => Ok(Picked::One(self.targets.usual().clone())),
+        };
+        let key = |picked: &Picked| CallKey::new(&request.tool, &request.arguments, picked.names());
+        let resumed = match (confirmed, picked, request.answered.take()) {
+            (Err(problem), ..) | (_, Err(problem), _) => Err(problem),
+            (_, Ok(picked), Some((id, answer))) => {
+                let resumed = id.and_then(|id| self.parking.resume(&id, &key(&picked), answer));
+                resumed.map(|running| (picked, Some(running)))
+            }
+            (Ok(true), Ok(picked), None) => {
+                let running = self.parking.confirmed(&key(&picked));
+                Ok((picked, running))
+            }
+            (Ok(false), Ok(picked), None) => Ok((picked, None)),
         };
         let running = match resumed {
-            Ok(Some(running)) => running,
+            Ok((_, Some(running))) => running,
             // What a person has decided goes on, whatever else is said of the same call.
-            Err(problem) => self.begin(request, key, Some(problem)),
-            Ok(None) => match self.parking.again(&key) {
-                Some(Again::Decided(running)) => running,
-                Some(Again::Waits(question)) => return Begun::Waits(question),
-                None => self.begin(request, key, None).said_to_be_confirmed(says_confirmed),
-            },
+            Err(problem) => self.refused(request, problem),
+            Ok((picked, None)) => {
+                let key = key(&picked);
+                match self.parking.again(&key) {
+                    Some(Again::Decided(running)) => running,
+                    Some(Again::Waits(question)) => return Begun::Waits(question),
+                    None => self.begin(request, key, picked).said_to_be_confirmed(says_confirmed),
+                }
+            }
         };
         Begun::Runs(Box::new(running))
     }
 
-    /// A new call; or one that is refused already, for its answer and its record.
-    fn begin(self: &Arc<Self>, request: Request, key: CallKey, refused: Option<Problem>) -> Running {
-        let pipeline = self.clone();
-        let about = (crate::redact::excerpt(&request.tool, 64), self.target.name().to_owned());
+    /// Where it works.
+    fn pick(&self, tool: &Tool, request: &mut Request) -> Result<Picked, Problem> {
+        if tool.on_controller {
+            return self.targets.here().map(Picked::One);
+        }
+        let said = arguments::take_host(tool, &mut request.arguments)?;
+        let changes = tool.risk > Risk::ReadOnly && !arguments::is_dry_run(tool, &request.arguments);
+        let has_session = request.caller.has_session;
+        self.targets.pick(&Naming { said: said.as_deref(), has_session, changes })
+    }
+
+    /// One that is refused already, for its answer and its record.
+    fn refused(self: &Arc<Self>, request: Request, problem: Problem) -> Running {
+        let (pipeline, target) = (self.clone(), self.targets.usual().clone());
+        let key = CallKey::new(&request.tool, &request.arguments, [target.name()]);
+        let about = (crate::redact::excerpt(&request.tool, 64), target.name().to_owned());
         Running::begin(about, key, &self.room, move |desk, progress, cancelled| async move {
-            pipeline.run(request, refused, desk, progress, cancelled).await
+            pipeline.run(request, (target, Err(problem)), desk, progress, cancelled).await
+        })
+    }
+
+    /// A new call.
+    fn begin(self: &Arc<Self>, request: Request, key: CallKey, picked: Picked) -> Running {
+        match picked {
+            Picked::One(target) => self.begin_on(request, key, target, &self.room),
+            Picked::Many(targets) => self.begin_on_many(request, key, targets),
+        }
+    }
+
+    fn begin_on(
+        self: &Arc<Self>,
+        request: Request,
+        key: CallKey,
+        target: Arc<Target>,
+        room: &Room,
+    ) -> Running {
+        let pipeline = self.clone();
+        let about = (crate::redact::excerpt(&request.tool, 64), target.name().to_owned());
+        Running::begin(about, key, room, move |desk, progress, cancelled| async move {
+            pipeline.run(request, (target, Ok(())), desk, progress, cancelled).await
+        })
+    }
+
+    /// A call of its own on each, which are put on record each for itself.
+    fn begin_on_many(self: &Arc<Self>, request: Request, key: CallKey, targets: Vec<Arc<Target>>) -> Running {
+        let pipeline = self.clone();
+        let tool = crate::redact::excerpt(&request.tool, 64);
+        let about = (tool.clone(), format!("{} hosts", targets.len()));
+        Running::begin(about, key, &self.room, move |desk, _, cancelled| async move {
+            let started = Instant::now();
+            let room = pipeline.room.of_parts(targets.len());
+            let parts = targets.into_iter().map(|target| {
+                let host = target.name().to_owned();
+                let key = CallKey::new(&request.tool, &request.arguments, [host.as_str()]);
+                Part { host, running: pipeline.begin_on(request.clone(), key, target, &room) }
+            });
+            let serial = pipeline.loaded.config.ssh.serial.get() as usize;
+            let mut all = Parts::new(tool, parts.collect(), serial);
+            all.run(&*desk, &cancelled).await;
+            all.envelope(started)
         })
     }
 
     async fn run(
         &self,
         request: Request,
-        refused: Option<Problem>,
+        (target, refused): (Arc<Target>, Result<(), Problem>),
         desk: Arc<Desk>,
         progress: Progress,
         cancelled: CancellationToken,
@@ -246,15 +322,12 @@ impl Pipeline {
         let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
         let (executed, plan, routed, tries) = Default::default();
-        let call = Call { origin, executed, plan, routed, desk, tries };
+        let has_session = caller.has_session;
+        let call = Call { origin, executed, plan, routed, desk, tries, has_session };
         let answering = async {
-            match refused {
-                Some(problem) => Err(problem),
-                None => {
-                    call.desk.take().await.map_err(Busy::into_problem)?;
-                    self.answer(&tool, arguments, &call, progress).await
-                }
-            }
+            refused?;
+            call.desk.take().await.map_err(Busy::into_problem)?;
+            self.answer(&tool, arguments, &target, &call, progress).await
         };
         let mut answering = pin!(answering);
         let answer = loop {
@@ -263,7 +336,7 @@ impl Pipeline {
                 // A question is on record whatever becomes of it, and before it.
                 () = call.desk.asks() => {
                     let asked = Problem::new(CONFIRMATION_REQUIRED, Category::Denied, "");
-                    self.record(&call, &call.envelope(&name, self.target.name(), started, Err(asked)));
+                    self.record(&call, &call.envelope(&name, target.name(), started, Err(asked)));
                 }
                 answer = &mut answering => break answer,
                 // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
@@ -272,8 +345,8 @@ impl Pipeline {
                 }
             }
         };
-        let mut envelope = call.envelope(&name, self.target.name(), started, answer);
-        envelope.restored(self.target.restored_since(started));
+        let mut envelope = call.envelope(&name, target.name(), started, answer);
+        envelope.restored(target.restored_since(started));
         // Never the arguments: what a caller says may be secret.
         let error = envelope.error.as_ref().map(|error| error.error_code.as_str());
         tracing::info!(tool = name, duration_ms = envelope.duration_ms, error, "called");
@@ -348,35 +421,40 @@ impl Pipeline {
         &self,
         name: &str,
         given: Map<String, Value>,
+        target: &Arc<Target>,
         call: &Call,
         progress: Progress,
     ) -> Result<(Answer, Reply), Problem> {
         let live = self.live();
         let known = live.registry.tool(name).ok_or_else(|| live.unknown_tool(name))?;
         let arguments = arguments::check(&live.validators, known, given)?;
-        let facts = self.target.facts().await?;
+        let facts = target.facts().await?;
         let (module, tool) = live.route(name, &facts)?;
         let Arguments { own, limit, filter, dry_run } = arguments;
-        let used = target_used(&self.target, &facts, self.target.host_key().await);
+        let used = target_used(target, &facts, target.host_key().await);
         let routed = call
             .routed
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
 
         let turn = Held::default();
         if tool.risk > Risk::ReadOnly && !dry_run {
-            turn.hold(self.gate.turn(&self.target).await?);
+            turn.hold(self.gate.turn(target).await?);
         }
-        let session = match module.imports("session") {
-            true => Some(self.session(&live, &facts).await),
-            false => None,
+        let reach = Reach {
+            session: match module.imports("session") {
+                true => Some(self.session(&live, target, &facts).await),
+                false => None,
+            },
+            connections: module.imports("target-control").then(|| self.connections(target, call)),
+            jobs: None,
         };
         let context = |times| CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
-            target: self.target.clone(),
+            target: target.clone(),
             grants: module.grants(),
             times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
-            session: session.clone(),
+            reach: reach.clone(),
             executed: call.executed.clone(),
             gate: self.gate.clone(),
             origin: routed.origin.clone(),
@@ -401,9 +479,13 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
-    async fn session(&self, live: &Arc<Live>, facts: &Facts) -> Arc<Session> {
+    fn connections(&self, target: &Arc<Target>, call: &Call) -> Arc<dyn Connections> {
+        Arc::new(Control::new(&self.targets, target, call.has_session))
+    }
+
+    async fn session(&self, live: &Arc<Live>, target: &Arc<Target>, facts: &Facts) -> Arc<Session> {
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
-        let known = Known::new(live, &self.target, &self.loaded, self.mode, first_run);
+        let known = Known::new(live, target, &self.loaded, self.mode, first_run);
         Arc::new(known.session(facts).await)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
@@ -27,12 +27,33 @@ pub struct Room {
     slots: Turns,
     questions: Arc<Semaphore>,
     calls: TaskTracker,
+    /// How long a question waits.
+    patience: Option<Duration>,
+    /// Whether each plan is put to whoever began the call, whether a person has to be asked or not.
+    holds_plans: bool,
 }
 
 impl Room {
     /// With so many slots for calls that are worked on.
     pub fn new(slots: Turns) -> Self {
-        Self { slots, questions: Arc::new(Semaphore::new(QUESTIONS)), calls: TaskTracker::new() }
+        Self {
+            slots,
+            questions: Arc::new(Semaphore::new(QUESTIONS)),
+            calls: TaskTracker::new(),
+            patience: Some(EXPIRES),
+            holds_plans: false,
+        }
+    }
+
+    /// For calls that are parts of another one, which answers all their questions as it gets to them.
+    pub fn of_parts(&self, parts: usize) -> Self {
+        Self {
+            slots: self.slots.clone(),
+            questions: Arc::new(Semaphore::new(parts)),
+            calls: self.calls.clone(),
+            patience: None,
+            holds_plans: true,
+        }
     }
 
     /// Returns when no call is under way.
@@ -121,6 +142,8 @@ impl Running {
         let desk = Desk {
             slots: room.slots.clone(),
             all_questions: room.questions.clone(),
+            patience: room.patience,
+            holds_plans: room.holds_plans,
             target: target.clone(),
             slot: Mutex::default(),
             questions: sender,
@@ -200,6 +223,8 @@ pub struct Desk {
     target: String,
     slot: Mutex<Option<Turn>>,
     all_questions: Arc<Semaphore>,
+    patience: Option<Duration>,
+    holds_plans: bool,
     questions: mpsc::Sender<Asked>,
     asked: Notify,
     has_asked: AtomicBool,
@@ -235,6 +260,10 @@ impl Desk {
 }
 
 impl Ask for Desk {
+    fn holds_plans(&self) -> bool {
+        self.holds_plans
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answer, Problem>> {
         Box::pin(async move {
             let _waits = self.all_questions.try_acquire().map_err(|_| too_many())?;
@@ -244,7 +273,13 @@ impl Ask for Desk {
             self.asked.notify_one();
             self.leave();
             self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
-            let answer = match tokio::time::timeout(EXPIRES, answered).await {
+            let answered = async {
+                match self.patience {
+                    Some(patience) => tokio::time::timeout(patience, answered).await,
+                    None => Ok(answered.await),
+                }
+            };
+            let answer = match answered.await {
                 Err(_) => Err(expired()),
                 Ok(Err(_)) => Err(unavailable("the question was dropped")),
                 Ok(Ok(answer)) => answer,
@@ -283,6 +318,7 @@ pub(crate) mod tests {
             client: String::new(),
             summary: "Do it".into(),
             risk: Risk::High,
+            needs_person: true,
             dry_run: false,
             preview: serde_json::json!({"command": "do it"}),
             text: "May this be done?".into(),
@@ -324,7 +360,7 @@ pub(crate) mod tests {
     }
 
     fn key() -> CallKey {
-        CallKey::new("tool", &serde_json::Map::new())
+        CallKey::new("tool", &serde_json::Map::new(), [])
     }
 
     fn code(envelope: &Envelope) -> &str {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::arguments::Shown;
 use crate::pipeline::Pipeline;
 use crate::server;
 
@@ -19,9 +20,10 @@ impl Tools {
     pub(super) fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
         let mut output = io::stdout().lock();
         let live = pipeline.live();
+        let offered = Shown { two_step: false, hosts: pipeline.targets().offers_hosts() };
         if self.json {
             let tools: Vec<_> =
-                live.registry.tools().map(|tool| server::describe_tool(tool, false)).collect();
+                live.registry.tools().map(|tool| server::describe_tool(tool, offered)).collect();
             let shown =
                 if tools.is_empty() { "[]".to_owned() } else { serde_json::to_string_pretty(&tools)? };
             writeln!(output, "{shown}")?;

@@ -90,6 +90,9 @@ pub struct Tool {
     pub risk: Risk,
     /// Of its answer.
     pub shape: Shape,
+    /// Whether it works on this machine, whatever the target is.
+    #[serde(default)]
+    pub on_controller: bool,
     pub(super) duration: Duration,
 }
 
@@ -287,6 +290,7 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
         summary: visible(&said.summary).into_owned(),
         input_schema,
         risk: convert::risk(said.risk),
+        on_controller: matches!(said.place, types::Place::Controller),
         shape: match said.shape {
             describe::Shape::Single => Shape::Single,
             describe::Shape::Listing => Shape::Listing,

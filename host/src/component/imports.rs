@@ -6,10 +6,9 @@ use wasmtime::component::Resource;
 
 use super::bindings::sysadmin::module::types::{Command, Output, Place, Privilege, Problem};
 use super::bindings::sysadmin::module::{
-    confirm, distro_context, doc_emit, exec_command, progress, session, target_files, tool_calls, types,
+    confirm, distro_context, doc_emit, exec_command, progress, target_files, tool_calls, types,
 };
 use super::convert;
-use super::limits::Stopped;
 use super::store::{Call, State, unsupported};
 use crate::capability::{Grants, Risk};
 use crate::gate::{Asking, Outcome, sha256};
@@ -32,7 +31,7 @@ const PIECE: u64 = 1 << 20;
 /// Characters of a path that a problem names.
 const MESSAGE: usize = 300;
 
-type Answer<T> = Result<T, Problem>;
+pub(super) type Answer<T> = Result<T, Problem>;
 
 /// A question to the grants: about a path as it was asked for, and as it is after symlinks.
 type MayReach = fn(&Grants, &str, &str, &crate::target::Privilege) -> Result<(), problem::Problem>;
@@ -52,7 +51,7 @@ fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
 
 impl Call {
     /// As the guest is told; what of a problem it can't be told is kept for when it hands the problem on.
-    fn to_guest<T>(&self, answer: Result<T, problem::Problem>) -> Answer<T> {
+    pub(super) fn to_guest<T>(&self, answer: Result<T, problem::Problem>) -> Answer<T> {
         if let Err(problem) = &answer
             && !problem.details.is_empty()
         {
@@ -326,29 +325,6 @@ impl tool_calls::Host for State {
     async fn call_all(&mut self, calls: Vec<tool_calls::ToolCall>) -> wasmtime::Result<Vec<Answer<String>>> {
         self.call()?;
         Ok(calls.iter().map(|_| to_guest(Err(unsupported("calls of other modules' tools")))).collect())
-    }
-}
-
-impl session::Host for State {
-    async fn snapshot(&mut self) -> wasmtime::Result<String> {
-        match &self.call()?.session {
-            Some(session) => Ok(session.snapshot.clone()),
-            None => Err(Stopped::NoImportsWhileDescribing.into()),
-        }
-    }
-
-    async fn refresh(&mut self) -> wasmtime::Result<Answer<String>> {
-        match &self.call()?.session {
-            Some(session) => Ok(to_guest((session.refresh)().await)),
-            None => Err(Stopped::NoImportsWhileDescribing.into()),
-        }
-    }
-
-    async fn sudoers_reference(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
-        match &self.call()?.session {
-            Some(session) => Ok((session.sudoers)().await),
-            None => Err(Stopped::NoImportsWhileDescribing.into()),
-        }
     }
 }
 

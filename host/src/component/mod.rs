@@ -18,6 +18,7 @@ mod registry;
 mod source;
 mod store;
 mod surface;
+mod system;
 mod wall;
 
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
@@ -28,7 +29,8 @@ pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route};
 pub(crate) use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
-pub use store::{CallContext, Progress, Session, Times};
+pub use store::{CallContext, Progress, Times};
+pub use system::{Connections, Jobs, PublicKey, Reach, Session};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

@@ -5,7 +5,6 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{
@@ -16,6 +15,7 @@ use super::engine::Shared;
 use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, Limiter, Stopped};
 use super::log::{CallLog, Stream};
 use super::output::Printer;
+use super::system::Reach;
 use super::wall::WallTime;
 use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
@@ -49,8 +49,8 @@ pub struct CallContext {
     pub grants: Arc<Grants>,
     /// How long the call and its commands may take.
     pub times: Times,
-    /// For the session interface; only for modules that import it.
-    pub session: Option<Arc<Session>>,
+    /// What only modules that come with the host import.
+    pub reach: Reach,
     /// What ran.
     pub executed: Arc<Executed>,
     /// What plans go through.
@@ -91,19 +91,6 @@ impl Times {
         self.ceiling.map_or(longer, |ceiling| ceiling.min(longer))
     }
 }
-
-/// What the session interface tells.
-pub struct Session {
-    /// A JSON object, documented in `wit/session.wit`.
-    pub snapshot: String,
-    /// The same, of facts that are gathered anew.
-    pub refresh: Box<dyn Fn() -> BoxFuture<'static, Result<String, Problem>> + Send + Sync>,
-    /// Found out on the target where it is asked for.
-    pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Fragments> + Send + Sync>,
-}
-
-/// Modules, each with what sudo must allow it.
-type Fragments = Vec<(String, String)>;
 
 /// What a store holds.
 pub(super) struct State {
@@ -333,7 +320,7 @@ impl CallContext {
             target,
             grants: Arc::new(Grants::new("test")),
             times: Times::default(),
-            session: None,
+            reach: Reach::default(),
             executed: Arc::default(),
             gate: Arc::new(Gate::of_a_test()),
             origin: Arc::new(origin),

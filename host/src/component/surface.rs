@@ -20,7 +20,7 @@ const TOOL_MODULE: [&str; 8] = [
 ];
 
 /// What only a module that comes with the host may import besides.
-const SYSTEM_MODULE: [&str; 1] = ["session"];
+const SYSTEM_MODULE: [&str; 3] = ["session", "target-control", "jobs"];
 
 /// Which of the contract's worlds a module may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -134,6 +134,10 @@ pub struct Ssh {
     pub auto_reconnect: bool,
     /// How often that is tried.
     pub max_reconnect_attempts: Within<1, 5>,
+    /// Whether the machine of the server itself may be worked on.
+    pub local: bool,
+    /// Hosts of one change that are changed at the same time, once the first of all is done.
+    pub serial: Within<1, 100>,
 }
 
 impl Default for Ssh {
@@ -144,6 +148,8 @@ impl Default for Ssh {
             keepalive_max_missed: Within(3),
             auto_reconnect: true,
             max_reconnect_attempts: Within(3),
+            local: true,
+            serial: Within(1),
         }
     }
 }
@@ -160,14 +166,18 @@ impl Ssh {
         let Some(Alias(alias)) = self.target.as_ref().filter(|alias| !alias.is_this_machine()) else {
             return Target::local(overrides);
         };
+        Target::remote(target::Place::of_alias(alias.clone()), self.settings(), overrides)
+    }
+
+    /// How connections are kept.
+    pub fn settings(&self) -> target::Settings {
         let interval = Duration::from_secs(self.keepalive_interval.get().into());
-        let settings = target::Settings {
+        target::Settings {
             keepalive_interval: (!interval.is_zero()).then_some(interval),
             keepalive_max_missed: self.keepalive_max_missed.get() as usize,
             reconnects: self.auto_reconnect,
             attempts: self.max_reconnect_attempts.get() as usize,
-        };
-        Target::remote(alias.clone(), settings, overrides)
+        }
     }
 }
 

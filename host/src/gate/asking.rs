@@ -21,6 +21,11 @@ const SIMULATED: usize = 8000;
 
 /// Whoever can put a question to somebody.
 pub trait Ask: Send + Sync {
+    /// Whether every plan waits for an answer, and not only one that a person has to confirm.
+    fn holds_plans(&self) -> bool {
+        false
+    }
+
     /// The answer, or why there is none. Whoever waits for it holds nothing meanwhile.
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answer, Problem>>;
 }
@@ -43,6 +48,7 @@ impl Gate {
         against: &Against<'_>,
         id: &str,
         plan: Plan,
+        needs_person: bool,
     ) -> Result<(Plan, String, DecidedBy), Problem> {
         let simulation = simulated(asking, &plan).await?;
         let identity_shown = identity(asking, &plan, simulation.as_deref())?;
@@ -51,7 +57,7 @@ impl Gate {
             preview["dry_run_command"] = excerpt(&dry_run_line(&plan), SIMULATED).into();
             preview["dry_run_output"] = excerpt(simulation, SIMULATED).into();
         }
-        let question = Question::new(id, identity_shown.clone(), asking, &plan, preview);
+        let question = Question::new((id, identity_shown.clone()), asking, &plan, preview, needs_person);
         asking.turn.give_up();
         let decided_by = match asking.ask.ask(question).await? {
             Answer::Yes(decided_by) => decided_by,

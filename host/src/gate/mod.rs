@@ -171,8 +171,9 @@ impl Gate {
         };
         let plan = against.prepare(&id, change).await?;
         let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;
+        let waits = needs_confirmation || asking.ask.holds_plans() && !asking.dry_run;
         let (plan, identity, decided_by) = match asking.dry_run && self.safety.dry_run_bypass_confirmation {
-            false if needs_confirmation => self.confirmed(&asking, &against, &id, plan).await?,
+            false if waits => self.confirmed(&asking, &against, &id, plan, needs_confirmation).await?,
             _ => {
                 let identity = identity(&asking, &plan, None)?;
                 (plan, identity, DecidedBy::Policy)

@@ -3,14 +3,16 @@
 //! Only the host begins a line. Whatever a module, a client or a file says stands behind a heading or is indented, with
 //! its control characters visible: nothing in it can look like a line of the host's.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::Asking;
 use super::asking::EXPIRES;
 use super::prepare::Plan;
+use super::{Asking, random_id, sha256};
 use crate::capability::Risk;
+use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
 use crate::terminal::Waiting;
 use crate::visible::one_line;
@@ -39,6 +41,8 @@ pub struct Question {
     pub summary: String,
     /// After everything that raises it.
     pub risk: Risk,
+    /// Whether a person has to say yes. Where it is part of a larger change, the plan waits for its turn as well.
+    pub needs_person: bool,
     /// Only what would be: the program's own simulation is what has to be allowed.
     pub dry_run: bool,
     /// The plan as it is shown.
@@ -49,7 +53,13 @@ pub struct Question {
 
 impl Question {
     /// Of a plan, and what it is shown as.
-    pub(super) fn new(id: &str, sha256: String, asking: &Asking, plan: &Plan, preview: Value) -> Self {
+    pub(super) fn new(
+        (id, sha256): (&str, String),
+        asking: &Asking,
+        plan: &Plan,
+        preview: Value,
+        needs_person: bool,
+    ) -> Self {
         let origin = &asking.origin;
         let module = origin.module.as_ref();
         let module = module.map_or_else(String::new, |module| format!("{} {}", module.name, module.version));
@@ -62,6 +72,7 @@ impl Question {
             client: one_line(&excerpt(&origin.client, NAME)),
             summary: text_of(&preview, "description"),
             risk: plan.risk,
+            needs_person,
             dry_run: asking.dry_run,
             preview,
             text: String::new(),
@@ -69,6 +80,61 @@ impl Question {
         let host_key = origin.target.as_ref().and_then(|used| used.host_key.as_deref());
         question.text = question.written(&asking.facts.user, &asking.facts.hostname, host_key);
         question
+    }
+
+    /// Of several, which are answered with one yes or one no. What is the same of many is written once.
+    pub fn of_many(questions: &[Arc<Self>]) -> Result<Self, Problem> {
+        let mut alike: Vec<(&str, &Value, Vec<&Self>)> = Vec::new();
+        for question in questions {
+            let (_, body) = question.text.split_once("\n\n").unwrap_or_default();
+            // The last line is the plan's own number.
+            let body = body.trim_end().rsplit_once('\n').map_or(body, |(body, _)| body);
+            let preview = &question.preview;
+            match alike.iter_mut().find(|(known, shown, _)| *known == body && *shown == preview) {
+                Some((.., same)) => same.push(question),
+                None => alike.push((body, preview, vec![question])),
+            }
+        }
+        let first = questions
+            .first()
+            .ok_or_else(|| Problem::new("INTERNAL_ERROR", Category::Internal, "a question about nothing"))?;
+        let is_dry_run = questions.iter().any(|question| question.dry_run);
+        let what = if is_dry_run { "May these be simulated" } else { "May these be done" };
+        let count = questions.len();
+        let mut text = Text::default();
+        text.line(&format!("{what} on {count} hosts, one after the other, until one fails?"));
+        text.line("");
+        for question in questions {
+            let heading = question.text.lines().next().unwrap_or_default();
+            let place = heading.split_once(" on ").map_or(heading, |(_, place)| place);
+            text.line(&format!("- {}", place.trim_end_matches('?')));
+        }
+        let mut previews = Vec::new();
+        for (body, preview, same) in &alike {
+            let names: Vec<&str> = same.iter().map(|question| question.target.as_str()).collect();
+            text.line("");
+            if alike.len() > 1 {
+                text.line(&format!("On {}:", names.join(", ")));
+            }
+            body.lines().for_each(|line| text.line(line));
+            previews.push(json!({"hosts": names, "preview": preview}));
+        }
+        let identities: Vec<&str> = questions.iter().map(|question| question.sha256.as_str()).collect();
+        let sha256 = sha256(identities.join("\n").as_bytes());
+        let id = random_id()?;
+        text.line("");
+        text.line(&format!("Plans:   {id} (SHA-256 {sha256})"));
+        Ok(Self {
+            id,
+            sha256,
+            target: format!("{count} hosts"),
+            risk: questions.iter().map(|question| question.risk).max().unwrap_or(first.risk),
+            needs_person: true,
+            dry_run: is_dry_run,
+            preview: json!({"plans": previews}),
+            text: text.0,
+            ..Self::clone(first)
+        })
     }
 
     /// Whether a client can be sent all of it: what it would have to cut is nothing to say yes to.
@@ -272,6 +338,7 @@ mod tests {
             client: "client 1".into(),
             summary: text_of(&preview, "description"),
             risk: Risk::High,
+            needs_person: true,
             dry_run: false,
             preview,
             text: String::new(),

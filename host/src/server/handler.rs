@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Seal};
 use super::changes::Changes;
-use crate::arguments;
+use crate::arguments::{self, Shown};
 use crate::capability::Risk;
 use crate::component;
 use crate::envelope::Envelope;
@@ -121,11 +121,11 @@ impl Handler {
 
 /// A tool as a client sees it. What is read-only here can't change anything: no grant to change, and no plan, is
 /// accepted from its module.
-pub fn describe_tool(tool: &component::Tool, two_step: bool) -> Tool {
+pub fn describe_tool(tool: &component::Tool, shown: Shown) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
     let hints = ToolAnnotations::new().read_only(read_only).open_world(false);
     let hints = if read_only { hints } else { hints.destructive(tool.risk > Risk::Low) };
-    Tool::new(tool.name.clone(), tool.summary.clone(), arguments::shown_schema(tool, two_step))
+    Tool::new(tool.name.clone(), tool.summary.clone(), arguments::shown_schema(tool, shown))
         .with_annotations(hints)
 }
 
@@ -144,8 +144,9 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         // Before it is read: a change in between is told of.
         self.changes.given();
-        let two_step = self.two_step(&context);
-        let tools = self.pipeline.live().registry.tools().map(|tool| describe_tool(tool, two_step)).collect();
+        let hosts = self.pipeline.targets().offers_hosts();
+        let shown = Shown { two_step: self.two_step(&context), hosts };
+        let tools = self.pipeline.live().registry.tools().map(|tool| describe_tool(tool, shown)).collect();
         self.pipeline.get_ready();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -220,8 +221,11 @@ fn caller(context: &RequestContext<RoleServer>) -> Caller {
         .client_info()
         .map(|client| named(&client))
         .or_else(|| info.as_ref().map(|info| named(&info.client_info)));
+    // Of the newest generation every request says it for itself: nothing is kept between two of them.
+    let has_session = context.meta.protocol_version().is_none();
     let protocol = context.meta.protocol_version().or_else(|| info.map(|info| info.protocol_version.clone()));
     Caller {
+        has_session,
         client: client.unwrap_or_default(),
         protocol: protocol.map(|protocol| excerpt(&protocol.to_string(), 20)),
         trace_id: context.meta.get("traceparent").and_then(|parent| trace_id(parent.as_str()?)),

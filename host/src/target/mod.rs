@@ -22,9 +22,9 @@ pub use facts::Facts;
 pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
 pub use program::PATH;
-pub use remote::Settings;
+pub use remote::{Connection, Place, Settings};
 pub use resolve::Resolved;
-pub use ssh::Peer;
+pub use ssh::{Given, OwnKey, Peer, own_keys};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -365,9 +365,9 @@ impl Target {
         Self::of(Machine::Local(Local::new()), overrides)
     }
 
-    /// The machine that the user's SSH configuration knows by this name. It is reached at the first question.
-    pub fn remote(alias: String, settings: Settings, overrides: Overrides) -> Self {
-        Self::of(Machine::Remote(Remote::new(alias, settings)), overrides)
+    /// A machine behind SSH. It is reached at the first question.
+    pub fn remote(place: Place, settings: Settings, overrides: Overrides) -> Self {
+        Self::of(Machine::Remote(Remote::new(place, settings)), overrides)
     }
 
     fn of(machine: Machine, overrides: Overrides) -> Self {
@@ -391,7 +391,7 @@ impl Target {
     pub fn name(&self) -> &str {
         match &self.machine {
             Machine::Local(_) => "localhost",
-            Machine::Remote(remote) => remote.alias(),
+            Machine::Remote(remote) => remote.name(),
         }
     }
 
@@ -460,6 +460,30 @@ impl Target {
         match &self.machine {
             Machine::Local(_) => None,
             Machine::Remote(remote) => remote.peer().await,
+        }
+    }
+
+    /// The connection to it, which is made where there is none; none of this machine.
+    pub async fn connection(&self) -> Result<Option<Connection>, Problem> {
+        match &self.machine {
+            Machine::Local(_) => Ok(None),
+            Machine::Remote(remote) => remote.connection().await.map(Some),
+        }
+    }
+
+    /// A connection of its own, which is ended again; none of this machine.
+    pub async fn try_connection(&self) -> Result<Option<Connection>, Problem> {
+        match &self.machine {
+            Machine::Local(_) => Ok(None),
+            Machine::Remote(remote) => remote.try_connection().await.map(Some),
+        }
+    }
+
+    /// Whether a connection to it is there; never of this machine.
+    pub async fn is_connected(&self) -> bool {
+        match &self.machine {
+            Machine::Local(_) => false,
+            Machine::Remote(remote) => remote.is_connected().await,
         }
     }
 

@@ -26,7 +26,7 @@ use super::facts::{self, Facts};
 use super::program::PATH;
 use super::resolve::{Last, Resolved};
 use super::rights::{Ends, Head, Rights, head};
-use super::ssh::{self, Keepalive, Peer, Session};
+use super::ssh::{self, Given, Keepalive, Peer, Session};
 use super::verbs::{Runner, Verbs};
 use super::{Access, Acting, Command, Metadata, Output, PathCheck, Privilege, ReadRequest};
 use crate::problem::{Category, Problem};
@@ -54,9 +54,65 @@ pub struct Settings {
     pub attempts: usize,
 }
 
+/// A machine behind SSH, and how it is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What callers know it by: becomes part of a file's name.
+    pub name: String,
+    /// What the user's SSH configuration knows it by.
+    pub alias: String,
+    /// What goes before that configuration.
+    pub given: Given,
+}
+
+impl Place {
+    /// As the configuration of this alias says, which is its name.
+    pub fn of_alias(alias: String) -> Self {
+        Self { name: alias.clone(), alias, given: Given::default() }
+    }
+
+    /// The same, reached otherwise, and known by what differs.
+    pub fn with(self, given: Given) -> Self {
+        let user = given.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        let port = given.port.map(|port| format!(":{port}")).unwrap_or_default();
+        // A name is a part of a file's name as well, and no two are alike.
+        let key = given.identity_file.as_ref().map(|file| {
+            let sha256 = crate::gate::sha256(file.as_os_str().as_encoded_bytes());
+            format!("+{}", &sha256[..8])
+        });
+        let key = key.unwrap_or_default();
+        let name = format!("{user}{}{port}{key}", self.name);
+        let Given { hostname, port, user, identity_file } = self.given;
+        let given = Given {
+            hostname: given.hostname.or(hostname),
+            port: given.port.or(port),
+            user: given.user.or(user),
+            identity_file: given.identity_file.or(identity_file),
+        };
+        Self { name, alias: self.alias, given }
+    }
+}
+
+/// What is there of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Who is at the other end.
+    pub peer: Peer,
+    /// Of one answer.
+    pub round_trip: Duration,
+    /// Since it was made.
+    pub up: Duration,
+    /// Commands that run on it.
+    pub channels: usize,
+    /// How often one was had back before.
+    pub restored: u64,
+    /// How long it took to be made.
+    pub made_in: Duration,
+}
+
 /// A machine behind SSH.
 pub struct Remote {
-    alias: String,
+    place: Place,
     settings: Settings,
     /// Held while connecting, so that whoever comes meanwhile finds the connection.
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
@@ -78,9 +134,9 @@ struct Story {
 }
 
 impl Remote {
-    pub(super) fn new(alias: String, settings: Settings) -> Self {
+    pub(super) fn new(place: Place, settings: Settings) -> Self {
         Self {
-            alias,
+            place,
             settings,
             link: Default::default(),
             story: Arc::default(),
@@ -89,8 +145,8 @@ impl Remote {
         }
     }
 
-    pub(super) fn alias(&self) -> &str {
-        &self.alias
+    pub(super) fn name(&self) -> &str {
+        &self.place.name
     }
 
     /// Counts connections: what was found out on one may not hold on the next.
@@ -122,6 +178,33 @@ impl Remote {
         Ok((link.peer().host_key.clone(), machine_id))
     }
 
+    /// Of the connection, which is made where there is none.
+    pub(super) async fn connection(&self) -> Result<Connection, Problem> {
+        let link = self.link().await?;
+        self.of(&link).await
+    }
+
+    /// Of a connection of its own, which is ended again.
+    pub(super) async fn try_connection(&self) -> Result<Connection, Problem> {
+        let link = Link::new(self.open().await?, 0, self.tasks.clone())?;
+        let connection = self.of(&link).await;
+        link.close().await;
+        connection
+    }
+
+    async fn of(&self, link: &Link) -> Result<Connection, Problem> {
+        let round_trip = link.round_trip().await?;
+        let restored = self.story().count.saturating_sub(1);
+        let (peer, channels) = (link.peer().clone(), link.busy());
+        let (up, made_in) = link.times();
+        Ok(Connection { peer, round_trip, up, channels, restored, made_in })
+    }
+
+    /// Whether there is one.
+    pub(super) async fn is_connected(&self) -> bool {
+        self.link.lock().await.as_ref().is_some_and(|link| !link.is_closed())
+    }
+
     /// Does without the connection in use.
     pub(super) async fn leave(&self) {
         if let Some(link) = self.link.lock().await.take() {
@@ -143,13 +226,16 @@ impl Remote {
         self.story.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn open(&self) -> Result<Session, Problem> {
-        let host = ssh::config::resolve(&self.alias, &ssh::config::Given::default()).await?;
+    /// A session, and how long it took to be had.
+    async fn open(&self) -> Result<(Session, Duration), Problem> {
+        let began = Instant::now();
+        let host = ssh::config::resolve(&self.place.alias, &self.place.given).await?;
         let keepalive = Keepalive {
             interval: self.settings.keepalive_interval,
             max_missed: self.settings.keepalive_max_missed,
         };
-        Session::open(&host, &keepalive).await
+        let session = Session::open(&host, &keepalive).await?;
+        Ok((session, began.elapsed()))
     }
 
     /// The connection, had back where it was lost.
@@ -184,12 +270,12 @@ impl Remote {
                     failed => problem.detail("attempts", json!(failed)),
                 });
             }
-            tracing::warn!(host = self.alias, attempt = failed.len(), %problem, "not connected");
+            tracing::warn!(host = self.place.name, attempt = failed.len(), %problem, "not connected");
         };
         let number = self.story().count + 1;
         let link = Link::new(session, number, self.tasks.clone())?;
         for warning in &link.peer().warnings {
-            tracing::warn!(host = self.alias, warning, "the configuration of ssh isn't followed here");
+            tracing::warn!(host = self.place.name, warning, "the configuration of ssh isn't followed here");
         }
         {
             let mut story = self.story();
@@ -223,7 +309,7 @@ impl Remote {
             return Ok(beside);
         }
         let message =
-            format!("{} is another machine by now: expected host key {before}, found {now}", self.alias);
+            format!("{} is another machine by now: expected host key {before}, found {now}", self.place.name);
         Err(Problem::new("CONNECTION_LOST", Category::Network, message))
     }
 

@@ -52,6 +52,8 @@ pub(super) struct Link {
     /// The how many-th of the target's it is; 0 of one beside them.
     number: u64,
     session: Session,
+    /// When it was there, and after how long.
+    made: (Instant, Duration),
     /// It no longer answers.
     is_dead: AtomicBool,
     /// Commands at once: sshd takes ten sessions, one is for SFTP and one for ending a command.
@@ -77,10 +79,16 @@ enum Files {
 }
 
 impl Link {
-    pub(super) fn new(session: Session, number: u64, tasks: TaskTracker) -> Result<Arc<Self>, Problem> {
+    /// Of a session that took so long to be had.
+    pub(super) fn new(
+        (session, took): (Session, Duration),
+        number: u64,
+        tasks: TaskTracker,
+    ) -> Result<Arc<Self>, Problem> {
         Ok(Arc::new(Self {
             number,
             session,
+            made: (Instant::now(), took),
             is_dead: AtomicBool::new(false),
             channels: Arc::new(Semaphore::new(AT_ONCE)),
             ending: Semaphore::new(1),
@@ -104,6 +112,28 @@ impl Link {
 
     pub(super) fn peer(&self) -> &Peer {
         self.session.peer()
+    }
+
+    /// How long it has been there, and how long it took to be made.
+    pub(super) fn times(&self) -> (Duration, Duration) {
+        (self.made.0.elapsed(), self.made.1)
+    }
+
+    /// Commands that run on it.
+    pub(super) fn busy(&self) -> usize {
+        AT_ONCE - self.refused.load(Ordering::Acquire) - self.channels.available_permits()
+    }
+
+    /// How long an answer takes.
+    pub(super) async fn round_trip(&self) -> Result<Duration, Problem> {
+        match tokio::time::timeout(OPENING, self.session.round_trip()).await {
+            Ok(took) => took,
+            Err(_) => {
+                self.is_dead.store(true, Ordering::Release);
+                self.close().await;
+                Err(self.lost())
+            }
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -139,9 +169,8 @@ impl Link {
                 Ok(channel) => return Ok((channel, permit)),
                 Err(problem) if self.is_closed() => return Err(problem),
                 Err(problem) => {
-                    let refused = self.refused.load(Ordering::Acquire);
                     let alone = 1 + usize::from(self.lock().is_some());
-                    if AT_ONCE - refused - self.channels.available_permits() > alone {
+                    if self.busy() > alone {
                         self.refused.fetch_add(1, Ordering::AcqRel);
                         permit.forget();
                     } else if !self.do_without_sftp().await && !self.do_without_lock().await {

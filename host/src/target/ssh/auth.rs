@@ -19,7 +19,8 @@ use russh::{MethodKind, MethodSet};
 use super::config::HostConfig;
 use super::session::{Parting, Unproven};
 use crate::problem::{Category, Problem};
-use agent::Agent;
+pub(super) use agent::Agent;
+pub(super) use files::{IdentityFile, Private};
 use identities::{Identities, Key, Offer, Sources};
 
 /// sshd's usual `MaxAuthTries`: what comes after is never looked at, and the connection is lost by it.
@@ -41,15 +42,16 @@ struct Attempts {
     untried: usize,
 }
 
-/// Proves to the other end of `link` that we may be its user.
-pub(super) async fn authenticate(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> {
+/// Proves to the other end of `link` that we may be its user. Gives the fingerprint of the key that did it, as `SHA256:…`;
+/// none where the server wanted none.
+pub(super) async fn authenticate(link: &mut Unproven, host: &HostConfig) -> Result<Option<String>, Problem> {
     match tokio::time::timeout(PATIENCE, try_all(link, host)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(failed(format!("no answer to the authentication within {} s", PATIENCE.as_secs()))),
     }
 }
 
-async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> {
+async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String>, Problem> {
     let mut attempts = Attempts::default();
     let mut agent = match &host.agent {
         Some(socket) => Agent::connect(socket, link.handle.agent_session_binding()).await,
@@ -67,7 +69,7 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> 
     if identities.offered.is_empty() {
         // Asked only to be able to say what would be taken.
         match link.handle.authenticate_none(&host.user).await {
-            Ok(AuthResult::Success) => return Ok(()),
+            Ok(AuthResult::Success) => return Ok(None),
             Ok(AuthResult::Failure { remaining_methods, .. }) => attempts.offers = Some(remaining_methods),
             Err(_) => {}
         }
@@ -103,7 +105,7 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<(), Problem> 
             }
         };
         match answer {
-            Ok(AuthResult::Success) => return Ok(()),
+            Ok(AuthResult::Success) => return Ok(Some(identity.fingerprint())),
             Ok(AuthResult::Failure { remaining_methods, partial_success }) => {
                 attempts.is_partial |= partial_success;
                 let goes_on = remaining_methods.contains(&MethodKind::PublicKey);

@@ -113,12 +113,19 @@ pub enum Family {
 /// What was given besides the alias, and goes before the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
+    /// As `ssh -o HostName=`.
+    pub hostname: Option<String>,
     /// As `ssh -p`.
     pub port: Option<u16>,
     /// As `ssh -l`.
     pub user: Option<String>,
     /// As `ssh -i`: absolute, or below `~/`.
     pub identity_file: Option<PathBuf>,
+}
+
+/// The home of whoever runs this, as ssh takes it.
+pub fn home() -> PathBuf {
+    Caller::current().home
 }
 
 /// What the configuration says of a host: by `ssh -G`, or by our own reading where there is no ssh.
@@ -168,6 +175,7 @@ fn check(given: &Given, caller: &Caller) -> Result<Given, Problem> {
         return Err(invalid("expected a port from 1 to 65535, found 0"));
     }
     given.user.as_deref().map_or(Ok(()), names::check_user)?;
+    given.hostname.as_deref().map_or(Ok(()), |name| names::check_host("a host name", name))?;
     let mut given = given.clone();
     if let Some(file) = &mut given.identity_file {
         if let Ok(below) = file.strip_prefix("~") {

@@ -4,6 +4,7 @@
 mod algorithms;
 mod auth;
 pub mod config;
+mod keys;
 pub mod known_hosts;
 mod pattern;
 #[cfg(test)]
@@ -19,7 +20,9 @@ use russh::{Channel, ChannelOpenFailure};
 use tokio::time::Instant;
 
 use crate::problem::{Category, Problem};
+pub use config::Given;
 use config::{HostConfig, Proxy};
+pub use keys::{OwnKey, own_keys};
 use session::{Link, Unproven};
 
 /// For everything of one hop up to its authentication, where the configuration doesn't say.
@@ -61,6 +64,8 @@ pub struct Peer {
     pub cipher: String,
     /// The key exchange that was agreed on.
     pub kex: String,
+    /// Fingerprint of our own key that it has taken, as `SHA256:…`; none where it wanted none.
+    pub key: Option<String>,
     /// The hosts on the way, as `user@host:port`, the nearest first.
     pub jumps: Vec<String>,
     /// What the configuration sets and we don't follow, a sentence each.
@@ -109,6 +114,7 @@ impl Session {
             server_version: seen.server_version,
             cipher: seen.cipher,
             kex: seen.kex,
+            key: target.key.clone(),
             jumps: jumps.iter().map(|hop| format!("{}@{}:{}", hop.user, hop.hostname, hop.port)).collect(),
             warnings: all().flat_map(|hop| hop.warnings.iter().cloned()).collect(),
         };
@@ -136,6 +142,11 @@ impl Session {
             }
             _ => self.lost(),
         })
+    }
+
+    /// How long an answer takes.
+    pub async fn round_trip(&self) -> Result<Duration, Problem> {
+        self.target.round_trip().await.map_err(|_| self.lost())
     }
 
     fn lost(&self) -> Problem {
@@ -204,8 +215,8 @@ async fn open_hop(
         }
         (greeted, _) => greeted?,
     };
-    auth::authenticate(&mut link, host).await?;
-    Ok(link.proven())
+    let key = auth::authenticate(&mut link, host).await?;
+    Ok(link.proven(key))
 }
 
 fn timed_out(timeout: Duration) -> Problem {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use russh::client::{self, ChannelOpenHandle, DisconnectReason, Handle, Msg};
 use russh::keys::ssh_encoding::Decode;
@@ -71,6 +71,8 @@ pub(super) struct Link {
     handle: Arc<Handle<Watch>>,
     pub(super) life: Arc<Life>,
     pub(super) seen: Seen,
+    /// Fingerprint of our own key.
+    pub(super) key: Option<String>,
     _held: DropGuard,
 }
 
@@ -165,9 +167,9 @@ impl Unproven {
         Ok(Self { handle, life, seen, held })
     }
 
-    /// Once the other end has let us in.
-    pub(super) fn proven(self) -> Link {
-        Link { handle: Arc::new(self.handle), life: self.life, seen: self.seen, _held: self.held }
+    /// Once the other end has let us in, by this key.
+    pub(super) fn proven(self, key: Option<String>) -> Link {
+        Link { handle: Arc::new(self.handle), life: self.life, seen: self.seen, key, _held: self.held }
     }
 }
 
@@ -181,6 +183,16 @@ impl Link {
             let _ = give.send(handle.channel_open_session().await.map(Unclaimed::new));
         });
         given.await.map_err(|_| russh::Error::Disconnect)??.claim()
+    }
+
+    /// How long an answer takes.
+    pub(super) async fn round_trip(&self) -> Result<Duration, russh::Error> {
+        let asked = Instant::now();
+        self.handle.send_ping().await?;
+        match self.is_closed() {
+            true => Err(russh::Error::Disconnect),
+            false => Ok(asked.elapsed()),
+        }
     }
 
     /// A stream to another host's SSH server, made there.

@@ -11,11 +11,14 @@ use tokio::net::UnixStream;
 /// How long one answer may take: it may be a person who is asked for a touch or a word.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct Agent(AgentClient<UnixStream>);
+pub(in crate::target::ssh) struct Agent(AgentClient<UnixStream>);
 
 impl Agent {
     /// None where nobody answers at that socket: to have no agent is no error.
-    pub(super) async fn connect(socket: &Path, session: Option<&AgentSessionBinding>) -> Option<Self> {
+    pub(in crate::target::ssh) async fn connect(
+        socket: &Path,
+        session: Option<&AgentSessionBinding>,
+    ) -> Option<Self> {
         let mut agent = within(AgentClient::connect_uds(socket)).await.ok()?;
         if let Some(session) = session {
             // Without it the agent keeps back the keys that it was told to use for certain hosts only. One that is
@@ -25,7 +28,7 @@ impl Agent {
         Some(Self(agent))
     }
 
-    pub(super) async fn identities(&mut self) -> Result<Vec<AgentIdentity>, String> {
+    pub(in crate::target::ssh) async fn identities(&mut self) -> Result<Vec<AgentIdentity>, String> {
         within(self.0.request_identities()).await
     }
 

@@ -49,15 +49,22 @@ impl Identity {
         }
     }
 
+    /// As `SHA256:…`; a certificate's is its key's.
+    pub(super) fn fingerprint(&self) -> String {
+        let key = match &self.offer {
+            Offer::Key(key) => key.key_data(),
+            Offer::Certificate(certificate) => certificate.public_key(),
+        };
+        key.fingerprint(HashAlg::Sha256).to_string()
+    }
+
     /// Its fingerprint, kind and origin.
     pub(super) fn shown(&self) -> String {
-        let (key, kind) = match &self.offer {
-            Offer::Key(key) => (key.key_data(), key.algorithm().to_string()),
-            Offer::Certificate(certificate) => {
-                (certificate.public_key(), certificate.algorithm().to_certificate_type())
-            }
+        let kind = match &self.offer {
+            Offer::Key(key) => key.algorithm().to_string(),
+            Offer::Certificate(certificate) => certificate.algorithm().to_certificate_type(),
         };
-        format!("{} ({kind}, from {})", key.fingerprint(HashAlg::Sha256), self.from)
+        format!("{} ({kind}, from {})", self.fingerprint(), self.from)
     }
 }
 

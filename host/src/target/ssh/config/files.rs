@@ -156,6 +156,7 @@ pub(super) fn read(
 ) -> Result<Settings, Problem> {
     let mut settings = Settings::new(Source::Files);
     for (keyword, value) in [
+        ("hostname", given.hostname.clone()),
         ("port", given.port.map(|port| port.to_string())),
         ("user", given.user.clone()),
         ("identityfile", given.identity_file.as_ref().map(|file| file.to_string_lossy().into_owned())),

@@ -28,6 +28,9 @@ pub(super) async fn ask(
     caller: &Caller,
 ) -> Result<(Settings, Settings), Problem> {
     let mut args: Vec<_> = options.iter().map(Into::into).collect();
+    if let Some(hostname) = &given.hostname {
+        args.extend(["-o".into(), format!("HostName={hostname}").into()]);
+    }
     if let Some(port) = given.port {
         args.extend(["-p".into(), port.to_string().into()]);
     }

@@ -306,7 +306,7 @@ async fn our_own_reading_agrees_with_ssh() {
     fs::write(&identity, "").unwrap();
     let given = [
         Given::default(),
-        Given { port: Some(77), user: Some("given".into()), identity_file: Some(identity) },
+        Given { hostname: None, port: Some(77), user: Some("given".into()), identity_file: Some(identity) },
     ];
     let mut disagreements = Vec::new();
     for config in [

@@ -1,0 +1,169 @@
+//! What the target-control interface does in one call: connections to hosts, and which of them is the current one.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::component::{Connections, PublicKey};
+use crate::problem::{Category, Problem};
+use crate::target::{Connection, Given, OwnKey, Target, own_keys};
+use crate::targets::Targets;
+
+/// Of one call.
+pub struct Control {
+    targets: Arc<Targets>,
+    /// Where the call works.
+    target: Arc<Target>,
+    /// Whether its client's connection is a session, which has a current host.
+    has_session: bool,
+}
+
+impl Control {
+    /// Of a call that works there.
+    pub fn new(targets: &Arc<Targets>, target: &Arc<Target>, has_session: bool) -> Self {
+        Self { targets: targets.clone(), target: target.clone(), has_session }
+    }
+
+    /// Where calls without `host` work.
+    fn current(&self) -> Arc<Target> {
+        let current = self.targets.current().filter(|_| self.has_session);
+        current.unwrap_or_else(|| self.targets.usual().clone())
+    }
+
+    async fn connect_to(&self, host: &str, given: Given) -> Result<Value, Problem> {
+        let target = self.targets.given(host, given)?;
+        let facts = target.refresh_facts().await?;
+        if self.has_session {
+            self.targets.set_current(Some(target.clone()));
+        }
+        let mut told = json!({
+            "host": target.name(),
+            "current": self.has_session,
+            "hostname": facts.hostname,
+            "user": facts.user,
+            "distro": facts.name,
+            "version": facts.version,
+            "sudo": facts.sudo_available,
+        });
+        if let Some(peer) = target.peer().await {
+            told["address"] = format!("{}:{}", peer.hostname, peer.port).into();
+            told["host_key"] = peer.host_key.into();
+        }
+        Ok(told)
+    }
+
+    async fn disconnect_from(&self, host: Option<&str>) -> Result<Value, Problem> {
+        let target = match host {
+            Some(host) => self.targets.used(host).ok_or_else(|| {
+                let message = format!("there is no connection to {}", crate::visible::excerpt(host, 80));
+                Problem::new("NOT_CONNECTED", Category::NotFound, message)
+                    .remedy("Call ssh_session_info, which names the hosts")
+            })?,
+            None => self.current(),
+        };
+        let was_connected = target.is_connected().await;
+        target.leave_connection().await;
+        if self.targets.current().is_some_and(|current| current.name() == target.name()) {
+            self.targets.set_current(None);
+        }
+        Ok(json!({
+            "host": target.name(),
+            "was_connected": was_connected,
+            "current": self.current().name(),
+        }))
+    }
+
+    async fn of_connection(&self) -> Result<Value, Problem> {
+        let facts = self.target.facts().await?;
+        let mut told = json!({
+            "host": self.target.name(),
+            "current": self.current().name(),
+            "connected": false,
+            "known": self.targets.names(),
+        });
+        if let Some(connection) = self.target.connection().await? {
+            told["connected"] = true.into();
+            told["channels"] = connection.channels.into();
+            told["uptime_seconds"] = connection.up.as_secs().into();
+            told["restored"] = connection.restored.into();
+            told["sftp"] = facts.sftp.into();
+            told["keepalive_interval_seconds"] = self.targets.keepalive_seconds().into();
+            described(&mut told, &connection);
+        }
+        Ok(told)
+    }
+
+    async fn tested(&self, host: &str, given: Given) -> Result<Value, Problem> {
+        let target = self.targets.apart(host, given)?;
+        let mut told = json!({"host": target.name()});
+        if let Some(connection) = target.try_connection().await? {
+            told["connect_ms"] = millis(connection.made_in).into();
+            described(&mut told, &connection);
+        }
+        Ok(told)
+    }
+}
+
+/// Who is there, and by what.
+fn described(told: &mut Value, connection: &Connection) {
+    let peer = &connection.peer;
+    told["address"] = format!("{}:{}", peer.hostname, peer.port).into();
+    told["user"] = peer.user.clone().into();
+    told["jumps"] = json!(peer.jumps);
+    told["server_version"] = peer.server_version.clone().into();
+    told["cipher"] = peer.cipher.clone().into();
+    told["key_exchange"] = peer.kex.clone().into();
+    told["host_key"] = peer.host_key.clone().into();
+    told["host_key_algorithm"] = peer.host_key_algorithm.clone().into();
+    told["round_trip_ms"] = millis(connection.round_trip).into();
+    told["warnings"] = json!(peer.warnings);
+}
+
+fn millis(duration: std::time::Duration) -> f64 {
+    (duration.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
+fn public(key: OwnKey) -> PublicKey {
+    let OwnKey {
+        path,
+        algorithm,
+        bits,
+        fingerprint,
+        comment,
+        line,
+        has_private,
+        encrypted,
+        in_agent,
+        mode,
+        ..
+    } = key;
+    let path = path.map(|path| path.display().to_string());
+    PublicKey { path, algorithm, bits, fingerprint, comment, line, has_private, encrypted, in_agent, mode }
+}
+
+impl Connections for Control {
+    fn connect(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>> {
+        Box::pin(async move { Ok(self.connect_to(&host, given).await?.to_string()) })
+    }
+
+    fn disconnect(&self, host: Option<String>) -> BoxFuture<'_, Result<String, Problem>> {
+        Box::pin(async move { Ok(self.disconnect_from(host.as_deref()).await?.to_string()) })
+    }
+
+    fn connection(&self) -> BoxFuture<'_, Result<String, Problem>> {
+        Box::pin(async move { Ok(self.of_connection().await?.to_string()) })
+    }
+
+    fn test(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>> {
+        Box::pin(async move { Ok(self.tested(&host, given).await?.to_string()) })
+    }
+
+    fn public_keys(&self) -> BoxFuture<'_, Result<Vec<PublicKey>, Problem>> {
+        Box::pin(async { Ok(own_keys().await?.into_iter().map(public).collect()) })
+    }
+
+    fn key_in_use(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { self.target.peer().await?.key })
+    }
+}

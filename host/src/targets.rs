@@ -1,0 +1,282 @@
+//! The machines that a server works on: each by its name, with a connection, facts and a turn of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::config::Config;
+use crate::problem::{Category, Problem};
+use crate::target::{Given, Overrides, Place, Settings, Target};
+use crate::visible::excerpt;
+
+/// This machine, as callers name it.
+pub const HERE: &str = "localhost";
+
+/// Characters of a name in a message.
+const SHOWN: usize = 80;
+
+/// All of them.
+pub struct Targets {
+    settings: Settings,
+    /// Whether this machine may be worked on.
+    is_local_allowed: bool,
+    here: Arc<Target>,
+    /// Where calls work that name none, unless their client is connected elsewhere.
+    usual: Arc<Target>,
+    hosts: Hosts,
+    known: Mutex<BTreeMap<String, Arc<Target>>>,
+    session: Mutex<Session>,
+}
+
+/// Of a client whose connection is a session: what it has chosen, and what it has used.
+#[derive(Default)]
+struct Session {
+    current: Option<Arc<Target>>,
+    used: BTreeSet<String>,
+}
+
+/// Where a call works.
+#[derive(Clone)]
+pub enum Picked {
+    /// On one machine.
+    One(Arc<Target>),
+    /// On each of these, in this order.
+    Many(Vec<Arc<Target>>),
+}
+
+/// How a call names where it works.
+pub struct Naming<'a> {
+    /// What it names, if it does.
+    pub said: Option<&'a [String]>,
+    /// Whether its client's connection is a session, which has a current host.
+    pub has_session: bool,
+    /// Whether it may change something.
+    pub changes: bool,
+}
+
+impl Targets {
+    /// As the configuration says.
+    pub fn new(config: &Config) -> Self {
+        let here = Arc::new(Target::local(Overrides::default()));
+        let usual = config.ssh.machine(config.distro.clone());
+        Self {
+            settings: config.ssh.settings(),
+            is_local_allowed: config.ssh.local,
+            here,
+            usual: Arc::new(usual),
+            hosts: Hosts::new(config),
+            known: Mutex::default(),
+            session: Mutex::default(),
+        }
+    }
+
+    /// Where calls work that name no host, unless their client is connected elsewhere.
+    pub fn usual(&self) -> &Arc<Target> {
+        &self.usual
+    }
+
+    /// Whether there is any machine to choose.
+    pub fn offers_hosts(&self) -> bool {
+        !self.hosts.is_empty()
+    }
+
+    /// This machine.
+    pub fn here(&self) -> Result<Arc<Target>, Problem> {
+        if !self.is_local_allowed {
+            let message =
+                "nothing runs on the machine of the server itself: its configuration says ssh.local: false";
+            return Err(Problem::new("LOCAL_NOT_ALLOWED", Category::Denied, message)
+                .remedy("Name a host, as in host: \"web1\""));
+        }
+        // With the operator's overrides, where it is the usual one.
+        Ok(if self.usual.is_remote() { self.here.clone() } else { self.usual.clone() })
+    }
+
+    /// Where a call works.
+    pub fn pick(&self, naming: &Naming) -> Result<Picked, Problem> {
+        let picked = match naming.said {
+            Some(said) => {
+                let mut all = self.hosts.expand(said)?.into_iter().map(|name| self.named(&name));
+                match (all.next(), all.len()) {
+                    (Some(one), 0) => Picked::One(one?),
+                    (first, _) => Picked::Many(first.into_iter().chain(all).collect::<Result<_, _>>()?),
+                }
+            }
+            None => Picked::One(self.unnamed(naming)?),
+        };
+        let mut session = self.session();
+        session.used.extend(picked.names().map(str::to_owned));
+        Ok(picked)
+    }
+
+    /// The connected host, or the usual one.
+    fn unnamed(&self, naming: &Naming) -> Result<Arc<Target>, Problem> {
+        let session = self.session();
+        let current = session.current.clone().filter(|_| naming.has_session);
+        let is_connected = current.is_some();
+        let target = current.unwrap_or_else(|| self.usual.clone());
+        // Two that share a connection share its current host as well: who of them has chosen it, nobody can tell.
+        if naming.has_session && naming.changes && (is_connected || !session.used.is_empty()) {
+            let mut used = session.used.clone();
+            used.insert(target.name().to_owned());
+            if used.len() > 1 {
+                let used = used.into_iter().collect::<Vec<_>>().join(", ");
+                let message = format!("a change has to name its host here, since several were used: {used}");
+                return Err(Problem::new("HOST_REQUIRED", Category::Validation, message)
+                    .remedy(format!("Say which one is meant, as in host: {:?}", target.name())));
+            }
+        }
+        drop(session);
+        if !target.is_remote() {
+            return self.here();
+        }
+        Ok(target)
+    }
+
+    /// The machine of this name, which may be used.
+    fn named(&self, name: &str) -> Result<Arc<Target>, Problem> {
+        if name == HERE {
+            return self.here();
+        }
+        if name == self.usual.name() {
+            return Ok(self.usual.clone());
+        }
+        let mut known = self.known();
+        if let Some(target) = known.get(name) {
+            return Ok(target.clone());
+        }
+        let target = Arc::new(self.target(self.hosts.place(name)));
+        known.insert(name.to_owned(), target.clone());
+        Ok(target)
+    }
+
+    fn target(&self, place: Place) -> Target {
+        Target::remote(place, self.settings.clone(), Overrides::default())
+    }
+
+    /// Of a host that may be named, reached otherwise than its configuration says. Further calls name it by what differs.
+    pub fn given(&self, host: &str, given: Given) -> Result<Arc<Target>, Problem> {
+        let name = self.one(host, &given)?;
+        if given == Given::default() {
+            return self.named(&name);
+        }
+        let place = self.hosts.place(&name).with(given);
+        let mut known = self.known();
+        let target = known.entry(place.name.clone()).or_insert_with(|| Arc::new(self.target(place)));
+        Ok(target.clone())
+    }
+
+    /// The same, for nothing but a look at it.
+    pub fn apart(&self, host: &str, given: Given) -> Result<Target, Problem> {
+        let name = self.one(host, &given)?;
+        if name == HERE {
+            self.here()?;
+            return Ok(Target::local(Overrides::default()));
+        }
+        Ok(self.target(self.hosts.place(&name).with(given)))
+    }
+
+    /// How often a connection is asked whether it is there; none where it isn't.
+    pub fn keepalive_seconds(&self) -> Option<u64> {
+        self.settings.keepalive_interval.map(|interval| interval.as_secs())
+    }
+
+    /// The one name that is meant.
+    fn one(&self, host: &str, given: &Given) -> Result<String, Problem> {
+        let names = self.hosts.expand(std::slice::from_ref(&host.to_owned()))?;
+        let [name] = names.as_slice() else {
+            let message = format!("{} is {} hosts; expected one", excerpt(host, SHOWN), names.len());
+            return Err(Problem::new("HOST_AMBIGUOUS", Category::Validation, message));
+        };
+        if name == HERE && *given != Given::default() {
+            let message = "this machine is worked on as the server's own account: expected no port, user or identity file";
+            return Err(Problem::new("INVALID_ARGUMENTS", Category::Validation, message));
+        }
+        Ok(name.clone())
+    }
+
+    /// From now on calls that name none work there, of clients whose connection is a session; none: on the usual one.
+    pub fn set_current(&self, target: Option<Arc<Target>>) {
+        let mut session = self.session();
+        if let Some(target) = &target {
+            session.used.insert(target.name().to_owned());
+        }
+        session.current = target;
+    }
+
+    /// The host that a client with a session is connected to.
+    pub fn current(&self) -> Option<Arc<Target>> {
+        self.session().current.clone()
+    }
+
+    /// One that was used before.
+    pub fn used(&self, name: &str) -> Option<Arc<Target>> {
+        match name == self.usual.name() {
+            true => Some(self.usual.clone()),
+            false => self.known().get(name).cloned(),
+        }
+    }
+
+    /// Names that may be used, by group; those of none under an empty name.
+    pub fn names(&self) -> BTreeMap<String, Vec<String>> {
+        self.hosts.names()
+    }
+
+    /// Ends all connections.
+    pub async fn close(&self) {
+        let known: Vec<_> = self.known().values().cloned().collect();
+        let close = known.iter().map(|target| target.close());
+        futures_util::future::join(futures_util::future::join_all(close), self.usual.close()).await;
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Target>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Picked {
+    /// Of each machine.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let all = match self {
+            Self::One(target) => std::slice::from_ref(target),
+            Self::Many(targets) => targets,
+        };
+        all.iter().map(|target| target.name())
+    }
+
+    /// As in an envelope.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::One(target) => target.name().to_owned(),
+            Self::Many(targets) => format!("{} hosts", targets.len()),
+        }
+    }
+}
+
+/// To be replaced by the inventory.
+struct Hosts;
+
+impl Hosts {
+    fn new(_: &Config) -> Self {
+        Self
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn expand(&self, said: &[String]) -> Result<Vec<String>, Problem> {
+        Ok(said.iter().flat_map(|said| said.split(',')).map(|name| name.trim().to_owned()).collect())
+    }
+
+    fn place(&self, name: &str) -> Place {
+        Place::of_alias(name.to_owned())
+    }
+
+    fn names(&self) -> BTreeMap<String, Vec<String>> {
+        BTreeMap::new()
+    }
+}
