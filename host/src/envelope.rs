@@ -31,6 +31,8 @@ pub enum Status {
     Blocked,
     /// Nothing was changed: a person has to say yes first.
     ConfirmationRequired,
+    /// It goes on as a job.
+    Running,
 }
 
 /// One answer. Fields that don't apply are left out, but for `command_executed`.
@@ -85,6 +87,9 @@ pub struct Envelope {
     /// Of what was tried again and then answered.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
+    /// Of a call that goes on: by what it can be asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
     /// Of several hosts: how it ended on them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub many: Option<Many>,
@@ -189,6 +194,7 @@ impl Envelope {
             dry_run: false,
             preview: None,
             retries: None,
+            job_id: None,
             many: None,
             error: None,
         }
@@ -230,6 +236,19 @@ impl Envelope {
         Self { status, error: Some(failure), ..Self::success(tool, target_host, started, command_executed) }
     }
 
+    /// Of a call that goes on as this job.
+    pub fn running(tool: &str, target_host: &str, started: Instant, job: &str) -> Self {
+        let note = format!(
+            "it goes on as job {job}: job_output waits for it and gives what it says, job_cancel ends it"
+        );
+        Self {
+            status: Status::Running,
+            job_id: Some(job.to_owned()),
+            notes: vec![note],
+            ..Self::success(tool, target_host, started, None)
+        }
+    }
+
     /// Says for how long the connection was gone, where it was lost and had back while the call ran.
     pub fn restored(&mut self, gone: Option<Duration>) {
         self.connection_restored = gone.is_some();
@@ -260,7 +279,7 @@ impl Envelope {
 
     /// Whether the tool answered an error.
     pub fn is_error(&self) -> bool {
-        self.status != Status::Success
+        !matches!(self.status, Status::Success | Status::Running)
     }
 
     /// As JSON, with everything that somebody else wrote redacted and made visible.

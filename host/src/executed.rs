@@ -1,8 +1,10 @@
 //! The commands of one call, as they are shown: in the envelope's `command_executed`, and on record.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::capability::command_line;
+use crate::heard::Heard;
 use crate::redact::excerpt;
 use crate::target::Command;
 
@@ -25,16 +27,24 @@ pub struct Line {
 #[derive(Clone, Copy, Debug)]
 pub struct Number(usize);
 
-/// The commands of one call, and the change that it makes.
+/// The commands of one call, what they say, and the change that it makes.
 #[derive(Default)]
-pub struct Executed(Mutex<Vec<Line>>, OnceLock<String>);
+pub struct Executed {
+    lines: Mutex<Vec<Line>>,
+    change: OnceLock<String>,
+    /// As it comes.
+    pub heard: Arc<Heard>,
+    /// Nobody has to be asked any more.
+    is_decided: AtomicBool,
+}
 
 impl Executed {
     /// Adds a command that is about to start. It comes without its secrets; `prefix` is how sudo is called.
     pub fn push(&self, prefix: &str, command: &Command) -> Number {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() < REMEMBERED {
             let text = excerpt(&command_line(prefix, command), SHOWN);
+            self.heard.say(&format!("$ {text}"));
             lines.push(Line { program: command.program.clone(), text, exit_code: None });
             return Number(lines.len() - 1);
         }
@@ -43,7 +53,7 @@ impl Executed {
 
     /// How a command ended.
     pub fn ended(&self, number: Number, exit_code: i32) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(line) = lines.get_mut(number.0) {
             line.exit_code = Some(exit_code);
         }
@@ -51,22 +61,38 @@ impl Executed {
 
     /// The change of this id is on record from now on. A call makes one at most.
     pub fn begins(&self, change: &str) {
-        let _ = self.1.set(change.to_owned());
+        let _ = self.change.set(change.to_owned());
+        self.decided();
+    }
+
+    /// Whatever it does, it does without anybody's further word.
+    pub fn decided(&self) {
+        self.is_decided.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it goes on by itself, so that nobody has to wait for it.
+    pub fn is_decided(&self) -> bool {
+        self.is_decided.load(Ordering::Relaxed)
+    }
+
+    /// The same command, heard while it runs.
+    pub fn listening(&self, command: &Command) -> Command {
+        Command { heard: Some(self.heard.clone()), ..command.clone() }
     }
 
     /// The change that has begun, whether the call is still there to be told of its end or not.
     pub fn change(&self) -> Option<&str> {
-        self.1.get().map(String::as_str)
+        self.change.get().map(String::as_str)
     }
 
     /// All that are remembered.
     pub fn lines(&self) -> Vec<Line> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The command line, or the programs where there were several; none where nothing ran.
     pub fn shown(&self) -> Option<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.as_slice() {
             [] => None,
             // The same line again is one that was tried again.
@@ -102,6 +128,7 @@ mod tests {
             privilege: Privilege::Caller,
             timeout: Duration::ZERO,
             keep: Keep::Head,
+            heard: None,
         }
     }
 

@@ -20,6 +20,8 @@ mod executed;
 mod faults;
 mod fold;
 mod gate;
+mod heard;
+mod jobs;
 mod listing;
 mod many;
 mod origin;

@@ -3,6 +3,7 @@
 //! the first alone, and none after one that failed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::DecidedBy;
 use crate::envelope::{Envelope, Many};
+use crate::executed::Executed;
 use crate::fold::{Answered, fold};
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask};
@@ -58,14 +60,16 @@ pub struct Parts {
     ended: Vec<Option<Ended>>,
     /// Machines that are changed at the same time.
     serial: usize,
+    /// Of the whole.
+    executed: Arc<Executed>,
 }
 
 impl Parts {
     /// Of this tool, not yet followed.
-    pub fn new(tool: String, parts: Vec<Part>, serial: usize) -> Self {
+    pub fn new(tool: String, parts: Vec<Part>, serial: usize, executed: Arc<Executed>) -> Self {
         let hosts = parts.iter().map(|part| part.host.clone()).collect();
         let ended = parts.iter().map(|_| None).collect();
-        Self { tool, hosts, begun: parts, ended, serial }
+        Self { tool, hosts, begun: parts, ended, serial, executed }
     }
 
     /// Has all of them answer, or end as cancelled. `ask` reaches whoever called.
@@ -98,6 +102,7 @@ impl Parts {
                 Err(problem) => Err(problem),
             },
         };
+        self.executed.decided();
         self.go_on(waiting, answer, cancelled).await;
     }
 

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -14,14 +14,15 @@ use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
 use crate::capability::Risk;
 use crate::component::{
-    CallContext, Cold, Connections, Module, Places, Progress, Reach, Registry, Reply, Route, Session, Shape,
-    Times, Tool,
+    self, CallContext, Cold, Connections, Module, Places, Progress, Reach, Registry, Reply, Route, Session,
+    Shape, Times, Tool,
 };
 use crate::config::{self, Confirmation, Loaded};
 use crate::connections::Control;
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
+use crate::jobs::Jobs;
 use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
@@ -53,6 +54,7 @@ pub struct Pipeline {
     listener: Mutex<Option<Listener>>,
     mode: Mode,
     gate: Arc<Gate>,
+    jobs: Arc<Jobs>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -100,6 +102,8 @@ pub struct Caller {
     pub trace_id: Option<String>,
     /// Whether its connection is a session, which has a current host.
     pub has_session: bool,
+    /// Which of several that share a connection it is.
+    pub agent_id: Option<String>,
 }
 
 impl Pipeline {
@@ -128,6 +132,7 @@ impl Pipeline {
             listener: Mutex::default(),
             mode: system::mode(),
             gate,
+            jobs: Arc::default(),
             first_run,
         })
     }
@@ -143,10 +148,23 @@ impl Pipeline {
     /// Ends what waits, and returns when no plan and no call is on its way.
     pub async fn finished(&self) {
         self.parking.close();
+        self.jobs.close().await;
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
         self.room.is_empty().await;
         self.targets.close().await;
+    }
+
+    /// The calls that go on by themselves.
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
+    }
+
+    /// When a call goes on by itself, of a client that has a way to ask for it; never, where nothing is set.
+    pub fn job_after(&self, has_tasks: bool) -> Option<Duration> {
+        let seconds = self.loaded.config.jobs.after_seconds.get();
+        let can_ask = || self.live().registry.modules().iter().any(|module| module.imports("jobs"));
+        (seconds > 0 && (has_tasks || can_ask())).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// The modules and their tools as they are now.
@@ -294,6 +312,10 @@ impl Pipeline {
         let about = (tool.clone(), format!("{} hosts", targets.len()));
         Running::begin(about, key, &self.room, move |desk, _, cancelled| async move {
             let started = Instant::now();
+            let only_looks = pipeline.live().registry.tool(&request.tool).map(|tool| tool.risk);
+            if only_looks == Some(Risk::ReadOnly) {
+                desk.executed().decided();
+            }
             let room = pipeline.room.of_parts(targets.len());
             let parts = targets.into_iter().map(|target| {
                 let host = target.name().to_owned();
@@ -301,7 +323,7 @@ impl Pipeline {
                 Part { host, running: pipeline.begin_on(request.clone(), key, target, &room) }
             });
             let serial = pipeline.loaded.config.ssh.serial.get() as usize;
-            let mut all = Parts::new(tool, parts.collect(), serial);
+            let mut all = Parts::new(tool, parts.collect(), serial, desk.executed().clone());
             all.run(&*desk, &cancelled).await;
             all.envelope(started)
         })
@@ -321,7 +343,8 @@ impl Pipeline {
         let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
-        let (executed, plan, routed, tries) = Default::default();
+        let (plan, routed, tries) = Default::default();
+        let executed = desk.executed().clone();
         let has_session = caller.has_session;
         let call = Call { origin, executed, plan, routed, desk, tries, has_session };
         let answering = async {
@@ -432,6 +455,9 @@ impl Pipeline {
         let (module, tool) = live.route(name, &facts)?;
         let Arguments { own, limit, filter, dry_run } = arguments;
         let used = target_used(target, &facts, target.host_key().await);
+        if tool.risk == Risk::ReadOnly {
+            call.executed.decided();
+        }
         let routed = call
             .routed
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
@@ -446,7 +472,7 @@ impl Pipeline {
                 false => None,
             },
             connections: module.imports("target-control").then(|| self.connections(target, call)),
-            jobs: None,
+            jobs: module.imports("jobs").then(|| self.jobs.clone() as Arc<dyn component::Jobs>),
         };
         let context = |times| CallContext {
             tool: tool.name.clone(),

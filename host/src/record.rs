@@ -45,7 +45,7 @@ pub fn call(answered: Answered<'_>) -> Event {
         decided_by,
         change,
         status: match envelope.status {
-            Status::Success => CallStatus::Success,
+            Status::Success | Status::Running => CallStatus::Success,
             Status::Error => CallStatus::Error,
             Status::Blocked => CallStatus::Blocked,
             Status::ConfirmationRequired => CallStatus::ConfirmationRequired,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::component::Progress;
 use crate::envelope::Envelope;
+use crate::executed::Executed;
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask, EXPIRES, expired, unavailable};
 use crate::parking::CallKey;
@@ -69,7 +70,8 @@ pub struct Running {
     says_confirmed: bool,
     tool: String,
     target: String,
-    started: Instant,
+    started: (Instant, SystemTime),
+    executed: Arc<Executed>,
     task: JoinHandle<Envelope>,
     questions: mpsc::Receiver<Asked>,
     said: Said,
@@ -139,6 +141,7 @@ impl Running {
         F: Future<Output = Envelope> + Send + 'static,
     {
         let (sender, questions) = mpsc::channel(1);
+        let executed = Arc::new(Executed::default());
         let desk = Desk {
             slots: room.slots.clone(),
             all_questions: room.questions.clone(),
@@ -147,6 +150,7 @@ impl Running {
             target: target.clone(),
             slot: Mutex::default(),
             questions: sender,
+            executed: executed.clone(),
             asked: Notify::new(),
             has_asked: AtomicBool::new(false),
             answer: OnceLock::new(),
@@ -159,7 +163,8 @@ impl Running {
             says_confirmed: false,
             tool,
             target,
-            started: Instant::now(),
+            started: (Instant::now(), SystemTime::now()),
+            executed,
             task,
             questions,
             said,
@@ -176,9 +181,24 @@ impl Running {
             ended = &mut self.task => Next::Answered(Box::new(ended.unwrap_or_else(|error| {
                 tracing::error!(tool = self.tool, %error, "a call failed");
                 let problem = Problem::new("INTERNAL_ERROR", Category::Internal, "the host failed; its log says how");
-                Envelope::failure(&self.tool, &self.target, self.started, None, problem)
+                Envelope::failure(&self.tool, &self.target, self.started.0, None, problem)
             }))),
         }
+    }
+
+    /// Its tool, and where it works.
+    pub fn about(&self) -> (&str, &str) {
+        (&self.tool, &self.target)
+    }
+
+    /// When it was begun.
+    pub fn started(&self) -> (Instant, SystemTime) {
+        self.started
+    }
+
+    /// What it runs.
+    pub fn executed(&self) -> &Arc<Executed> {
+        &self.executed
     }
 
     /// Whether its envelope is there.
@@ -226,6 +246,7 @@ pub struct Desk {
     patience: Option<Duration>,
     holds_plans: bool,
     questions: mpsc::Sender<Asked>,
+    executed: Arc<Executed>,
     asked: Notify,
     has_asked: AtomicBool,
     answer: OnceLock<Answer>,
@@ -241,6 +262,11 @@ impl Desk {
 
     fn leave(&self) {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Where the call's commands are noted.
+    pub fn executed(&self) -> &Arc<Executed> {
+        &self.executed
     }
 
     /// Whether anybody was asked.

@@ -124,6 +124,7 @@ pub async fn sudo_version(target: &Target) -> Option<SudoVersion> {
         privilege: Privilege::Caller,
         timeout: std::time::Duration::from_secs(10),
         keep: Keep::Head,
+        heard: None,
     };
     let output = target.run_all(&[question]).await.pop()?.ok()?;
     SudoVersion::parse(&String::from_utf8_lossy(&output.stdout))

@@ -97,6 +97,7 @@ pub(super) fn command(command: types::Command, times: Times) -> Command {
             types::Keep::Head => Keep::Head,
             types::Keep::Tail => Keep::Tail,
         },
+        heard: None,
     }
 }
 

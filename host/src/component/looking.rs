@@ -56,7 +56,7 @@ impl Call {
             problem.needed_for(&format!("`{}`", excerpt(&line, SHOWN)), &command.privilege)
         })?;
         let number = self.executed.push(&prefix, &looking.shown);
-        Ok((command, number))
+        Ok((self.executed.listening(&command), number))
     }
 
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {

@@ -39,8 +39,25 @@ pub struct Config {
     pub modules: Modules,
     /// How much is on record.
     pub audit: Audit,
+    /// Calls that take long.
+    pub jobs: Jobs,
     /// Facts that replace detected ones.
     pub distro: Overrides,
+}
+
+/// Calls that take long.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Jobs {
+    /// Seconds after which a call that needs nobody's word goes on without its client's waiting; 0 for never.
+    pub after_seconds: Within<0, 3600>,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        // Most clients wait for a minute.
+        Self { after_seconds: Within(50) }
+    }
 }
 
 /// How a model should see these tools beside others.

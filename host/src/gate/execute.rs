@@ -131,17 +131,17 @@ impl Execution {
         // Again: an earlier step may have changed where a path leads.
         allowed.leads_where_granted(&self.target, &self.grants).await?;
         let number = self.executed.push(&allowed.prefix, &allowed.shown);
+        let command = self.executed.listening(&allowed.command);
         let output = match run.interruptible {
             true => {
-                let acted = self.target.act_unless(&allowed.command, &self.cancelled).await;
+                let acted = self.target.act_unless(&command, &self.cancelled).await;
                 acted.map_err(|problem| match problem.code.as_str() {
                     "CANCELLED" => interrupted(),
                     _ => problem,
                 })?
             }
             false => {
-                let command =
-                    crate::target::Command { timeout: std::time::Duration::MAX, ..allowed.command.clone() };
+                let command = crate::target::Command { timeout: std::time::Duration::MAX, ..command };
                 run_one(&self.target, &command).await?
             }
         };

@@ -547,6 +547,7 @@ impl Site {
             privilege,
             timeout: TIMEOUT,
             keep: Keep::Head,
+            heard: None,
         };
         let output = run_one(target, &command).await?;
         match output.exit_code {

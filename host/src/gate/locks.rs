@@ -112,6 +112,7 @@ fn command(program: &str, args: &[&str]) -> Command {
         privilege: Privilege::Caller,
         timeout: TIMEOUT,
         keep: Keep::Head,
+        heard: None,
     }
 }
 

@@ -202,6 +202,7 @@ pub(super) mod tests {
             privilege: Privilege::Caller,
             timeout: Duration::from_secs(10),
             keep: Keep::Head,
+            heard: None,
         }
     }
 

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    InputRequiredResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, GetTaskParams,
+    GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
     ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Seal};
 use super::changes::Changes;
+use super::tasks;
 use crate::arguments::{self, Shown};
 use crate::capability::Risk;
 use crate::component;
@@ -64,12 +65,15 @@ impl Handler {
         self.pipeline.way_of(asking::way(context)) == Way::TwoStep
     }
 
-    /// The call's answer, or what the client has to bring before there is one.
+    /// The call's answer, or what the client has instead of one.
     async fn follow(
         &self,
         mut running: Running,
+        agent_id: Option<String>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Envelope, InputRequiredResult> {
+    ) -> Result<Envelope, CallToolResponse> {
+        let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
+        let mut goes_on = self.pipeline.job_after(has_tasks).map(|after| tokio::time::Instant::now() + after);
         let reporter = Reporter::of(&running);
         // Beside the call and not in between: a client that doesn't read what it is told holds up nothing.
         let reporting = async {
@@ -90,6 +94,25 @@ impl Handler {
                     running.cancel();
                     continue;
                 }
+                () = until(goes_on) => {
+                // Asked again a little later, where it may still need somebody's word.
+                goes_on = Some(tokio::time::Instant::now() + PROGRESS_EVERY);
+                if !running.executed().is_decided() || running.is_cancelled() {
+                    continue;
+                }
+                let started = running.started().0;
+                let (tool, host) = running.about();
+                let (tool, host) = (tool.to_owned(), host.to_owned());
+                match self.pipeline.jobs().adopt(running, agent_id.clone()) {
+                    Ok(job) if has_tasks => return Err(CallToolResponse::Task(tasks::created(&job))),
+                    Ok(job) => return Ok(Envelope::running(&tool, &host, started, &job.id)),
+                    Err(given_back) => {
+                        running = *given_back;
+                        goes_on = None;
+                        continue;
+                    }
+                }
+            }
                 () = &mut reporting => continue,
             };
             let asked = match next {
@@ -110,7 +133,9 @@ impl Handler {
                     running
                 }
                 way => match (self.pipeline.park(way, asked, running), way) {
-                    (Ok(question), Way::InputRequired) => return Err(self.seal.input_required(&question)),
+                    (Ok(question), Way::InputRequired) => {
+                        return Err(self.seal.input_required(&question).into());
+                    }
                     (Ok(question), _) => return Ok(self.pipeline.waits(&question, way)),
                     (Err(running), _) => *running,
                 },
@@ -131,7 +156,8 @@ pub fn describe_tool(tool: &component::Tool, shown: Shown) -> Tool {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let capabilities = ServerCapabilities::builder();
+        let capabilities = capabilities.enable_tools().enable_tool_list_changed().enable_tasks().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("linux-sysadmin-mcp", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -177,6 +203,22 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(self.pipeline.jobs(), &request.task_id)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::cancel(self.pipeline.jobs(), &request.task_id)
+    }
+
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -185,20 +227,22 @@ impl ServerHandler for Handler {
         let name = request.name.to_string();
         let is_known = self.pipeline.live().registry.tool(&name).is_some();
         let answered = self.seal.answered(&request);
+        let caller = caller(&context);
+        let agent_id = caller.agent_id.clone();
         let asked = Request {
             tool: name,
             arguments: request.arguments.unwrap_or_default(),
-            caller: caller(&context),
+            caller,
             two_step: self.two_step(&context),
             answered,
         };
         let followed = match self.pipeline.call(asked) {
-            Begun::Runs(running) => self.follow(*running, &context).await,
+            Begun::Runs(running) => self.follow(*running, agent_id, &context).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
         };
         let envelope = match followed {
             Ok(envelope) => envelope,
-            Err(input_required) => return Ok(input_required.into()),
+            Err(instead) => return Ok(instead),
         };
         match &envelope.error {
             // MCP has a protocol error for this one; the envelope goes with it.
@@ -226,6 +270,7 @@ fn caller(context: &RequestContext<RoleServer>) -> Caller {
     let protocol = context.meta.protocol_version().or_else(|| info.map(|info| info.protocol_version.clone()));
     Caller {
         has_session,
+        agent_id: context.meta.get("agent_id").and_then(|id| Some(excerpt(id.as_str()?, 64))),
         client: client.unwrap_or_default(),
         protocol: protocol.map(|protocol| excerpt(&protocol.to_string(), 20)),
         trace_id: context.meta.get("traceparent").and_then(|parent| trace_id(parent.as_str()?)),
@@ -239,13 +284,26 @@ fn trace_id(parent: &str) -> Option<String> {
     is_id.then(|| id.to_owned())
 }
 
+/// Never, where nothing is set.
+async fn until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 fn cancelled() -> Problem {
     Problem::new("CANCELLED", Category::Other, "the call was cancelled")
 }
 
 fn result(envelope: Envelope) -> CallToolResult {
     let is_error = envelope.is_error();
-    let envelope = Value::Object(envelope.into_json());
+    tool_result(envelope.into_json(), is_error)
+}
+
+/// An envelope, as MCP has it.
+pub(super) fn tool_result(envelope: Map<String, Value>, is_error: bool) -> CallToolResult {
+    let envelope = Value::Object(envelope);
     let content = vec![ContentBlock::text(envelope.to_string())];
     let mut result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = Some(envelope);

@@ -3,6 +3,7 @@
 mod asking;
 mod changes;
 mod handler;
+mod tasks;
 mod transport;
 
 use std::sync::Arc;

@@ -41,6 +41,7 @@ pub async fn run(
         privilege: Privilege::Caller,
         timeout,
         keep: Keep::Head,
+        heard: None,
     };
     let none = || SystemError::Refused(format!("{program} was not run"));
     Ok(target.run_all(&[command]).await.pop().ok_or_else(none)??)

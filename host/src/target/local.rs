@@ -56,7 +56,7 @@ impl Local {
         };
         let stdin = child.stdin.take().zip(command.stdin.as_deref());
         let mut group = Group::of(child, ends);
-        let (mut out, mut err) = (Captured::default(), Captured::default());
+        let (mut out, mut err) = (Captured::of(command), Captured::of(command));
 
         let status = {
             let feeding = async {

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::Pattern;
+use crate::heard::Heard;
 use crate::problem::{Category, Problem};
 use entry::Trusted;
 use local::Local;
@@ -114,6 +115,8 @@ pub struct Command {
     pub timeout: Duration,
     /// What stays of an output above the limit.
     pub keep: Keep,
+    /// Who hears what it says as it comes.
+    pub heard: Option<Arc<Heard>>,
 }
 
 /// What a command left behind.

@@ -1,15 +1,17 @@
 //! Output: read as it comes, cut at its limit while it streams.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::Keep;
 use super::group::Group;
 use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
+use super::{Command, Keep};
+use crate::heard::Heard;
 use crate::problem::Problem;
 
 /// What is kept of each of a command's two streams.
@@ -18,6 +20,7 @@ pub(super) const KEPT_BYTES: usize = 1 << 20;
 /// One stream's kept part, and how much there was in all. Whole at any time: the reading may be stopped.
 #[derive(Default)]
 pub(super) struct Captured {
+    heard: Option<Arc<Heard>>,
     kept: VecDeque<u8>,
     last: Option<u8>,
     newlines: u64,
@@ -26,7 +29,15 @@ pub(super) struct Captured {
 }
 
 impl Captured {
+    /// Of this command.
+    pub(super) fn of(command: &Command) -> Self {
+        Self { heard: command.heard.clone(), ..Self::default() }
+    }
+
     pub(super) fn add(&mut self, piece: &[u8], keep: Keep) {
+        if let Some(heard) = &self.heard {
+            heard.add(piece);
+        }
         self.total_bytes += piece.len() as u64;
         self.newlines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.last = piece.last().copied().or(self.last);

@@ -272,6 +272,7 @@ impl<R: Runner> Verbs<'_, R> {
             privilege: self.access.privilege.clone(),
             timeout: TIMEOUT,
             keep: Keep::Head,
+            heard: None,
         })
     }
 }

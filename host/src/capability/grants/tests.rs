@@ -14,6 +14,7 @@ fn command(line: &str) -> Command {
         privilege: Privilege::Caller,
         timeout: Duration::from_secs(1),
         keep: Keep::Head,
+        heard: None,
     }
 }
 

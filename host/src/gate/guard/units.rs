@@ -166,5 +166,6 @@ pub(super) fn own(program: &str, args: &[&str], stdin: Option<Vec<u8>>, privileg
         privilege,
         timeout: TIMEOUT,
         keep: Keep::Head,
+        heard: None,
     }
 }

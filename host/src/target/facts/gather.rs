@@ -106,6 +106,7 @@ fn command<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Comman
         privilege: Privilege::Caller,
         timeout: TIMEOUT,
         keep: Keep::Head,
+        heard: None,
     }
 }
 

@@ -13,6 +13,7 @@ fn command(program: &str, args: &[&str]) -> Command {
         privilege: Privilege::Caller,
         timeout: Duration::from_secs(20),
         keep: Keep::Head,
+        heard: None,
     }
 }
 

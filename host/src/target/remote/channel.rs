@@ -203,7 +203,7 @@ impl Running {
         stop: impl Future<Output = ()>,
     ) -> Result<Output, Problem> {
         let started = Instant::now();
-        let (mut out, mut err) = (Captured::default(), Captured::default());
+        let (mut out, mut err) = (Captured::of(command), Captured::of(command));
         let keep = command.keep;
         let (ended, is_told) = tokio::select! {
             ended = tokio::time::timeout(command.timeout, self.collect(keep, &mut out, &mut err)) => (ended.ok(), false),

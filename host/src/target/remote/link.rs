@@ -371,6 +371,7 @@ pub(super) fn asking(program: &str, args: &[&str]) -> Command {
         privilege: Privilege::Caller,
         timeout: ASKING,
         keep: Keep::Head,
+        heard: None,
     }
 }
 

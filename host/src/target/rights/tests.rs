@@ -14,6 +14,7 @@ fn command(privilege: &Privilege, timeout: Duration) -> Command {
         privilege: privilege.clone(),
         timeout,
         keep: Keep::Head,
+        heard: None,
     }
 }
 

@@ -16,6 +16,7 @@ fn command(line: &str, privilege: Privilege) -> Command {
         privilege,
         timeout: Duration::from_secs(1),
         keep: Keep::Head,
+        heard: None,
     }
 }
 
