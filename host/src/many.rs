@@ -333,3 +333,6 @@ async fn ended(running: &mut Running, cancelled: &CancellationToken) -> Box<Enve
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

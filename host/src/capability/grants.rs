@@ -299,10 +299,15 @@ const OF_STAGING: &str = "it names the directories that the host keeps its own c
 /// `#0` and the like are other spellings of users, root's among them.
 fn known_user(privilege: &Privilege) -> Result<(), GrantError> {
     match privilege {
-        Privilege::User(name) if !HoleType::User.accepts(name) => Err(GrantError::User(name.clone())),
+        Privilege::User(name) if name != ANY_USER && !HoleType::User.accepts(name) => {
+            Err(GrantError::User(name.clone()))
+        }
         _ => Ok(()),
     }
 }
+
+/// In a grant: any account but root.
+pub const ANY_USER: &str = "*";
 
 /// A grant's privilege is a ceiling.
 fn covers(granted: &Privilege, asked: &Privilege) -> bool {
@@ -311,7 +316,10 @@ fn covers(granted: &Privilege, asked: &Privilege) -> bool {
         (Privilege::Caller | Privilege::Root | Privilege::RootIfAvailable, Privilege::Caller) => true,
         (Privilege::Root, Privilege::Root | Privilege::RootIfAvailable) => true,
         (Privilege::RootIfAvailable, Privilege::RootIfAvailable) => true,
-        (Privilege::User(granted), Privilege::User(asked)) => granted == asked,
+        (Privilege::User(granted), Privilege::User(asked)) if granted == ANY_USER => {
+            asked != "root" && HoleType::User.accepts(asked)
+        }
+        (Privilege::User(granted), Privilege::User(asked)) => granted == asked && asked != ANY_USER,
         _ => false,
     }
 }

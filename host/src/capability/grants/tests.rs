@@ -231,6 +231,32 @@ fn a_privilege_is_a_ceiling() {
 }
 
 #[test]
+fn any_account_means_every_one_but_root() {
+    let mut grants = Grants::new("test");
+    grants.path(&files("/home/**", Privilege::User(ANY_USER.into()))).unwrap();
+    grants.command(&request("crontab -l", Effect::Read, Privilege::User(ANY_USER.into()))).unwrap();
+    for (privilege, granted) in [
+        (Privilege::User("ada".into()), true),
+        (Privilege::User("www-data".into()), true),
+        (Privilege::User("root".into()), false),
+        (Privilege::User("#0".into()), false),
+        (Privilege::User("*".into()), false),
+        (Privilege::User("-x".into()), false),
+        (Privilege::Root, false),
+        (Privilege::RootIfAvailable, false),
+        (Privilege::Caller, false),
+    ] {
+        let list = Command { privilege: privilege.clone(), ..command("crontab -l") };
+        assert_eq!(grants.may_look(&list).is_ok(), granted, "{privilege:?}");
+        assert_eq!(grants.may_read("/home/x", "/home/x", &privilege).is_ok(), granted, "{privilege:?}");
+    }
+    // Of one account it is that account's alone.
+    let mut grants = Grants::new("test");
+    grants.path(&files("/home/**", Privilege::User("ada".into()))).unwrap();
+    assert!(grants.may_read("/home/x", "/home/x", &Privilege::User("*".into())).is_err());
+}
+
+#[test]
 fn variables_and_stdin_are_only_what_the_pattern_says() {
     let grants = grants();
     let mut simulate = command("apt-get --simulate install -- nginx");
