@@ -17,6 +17,8 @@ mod config;
 mod envelope;
 mod executed;
 mod faults;
+#[allow(dead_code)]
+mod fold;
 mod gate;
 mod listing;
 mod origin;
