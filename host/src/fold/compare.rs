@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::items::{self, Pairs};
-use super::node::{Found, Host, Node, OWN_NAME, Part, Range, Said, Side, Who, groups, runs, who};
+use super::node::{
+    Found, Group, Host, Hosts, Node, OWN_NAME, Part, Range, Said, Side, Who, groups, runs, who,
+};
 use super::{range, text};
 
 /// Up to so many hosts, all is said of each.
@@ -187,8 +189,8 @@ impl<'a> Fold<'a> {
             return self.range(range, whole);
         }
         let mut found = if is_few { as_values(values) } else { self.with_own_names(values) };
-        let is_told_by_lines = text::as_diffs(&mut found, &self.budget);
-        if is_few || is_told_by_lines || found.len() <= MOST_VALUES {
+        let is_many = !is_few && found.len() > MOST_VALUES;
+        if text::as_diffs(&mut found, is_many, &self.budget) || !is_many {
             return self.differs(found, whole);
         }
         let numbers = here.iter().filter(|at| at.value.is_number()).count();
@@ -214,9 +216,10 @@ impl<'a> Fold<'a> {
 
     /// Each value with its hosts.
     fn differs(&self, found: Vec<Found<'a>>, whole: usize) -> Told<'a> {
-        let each = |found: &Found<'a>| GROUP + found.length + self.names_length(&found.hosts);
-        let length = DIFFERS + found.iter().map(each).sum::<usize>();
-        Told { node: Node::Differs(groups(found)), length, whole }
+        let said = found.iter().map(|found| found.length).sum::<usize>();
+        let groups = groups(found);
+        let length = DIFFERS + said + self.groups_length(&groups);
+        Told { node: Node::Differs(groups), length, whole }
     }
 
     /// What is unlike most hosts', which all are named, and then that.
@@ -237,13 +240,10 @@ impl<'a> Fold<'a> {
         let values = found.len();
         found.sort_by_key(|found| Reverse(found.hosts.len()));
         found.truncate(EXAMPLES);
-        let length = EXAMPLES_EMPTY
-            + found.iter().map(|found| GROUP + found.length + self.names_length(&found.hosts)).sum::<usize>();
-        Told {
-            node: Node::Examples { some: found.into_iter().map(Found::short).collect(), values },
-            length,
-            whole,
-        }
+        let said = found.iter().map(|found| found.length).sum::<usize>();
+        let some: Vec<Group<'a>> = found.into_iter().map(Found::short).collect();
+        let length = EXAMPLES_EMPTY + said + self.groups_length(&some);
+        Told { node: Node::Examples { some, values }, length, whole }
     }
 
     /// Each host's value with its name, where that is shorter.
@@ -287,6 +287,15 @@ impl<'a> Fold<'a> {
             Who::All => 0,
             Who::On(hosts) | Who::NotOn(hosts) => PART + self.names_length(hosts),
         }
+    }
+
+    /// But for what they say.
+    fn groups_length(&self, groups: &[Group<'_>]) -> usize {
+        let names = |group: &Group<'_>| match &group.hosts {
+            Hosts::Named(hosts) => self.names_length(hosts),
+            Hosts::Counted(_) => 0,
+        };
+        groups.iter().map(|group| GROUP + names(group)).sum()
     }
 
     fn names_length(&self, hosts: &[Host]) -> usize {

@@ -341,7 +341,10 @@ fn a_name_of_the_tools_own_is_no_sign_of_folding() {
         json!({"$$differs": [{"value": "fine", "hosts": 49}], "$$$x": 1, "plain": {"$$on": ["web01"]}});
     assert_eq!(folded(50, |_| data.clone()).data, shown);
     let folded = folded(50, |host| if host == 0 { data.clone() } else { json!({"plain": 1}) });
-    assert_eq!(folded.data["$$differs"], json!({"$on": ["web01"], "$value": [{"value": "fine", "hosts": 49}]}));
+    assert_eq!(
+        folded.data["$$differs"],
+        json!({"$on": ["web01"], "$value": [{"value": "fine", "hosts": 49}]})
+    );
     assert_eq!(folded.data["plain"]["$differs"][0]["value"], json!({"$$on": ["web01"]}));
 }
 

@@ -11,25 +11,30 @@ use super::node::{Found, Node, Said};
 /// For one answer: the products of the numbers of lines that are compared, so that what is large and unlike doesn't
 /// take long.
 pub const BUDGET: usize = 1 << 24;
+/// As many whole texts would be given as examples.
+const A_FEW: usize = 3;
 
-/// Tells texts by what differs from the most common one, where that is shorter by half. Whether all are told so, and
-/// are not more than that one itself some times over.
-pub fn as_diffs(found: &mut [Found<'_>], budget: &Cell<usize>) -> bool {
-    let Some((common, _)) = found.iter().enumerate().max_by_key(|(_, found)| found.hosts.len()) else {
-        return false;
+/// Tells texts by what differs from the most common one, where that is shorter by half. Where they are `many`, it is
+/// all of them or none, and all are told if that isn't more than a few whole texts. Whether all are told so.
+pub fn as_diffs(found: &mut [Found<'_>], many: bool, budget: &Cell<usize>) -> bool {
+    let common = found.iter().enumerate().max_by_key(|(_, found)| found.hosts.len());
+    let Some((common, Some(text))) = common.map(|(at, found)| (at, lines(found))) else { return false };
+    let other = |(at, other): (usize, &Found<'_>)| match at == common {
+        true => None,
+        false => lines(other).and_then(|other| diff(text, other, budget)),
     };
-    let Some(common_text) = lines(&found[common]) else { return false };
-    let (mut length, mut all) = (0, true);
-    for (_, other) in found.iter_mut().enumerate().filter(|(at, _)| *at != common) {
-        match lines(other).and_then(|text| diff(common_text, text, budget)) {
-            Some(diff) => {
-                length += diff.len();
-                (other.length, other.said) = (compare::length(&diff), Said::Diff(diff));
-            }
-            None => all = false,
+    let diffs: Vec<Option<String>> = found.iter().enumerate().map(other).collect();
+    let all = diffs.iter().flatten().count() + 1 == found.len();
+    let is_short = diffs.iter().flatten().map(String::len).sum::<usize>() <= A_FEW * text.len();
+    if many && !(all && is_short) {
+        return false;
+    }
+    for (found, diff) in found.iter_mut().zip(diffs) {
+        if let Some(diff) = diff {
+            (found.length, found.said) = (compare::length(&diff), Said::Diff(diff));
         }
     }
-    all && length <= 3 * common_text.len()
+    all
 }
 
 /// A carriage return would end a line in a diff, and doesn't show.
@@ -53,16 +58,19 @@ mod tests {
 
     const CONFIG: &str = "# How others come in.\nPort 22\nPermitRootLogin no\nPasswordAuthentication no\n\
                           X11Forwarding no\nSubsystem sftp internal-sftp\nUsePAM yes\n";
-        "Port 22\nPermitRootLogin no\nPasswordAuthentication no\nX11Forwarding no\nUsePAM yes\n";
 
     fn told(values: &[(Value, usize)], budget: usize) -> (Vec<Option<String>>, bool) {
+        told_of(values, false, budget)
+    }
+
+    fn told_of(values: &[(Value, usize)], many: bool, budget: usize) -> (Vec<Option<String>>, bool) {
         let found = values.iter().map(|(value, hosts)| Found {
             said: Said::Value(Node::Same(value)),
             hosts: (0..*hosts).collect(),
             length: 0,
         });
         let mut found: Vec<Found<'_>> = found.collect();
-        let all = as_diffs(&mut found, &Cell::new(budget));
+        let all = as_diffs(&mut found, many, &Cell::new(budget));
         let said =
             found.into_iter().map(|found| if let Said::Diff(diff) = found.said { Some(diff) } else { None });
         (said.collect(), all)
@@ -104,5 +112,22 @@ mod tests {
         let other = json!(CONFIG.replace("Login no", "Login yes"));
         assert_eq!(told(&[(other.clone(), 1), (json!(CONFIG), 4)], 48).0, [None, None]);
         assert!(told(&[(other, 1), (json!(CONFIG), 4)], 49).0[0].is_some());
+    }
+
+    #[test]
+    fn of_many_texts_all_are_told_so_or_none() {
+        let other = json!(CONFIG.replace("Login no", "Login yes"));
+        let common = (json!(CONFIG), 40);
+        assert!(told_of(&[(other.clone(), 1), common.clone()], true, BUDGET).1);
+        assert_eq!(
+            told_of(&[(other, 1), (json!("x\ny\n"), 1), common.clone()], true, BUDGET).0,
+            [None, None, None]
+        );
+        let ports = |ports: std::ops::Range<u32>| -> Vec<(Value, usize)> {
+            let config = |port| (json!(CONFIG.replace("22", &port.to_string())), 1);
+            ports.map(config).chain([common.clone()]).collect()
+        };
+        assert!(told_of(&ports(100..105), true, BUDGET).1);
+        assert!(!told_of(&ports(100..150), true, BUDGET).1);
     }
 }
