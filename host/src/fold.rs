@@ -1,19 +1,86 @@
-//! Stub, replaced at the merge.
+//! Many hosts' answers to one question as one answer: what is alike is said once, who differs is named.
+//!
+//! An answer of fifty hosts is read by somebody who pays for each word of it. Most of it is the same fifty times, and
+//! what matters is where it isn't. An answer is folded like this:
+//!
+//! 1. What is equal on all hosts stands there as one host said it. Objects are folded member by member, so that only
+//!    what differs looks different: it has members that begin with `$`. (A name of the tool's own that begins so has
+//!    one more `$` in front.) Where whole objects or lists side by side are shorter, they are given whole.
+//! 2. `$on` and `$not_on` name the hosts that have a member or an item, or those that don't, whichever are fewer; what
+//!    is no object is then in `$value`, and several items in a row are in `$items`.
+//! 3. `{"$differs": [{"value": …, "hosts": […]}, …]}` are values with their hosts, the rarest first. Where more than
+//!    three hosts have the most common one, `hosts` says how many, since they are all that aren't named. Of texts with
+//!    several lines, `diff` may stand for `value`: how to get there from the last one, in unified form. `$host` is the
+//!    host's own name. Up to five hosts, all is said of each.
+//! 4. Numbers and times that are many: `{"$range": {"min", "median", "max", "low", "high"}}`, where `low` and `high`
+//!    name the hosts at both ends, up to five each, and `further_low` and `further_high` count those that stand out as
+//!    much. What stands out is beyond 1.5 times the distance of the quartiles from them (Tukey, Exploratory Data
+//!    Analysis, 1977).
+//! 5. Texts of which there are many and none is most hosts': `{"$examples": [{"value", "hosts"}, …], "values": …}`, and
+//!    how many there are. Where one is most hosts', the others are outliers: ten are given, and the hosts of those
+//!    beyond are named in a last one that says how many `further` values it stands for.
+//! 6. Items of a list are paired by what identifies them: `name`, `unit` and so on, otherwise the first text that no two
+//!    items of a host share, otherwise all texts of an item together. Lines and other items that are no objects are
+//!    paired where they are equal, lists of as many numbers by their position. The order is every host's where there is
+//!    one; otherwise an item stands as high as it does on any host.
+//! 7. A set of hosts that is named again is `$1`, `$2` and so on, from where it was named.
+//! 8. What isn't said of each host is said to be so in a note, once.
+//!
+//! Every answer is redacted before it is folded: a secret is known by the name of its member, and folding may put
+//! others in between.
+
+mod compare;
+mod items;
+mod node;
+mod range;
+mod said;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value;
+
+use crate::redact::redact_value;
+
+/// One host's answer.
+#[derive(Clone, Debug)]
 pub struct Answered {
+    /// Its name; no two answers have the same.
     pub host: String,
+    /// What the tool said.
     pub data: Value,
+    /// Of an analysis.
     pub summary: Option<String>,
+    /// Of an analysis: `info`, `warning`, `high` or `critical`.
     pub severity: Option<String>,
+    /// What the caller should know besides.
     pub notes: Vec<String>,
 }
+
+/// One answer for all of them.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Folded {
+    /// What the hosts said; an array where all of theirs are.
     pub data: Value,
+    /// Theirs, a line each, the worst first.
     pub summary: Option<String>,
+    /// The worst of theirs.
     pub severity: Option<String>,
+    /// Theirs with their hosts, and what was not said of each host. At most 15.
     pub notes: Vec<String>,
 }
+
+/// Folds answers to the same call, each of a host of its own. The hosts stay in the given order; the same answers give
+/// the same bytes. None at all are null.
 pub fn fold(answers: &[Answered]) -> Folded {
-    let data = answers.iter().map(|one| serde_json::json!({"host": one.host, "data": one.data})).collect();
-    Folded { data, summary: None, severity: None, notes: Vec::new() }
+    let names: Vec<&str> = answers.iter().map(|answer| answer.host.as_str()).collect();
+    let mut shown: Vec<Value> = answers.iter().map(|answer| answer.data.clone()).collect();
+    shown.iter_mut().for_each(redact_value);
+    let told = compare::tell(&names, &shown);
+    let (data, mut seen) = node::render(&told, &names);
+    let (summary, severity) = said::summary(answers, &mut seen);
+    let mut notes = said::notes(answers, &mut seen);
+    notes.extend(seen.notes());
+    Folded { data, summary, severity, notes }
 }

@@ -18,6 +18,7 @@ mod connections;
 mod envelope;
 mod executed;
 mod faults;
+#[allow(dead_code)]
 mod fold;
 mod gate;
 mod heard;

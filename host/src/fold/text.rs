@@ -1,0 +1,133 @@
+//! Texts of several lines, as files are: what one host has otherwise, line by line.
+
+use std::cell::Cell;
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use super::compare;
+use super::node::{Found, Node, Said};
+
+/// For one answer: the products of the numbers of lines that are compared, so that what is large and unlike doesn't
+/// take long.
+pub const BUDGET: usize = 1 << 24;
+/// As many whole texts would be given as examples.
+const A_FEW: usize = 3;
+
+/// Tells texts by what differs from the most common one, where that is shorter by half. Where they are `many`, it is
+/// all of them or none, and all are told if that isn't more than a few whole texts. Whether all are told so.
+pub fn as_diffs(found: &mut [Found<'_>], many: bool, budget: &Cell<usize>) -> bool {
+    let common = found.iter().enumerate().max_by_key(|(_, found)| found.hosts.len());
+    let Some((common, Some(text))) = common.map(|(at, found)| (at, lines(found))) else { return false };
+    let other = |(at, other): (usize, &Found<'_>)| match at == common {
+        true => None,
+        false => lines(other).and_then(|other| diff(text, other, budget)),
+    };
+    let diffs: Vec<Option<String>> = found.iter().enumerate().map(other).collect();
+    let all = diffs.iter().flatten().count() + 1 == found.len();
+    let is_short = diffs.iter().flatten().map(String::len).sum::<usize>() <= A_FEW * text.len();
+    if many && !(all && is_short) {
+        return false;
+    }
+    for (found, diff) in found.iter_mut().zip(diffs) {
+        if let Some(diff) = diff {
+            (found.length, found.said) = (compare::length(&diff), Said::Diff(diff));
+        }
+    }
+    all
+}
+
+/// A carriage return would end a line in a diff, and doesn't show.
+fn lines<'a>(found: &Found<'a>) -> Option<&'a str> {
+    let Said::Value(Node::Same(Value::String(text))) = &found.said else { return None };
+    (text.contains('\n') && !text.contains('\r')).then_some(text)
+}
+
+fn diff(from: &str, to: &str, budget: &Cell<usize>) -> Option<String> {
+    let product = from.lines().count().checked_mul(to.lines().count())?;
+    budget.set(budget.get().checked_sub(product)?);
+    let diff = TextDiff::from_lines(from, to).unified_diff().context_radius(0).to_string();
+    (diff.len() * 2 <= to.len()).then_some(diff)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const CONFIG: &str = "# How others come in.\nPort 22\nPermitRootLogin no\nPasswordAuthentication no\n\
+                          X11Forwarding no\nSubsystem sftp internal-sftp\nUsePAM yes\n";
+
+    fn told(values: &[(Value, usize)], budget: usize) -> (Vec<Option<String>>, bool) {
+        told_of(values, false, budget)
+    }
+
+    fn told_of(values: &[(Value, usize)], many: bool, budget: usize) -> (Vec<Option<String>>, bool) {
+        let found = values.iter().map(|(value, hosts)| Found {
+            said: Said::Value(Node::Same(value)),
+            hosts: (0..*hosts).collect(),
+            length: 0,
+        });
+        let mut found: Vec<Found<'_>> = found.collect();
+        let all = as_diffs(&mut found, many, &Cell::new(budget));
+        let said =
+            found.into_iter().map(|found| if let Said::Diff(diff) = found.said { Some(diff) } else { None });
+        (said.collect(), all)
+    }
+
+    #[test]
+    fn a_text_is_told_from_the_most_common_one() {
+        let other = CONFIG.replace("Login no", "Login yes");
+        let open = CONFIG.trim_end().to_owned();
+        let (said, all) = told(&[(json!(other), 1), (json!(CONFIG), 4), (json!(open), 1)], BUDGET);
+        let expected = [
+            Some("@@ -3 +3 @@\n-PermitRootLogin no\n+PermitRootLogin yes\n".to_owned()),
+            None,
+            Some("@@ -7 +7 @@\n-UsePAM yes\n+UsePAM yes\n\\ No newline at end of file\n".to_owned()),
+        ];
+        assert_eq!((said, all), (expected.to_vec(), true));
+    }
+
+    #[test]
+    fn what_has_little_in_common_is_told_itself() {
+        let table = [
+            json!("quite\nanother\ntext\n"),
+            json!("one line"),
+            json!(CONFIG.replace('\n', "\r\n")),
+            json!(null),
+            json!(7),
+        ];
+        for value in table {
+            assert_eq!(
+                told(&[(value.clone(), 1), (json!(CONFIG), 4)], BUDGET),
+                (vec![None, None], false),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_takes_long_is_not_compared() {
+        let other = json!(CONFIG.replace("Login no", "Login yes"));
+        assert_eq!(told(&[(other.clone(), 1), (json!(CONFIG), 4)], 48).0, [None, None]);
+        assert!(told(&[(other, 1), (json!(CONFIG), 4)], 49).0[0].is_some());
+    }
+
+    #[test]
+    fn of_many_texts_all_are_told_so_or_none() {
+        let other = json!(CONFIG.replace("Login no", "Login yes"));
+        let common = (json!(CONFIG), 40);
+        assert!(told_of(&[(other.clone(), 1), common.clone()], true, BUDGET).1);
+        assert_eq!(
+            told_of(&[(other, 1), (json!("x\ny\n"), 1), common.clone()], true, BUDGET).0,
+            [None, None, None]
+        );
+        let ports = |ports: std::ops::Range<u32>| -> Vec<(Value, usize)> {
+            let config = |port| (json!(CONFIG.replace("22", &port.to_string())), 1);
+            ports.map(config).chain([common.clone()]).collect()
+        };
+        assert!(told_of(&ports(100..105), true, BUDGET).1);
+        assert!(!told_of(&ports(100..150), true, BUDGET).1);
+    }
+}
