@@ -18,6 +18,7 @@ mod envelope;
 mod executed;
 mod faults;
 mod gate;
+mod inventory;
 mod listing;
 mod origin;
 mod parking;
