@@ -18,10 +18,10 @@ mod connections;
 mod envelope;
 mod executed;
 mod faults;
-#[allow(dead_code)]
 mod fold;
 mod gate;
 mod heard;
+mod inventory;
 mod jobs;
 mod listing;
 mod many;

@@ -22,6 +22,7 @@ use crate::connections::Control;
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
+use crate::inventory::InventoryError;
 use crate::jobs::Jobs;
 use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
@@ -57,6 +58,17 @@ pub struct Pipeline {
     jobs: Arc<Jobs>,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its rules.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Its hosts.
+    #[error(transparent)]
+    Inventory(#[from] InventoryError),
 }
 
 /// What may change while a server runs: calls keep what they began with.
@@ -107,8 +119,8 @@ pub struct Caller {
 }
 
 impl Pipeline {
-    /// With the modules of these places, for the target of the configuration. An error where its rules can't be followed.
-    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, PolicyError> {
+    /// With the modules of these places, for the targets of the configuration. An error where that can't be followed.
+    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, StartError> {
         let policy = Policy::load(&loaded.config.policy)?;
         let cache = config::directory("XDG_CACHE_HOME", ".cache");
         let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
@@ -116,7 +128,7 @@ impl Pipeline {
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
-        let targets = Arc::new(Targets::new(&loaded.config));
+        let targets = Arc::new(Targets::new(&loaded.config)?);
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
         let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, audit));

@@ -4,7 +4,7 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -16,6 +16,17 @@ pub fn read<E: From<io::Error>>(
     path: &Path,
     may: impl FnOnce(&Metadata) -> Result<(), E>,
 ) -> Result<String, E> {
+    let bytes = read_bytes(path, may)?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))?;
+    Ok(text)
+}
+
+/// The bytes, where `may` has nothing against the very file that is read.
+pub fn read_bytes<E: From<io::Error>>(
+    path: &Path,
+    may: impl FnOnce(&Metadata) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
     // Never waits for a pipe's other end.
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
@@ -23,12 +34,27 @@ pub fn read<E: From<io::Error>>(
         return Err(io::Error::other("it is not a regular file").into());
     }
     may(&metadata)?;
-    let mut text = String::new();
-    file.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other(format!("it is larger than {LARGEST} bytes")).into());
     }
-    Ok(text)
+    Ok(bytes)
+}
+
+/// A path of the configuration, with the home in place of `~`.
+pub fn absolute(path: &str) -> Result<PathBuf, String> {
+    let path = match path.strip_prefix("~/") {
+        Some(below) => std::env::home_dir().ok_or("HOME doesn't say what `~` is")?.join(below),
+        None => PathBuf::from(path),
+    };
+    match path.is_absolute() {
+        true => Ok(path),
+        false => Err(format!(
+            "path {}: expected an absolute path, or one that begins with ~/",
+            Path::display(&path)
+        )),
+    }
 }
 
 #[cfg(test)]

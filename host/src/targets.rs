@@ -1,9 +1,11 @@
 //! The machines that a server works on: each by its name, with a connection, facts and a turn of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::Config;
+use crate::inventory::{Allowed, Inventory, InventoryError};
 use crate::problem::{Category, Problem};
 use crate::target::{Given, Overrides, Place, Settings, Target};
 use crate::visible::excerpt;
@@ -11,6 +13,8 @@ use crate::visible::excerpt;
 /// This machine, as callers name it.
 pub const HERE: &str = "localhost";
 
+/// Hosts of one call.
+const MOST: usize = 1000;
 /// Characters of a name in a message.
 const SHOWN: usize = 80;
 
@@ -55,18 +59,18 @@ pub struct Naming<'a> {
 
 impl Targets {
     /// As the configuration says.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config) -> Result<Self, InventoryError> {
         let here = Arc::new(Target::local(Overrides::default()));
         let usual = config.ssh.machine(config.distro.clone());
-        Self {
+        Ok(Self {
             settings: config.ssh.settings(),
             is_local_allowed: config.ssh.local,
             here,
             usual: Arc::new(usual),
-            hosts: Hosts::new(config),
+            hosts: Hosts::new(config)?,
             known: Mutex::default(),
             session: Mutex::default(),
-        }
+        })
     }
 
     /// Where calls work that name no host, unless their client is connected elsewhere.
@@ -95,7 +99,7 @@ impl Targets {
     pub fn pick(&self, naming: &Naming) -> Result<Picked, Problem> {
         let picked = match naming.said {
             Some(said) => {
-                let mut all = self.hosts.expand(said)?.into_iter().map(|name| self.named(&name));
+                let mut all = self.expand(said)?.into_iter().map(|name| self.named(&name));
                 match (all.next(), all.len()) {
                     (Some(one), 0) => Picked::One(one?),
                     (first, _) => Picked::Many(first.into_iter().chain(all).collect::<Result<_, _>>()?),
@@ -106,6 +110,26 @@ impl Targets {
         let mut session = self.session();
         session.used.extend(picked.names().map(str::to_owned));
         Ok(picked)
+    }
+
+    /// What is meant by it, each once: what was used before is known by its name, whatever else may be named.
+    fn expand(&self, said: &[String]) -> Result<Vec<String>, Problem> {
+        let mut names = Vec::new();
+        for word in said.iter().flat_map(|said| said.split(',')).map(str::trim) {
+            match self.used(word) {
+                Some(target) => names.push(target.name().to_owned()),
+                None => names.extend(self.hosts.expand(&[word.to_owned()])?),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        match names.len() {
+            1..=MOST => Ok(names),
+            count => {
+                let message = format!("{count} hosts in one call; expected 1 to {MOST}");
+                Err(Problem::new("TOO_MANY_HOSTS", Category::Validation, message))
+            }
+        }
     }
 
     /// The connected host, or the usual one.
@@ -134,7 +158,7 @@ impl Targets {
 
     /// The machine of this name, which may be used.
     fn named(&self, name: &str) -> Result<Arc<Target>, Problem> {
-        if name == HERE {
+        if self.hosts.is_here(name) {
             return self.here();
         }
         if name == self.usual.name() {
@@ -168,7 +192,7 @@ impl Targets {
     /// The same, for nothing but a look at it.
     pub fn apart(&self, host: &str, given: Given) -> Result<Target, Problem> {
         let name = self.one(host, &given)?;
-        if name == HERE {
+        if self.hosts.is_here(&name) {
             self.here()?;
             return Ok(Target::local(Overrides::default()));
         }
@@ -182,12 +206,12 @@ impl Targets {
 
     /// The one name that is meant.
     fn one(&self, host: &str, given: &Given) -> Result<String, Problem> {
-        let names = self.hosts.expand(std::slice::from_ref(&host.to_owned()))?;
+        let names = self.hosts.expand(&[host.to_owned()])?;
         let [name] = names.as_slice() else {
             let message = format!("{} is {} hosts; expected one", excerpt(host, SHOWN), names.len());
             return Err(Problem::new("HOST_AMBIGUOUS", Category::Validation, message));
         };
-        if name == HERE && *given != Given::default() {
+        if self.hosts.is_here(name) && *given != Given::default() {
             let message = "this machine is worked on as the server's own account: expected no port, user or identity file";
             return Err(Problem::new("INVALID_ARGUMENTS", Category::Validation, message));
         }
@@ -210,7 +234,7 @@ impl Targets {
 
     /// One that was used before.
     pub fn used(&self, name: &str) -> Option<Arc<Target>> {
-        match name == self.usual.name() {
+        match name == self.usual.name() && self.usual.is_remote() {
             true => Some(self.usual.clone()),
             false => self.known().get(name).cloned(),
         }
@@ -246,37 +270,61 @@ impl Picked {
         };
         all.iter().map(|target| target.name())
     }
-
-    /// As in an envelope.
-    pub fn shown(&self) -> String {
-        match self {
-            Self::One(target) => target.name().to_owned(),
-            Self::Many(targets) => format!("{} hosts", targets.len()),
-        }
-    }
 }
 
-/// To be replaced by the inventory.
-struct Hosts;
+/// Which machines there are to choose from, as it was when the server started.
+struct Hosts {
+    inventory: Inventory,
+    allowed: Allowed,
+}
 
 impl Hosts {
-    fn new(_: &Config) -> Self {
-        Self
+    fn new(config: &Config) -> Result<Self, InventoryError> {
+        let inventory = Inventory::load(&config.hosts, &config.inventory)?;
+        let allowed = Allowed::load(&config.ssh, &inventory);
+        for warning in inventory.warnings().iter().chain(allowed.warnings()) {
+            tracing::warn!(warning, "hosts that calls may name");
+        }
+        Ok(Self { inventory, allowed })
     }
 
     fn is_empty(&self) -> bool {
-        false
+        !self.allowed.has_others()
     }
 
     fn expand(&self, said: &[String]) -> Result<Vec<String>, Problem> {
-        Ok(said.iter().flat_map(|said| said.split(',')).map(|name| name.trim().to_owned()).collect())
+        Ok(self.inventory.expand(said, &self.allowed)?.into_iter().map(|named| named.name).collect())
     }
 
+    fn is_here(&self, name: &str) -> bool {
+        name == HERE || self.inventory.entry(name).is_some_and(|entry| entry.is_local)
+    }
+
+    /// How it is reached.
     fn place(&self, name: &str) -> Place {
-        Place::of_alias(name.to_owned())
+        let mut place = Place::of_alias(name.to_owned());
+        if let Some(entry) = self.inventory.entry(name) {
+            place.given = Given {
+                hostname: entry.hostname.clone(),
+                port: entry.port,
+                user: entry.user.clone(),
+                identity_file: entry.identity_file.as_ref().map(PathBuf::from),
+            };
+        }
+        place
     }
 
+    /// By group; those of none under an empty name.
     fn names(&self) -> BTreeMap<String, Vec<String>> {
-        BTreeMap::new()
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let mut all: BTreeMap<String, Vec<String>> =
+            self.inventory.groups().map(|(group, members)| (group.to_owned(), owned(members))).collect();
+        let grouped: BTreeSet<String> = all.values().flatten().cloned().collect();
+        let others = self.allowed.names().filter(|name| !grouped.contains(*name)).map(str::to_owned);
+        all.insert(String::new(), others.collect());
+        all
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Risk;
+use crate::inventory::{Groups, HostPattern, Source};
 use crate::retry;
 use crate::small_file;
 use crate::target::{self, Overrides, Target};
@@ -35,6 +36,10 @@ pub struct Config {
     pub policy: PolicyFile,
     /// Which machine, where it isn't this one, and how the connection to it is kept.
     pub ssh: Ssh,
+    /// Groups of hosts that a call may name.
+    pub hosts: Groups,
+    /// Where Ansible's inventories are, whose hosts and groups a call may name as well.
+    pub inventory: Vec<Source>,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
     /// How much is on record.
@@ -151,6 +156,8 @@ pub struct Ssh {
     pub auto_reconnect: bool,
     /// How often that is tried.
     pub max_reconnect_attempts: Within<1, 5>,
+    /// The hosts that a call may name; none: those that are known to ssh and the inventory when the server starts.
+    pub allowed_hosts: Option<Vec<HostPattern>>,
     /// Whether the machine of the server itself may be worked on.
     pub local: bool,
     /// Hosts of one change that are changed at the same time, once the first of all is done.
@@ -165,6 +172,7 @@ impl Default for Ssh {
             keepalive_max_missed: Within(3),
             auto_reconnect: true,
             max_reconnect_attempts: Within(3),
+            allowed_hosts: None,
             local: true,
             serial: Within(1),
         }
@@ -570,13 +578,18 @@ mod tests {
         let uncommented: String = DEFAULT
             .lines()
             .map(|line| match line.strip_prefix("# ") {
-                Some(option) if option.starts_with("distro:") || option.starts_with("  ") => {
+                Some(option)
+                    if ["distro:", "hosts:", "inventory:", "  "]
+                        .iter()
+                        .any(|begin| option.starts_with(begin)) =>
+                {
                     format!("{option}\n")
                 }
                 _ => format!("{line}\n"),
             })
             .collect();
         assert!(uncommented.contains("\n  codename: noble"), "{uncommented}");
+        assert!(uncommented.contains("\n  web: [web1,"), "{uncommented}");
         parse(&uncommented).unwrap();
     }
 
@@ -605,6 +618,19 @@ mod tests {
             ("errors:\n  command_timeout_ceiling: -1\n", 2, "command_timeout_ceiling"),
             ("errors:\n  max_retries: 11\n", 2, "from 0 to 10"),
             ("errors:\n  retry_backoff_seconds: 0\n", 2, "from 1 to 60"),
+            ("ssh:\n  allowed_hosts: [web, -oX]\n", 2, "is not a host's name"),
+            ("ssh:\n  allowed_hosts: ['web[01:20]']\n", 2, "ranges as [01:20]"),
+            ("ssh:\n  allowed_hosts: web\n", 2, "allowed_hosts"),
+            ("ssh:\n  local: maybe\n", 2, "local"),
+            ("hosts: [web1]\n", 1, "groups, each with a list of hosts"),
+            ("hosts:\n  web: web1\n", 2, "hosts"),
+            ("hosts:\n  web: [web1, 'w b']\n", 2, "is not a host's name"),
+            ("hosts:\n  web: ['web[1:1000000000]']\n", 2, "at most 10000 hosts"),
+            ("hosts:\n  web: [a]\n  web: [b]\n", 2, "is there twice"),
+            ("hosts:\n  all: [a]\n", 2, "a meaning of its own"),
+            ("hosts:\n  -web: [a]\n", 2, "not a group's name"),
+            ("inventory: [hosts.ini]\n", 1, "expected an absolute path"),
+            ("inventory: /etc/ansible/hosts\n", 1, "inventory"),
             ("integration_mode: sometimes\n", 1, "sometimes"),
             ("distro:\n  famly: debian\n", 2, "famly"),
             ("output: [\n", 1, "output"),

@@ -124,7 +124,7 @@ mod tests {
             [None, None, None]
         );
         let ports = |ports: std::ops::Range<u32>| -> Vec<(Value, usize)> {
-            let config = |port| (json!(CONFIG.replace("22", &port.to_string())), 1);
+            let config = |port: u32| (json!(CONFIG.replace("22", &port.to_string())), 1);
             ports.map(config).chain([common.clone()]).collect()
         };
         assert!(told_of(&ports(100..105), true, BUDGET).1);

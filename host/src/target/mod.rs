@@ -14,7 +14,7 @@ mod program;
 mod remote;
 mod resolve;
 mod rights;
-mod ssh;
+pub mod ssh;
 mod stream;
 mod verbs;
 

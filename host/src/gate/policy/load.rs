@@ -1,7 +1,7 @@
 //! Where the rules come from: those that come with this program, and an operator's file.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::rule::{Rule, Sets, Written};
 use crate::config::PolicyFile;
@@ -64,7 +64,7 @@ pub(super) fn rules(config: &PolicyFile) -> Result<Option<Vec<Rule>>, PolicyErro
             }
         };
     };
-    let path = absolute(path).map_err(PolicyError::Configured)?;
+    let path = small_file::absolute(path).map_err(PolicyError::Configured)?;
     let text = small_file::read(&path, may_be_trusted)
         .map_err(|source| PolicyError::Unreadable { path: path.clone(), source })?;
     let (builtin, sets) = match config.include_builtin {
@@ -81,20 +81,6 @@ fn may_be_trusted(metadata: &std::fs::Metadata) -> std::io::Result<()> {
     match is_owners && metadata.mode() & 0o022 == 0 {
         true => Ok(()),
         false => Err(std::io::Error::other("others than its owner, this account or root, can write to it")),
-    }
-}
-
-fn absolute(path: &str) -> Result<PathBuf, String> {
-    let path = match path.strip_prefix("~/") {
-        Some(below) => std::env::home_dir().ok_or("HOME doesn't say what `~` is")?.join(below),
-        None => PathBuf::from(path),
-    };
-    match path.is_absolute() {
-        true => Ok(path),
-        false => Err(format!(
-            "path {}: expected an absolute path, or one that begins with ~/",
-            Path::display(&path)
-        )),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! A configuration is the user's own and trusted; an alias may be a model's word, and so may be what it expands to.
 
+mod aliases;
 mod files;
 mod names;
 mod printed;
@@ -16,6 +17,8 @@ use std::time::Duration;
 
 use super::super::program::Programs;
 use crate::problem::{Category, Problem};
+pub use aliases::{Aliases, aliases};
+pub use names::{check_host, check_user};
 use settings::{Setting, Settings, Source};
 use tokens::{Caller, Tokens};
 
@@ -141,6 +144,11 @@ pub async fn resolve(alias: &str, given: &Given) -> Result<HostConfig, Problem> 
         }
         Err(problem) => Err(problem),
     }
+}
+
+/// Where the keys of known hosts are, unless the configuration says otherwise.
+pub fn known_hosts_files() -> Vec<PathBuf> {
+    files::known_hosts(&Caller::current())
 }
 
 async fn by_ssh(

@@ -3,6 +3,7 @@
 //! its port, is revoked, and a certificate must name the host.
 
 mod line;
+mod listed;
 mod record;
 mod refusal;
 
@@ -22,6 +23,7 @@ use rustix::fs::OFlags;
 use super::config::HostConfig;
 use crate::problem::Problem;
 use line::Line;
+pub use listed::Listed;
 pub use record::record;
 pub use refusal::refusal;
 
@@ -293,7 +295,7 @@ fn flaw(host: &Names, certificate: &Certificate, now: SystemTime) -> Option<Stri
 }
 
 /// The bytes of a file; none of `/dev/null`, by which a configuration says that it keeps none.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("/dev/null") {
         return Ok(Vec::new());
     }

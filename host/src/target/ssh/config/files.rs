@@ -1,7 +1,7 @@
 //! `~/.ssh/config` and `/etc/ssh/ssh_config` as we read them ourselves, for a machine without ssh: what most
 //! configurations consist of, read as ssh_config(5) says, and an error for what would take a whole ssh.
 
-mod words;
+pub(super) mod words;
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,7 @@ use crate::target::ssh::pattern;
 pub(super) const SYSTEM: &str = "/etc/ssh/ssh_config";
 
 /// As deep as ssh goes.
-const DEEPEST: usize = 16;
+pub(super) const DEEPEST: usize = 16;
 
 const IDENTITIES: [&str; 5] =
     ["~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519_sk"];
@@ -184,6 +184,15 @@ const DEFAULTS: [(&str, &[&str]); 3] = [
     ("globalknownhostsfile", &["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"]),
 ];
 
+/// Where the keys of known hosts are, unless a file says otherwise.
+pub(super) fn known_hosts(caller: &Caller) -> Vec<PathBuf> {
+    let files = DEFAULTS.iter().filter(|(keyword, _)| keyword.ends_with("knownhostsfile"));
+    let files = files.flat_map(|(_, files)| files.iter());
+    files
+        .map(|file| file.strip_prefix("~/").map_or(PathBuf::from(file), |below| caller.home.join(below)))
+        .collect()
+}
+
 /// What holds without any file.
 pub(super) fn defaults() -> Settings {
     let mut settings = Settings::new(Source::Files);
@@ -205,7 +214,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Nothing is in a file that isn't there. `active`: whether what includes it is about this host.
     fn file(&mut self, path: &Path, active: bool, depth: usize) -> Result<(), Problem> {
-        let text = match small_file::read(path, |found| self.may(found)) {
+        let text = match small_file::read(path, |found| may(found, self.caller)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(invalid(format!("{}: {error}", path.display()))),
@@ -241,7 +250,9 @@ impl Reader<'_> {
                 "include" if depth >= DEEPEST => return Err(wrong("files are included too deeply")),
                 "include" => {
                     for value in &values {
-                        for file in self.included(value).map_err(|why| wrong(&why))? {
+                        for file in
+                            included(value, &self.directory, self.caller).map_err(|why| wrong(&why))?
+                        {
                             self.file(&file, is_ours, depth + 1)?;
                         }
                     }
@@ -295,39 +306,39 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
 
-    /// Files that a pattern names, sorted.
-    fn included(&self, pattern: &str) -> Result<Vec<PathBuf>, String> {
-        let path = match pattern.strip_prefix("~/") {
-            Some(below) => self.caller.home.join(below),
-            None if pattern.starts_with('~') => {
-                return Err(format!("{pattern} is in another account's home"));
-            }
-            None => self.directory.join(pattern),
-        };
-        if pattern.contains(['%', '$']) {
-            return Err(format!("tokens and variables in Include {pattern} can't be followed without ssh"));
+/// Files that a pattern names, sorted.
+pub(super) fn included(pattern: &str, directory: &Path, caller: &Caller) -> Result<Vec<PathBuf>, String> {
+    let path = match pattern.strip_prefix("~/") {
+        Some(below) => caller.home.join(below),
+        None if pattern.starts_with('~') => {
+            return Err(format!("{pattern} is in another account's home"));
         }
-        let options = glob::MatchOptions {
-            require_literal_separator: true,
-            require_literal_leading_dot: true,
-            ..Default::default()
-        };
-        let text = path.to_str().ok_or_else(|| format!("{} is no UTF-8", path.display()))?;
-        let found = glob::glob_with(text, options).map_err(|error| format!("Include {pattern}: {error}"))?;
-        found.map(|file| file.map_err(|error| error.to_string())).collect()
+        None => directory.join(pattern),
+    };
+    if pattern.contains(['%', '$']) {
+        return Err(format!("tokens and variables in Include {pattern} can't be followed without ssh"));
     }
+    let options = glob::MatchOptions {
+        require_literal_separator: true,
+        require_literal_leading_dot: true,
+        ..Default::default()
+    };
+    let text = path.to_str().ok_or_else(|| format!("{} is no UTF-8", path.display()))?;
+    let found = glob::glob_with(text, options).map_err(|error| format!("Include {pattern}: {error}"))?;
+    found.map(|file| file.map_err(|error| error.to_string())).collect()
+}
 
-    /// As ssh has it: a file that another account can write to could have anything run.
-    fn may(&self, found: &std::fs::Metadata) -> io::Result<()> {
-        let is_own = found.uid() == 0 || found.uid() == self.caller.uid;
-        if is_own && found.mode() & 0o022 == 0 {
-            return Ok(());
-        }
-        Err(io::Error::other(
-            "bad owner or permissions: it belongs to another account, or others can write to it",
-        ))
+/// As ssh has it: a file that another account can write to could have anything run.
+pub(super) fn may(found: &std::fs::Metadata, caller: &Caller) -> io::Result<()> {
+    let is_own = found.uid() == 0 || found.uid() == caller.uid;
+    if is_own && found.mode() & 0o022 == 0 {
+        return Ok(());
     }
+    Err(io::Error::other(
+        "bad owner or permissions: it belongs to another account, or others can write to it",
+    ))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(super) fn check_alias(alias: &str) -> Result<(), Problem> {
 }
 
 /// Whether it is a name or an address and nothing else.
-pub(super) fn check_host(what: &str, name: &str) -> Result<(), Problem> {
+pub fn check_host(what: &str, name: &str) -> Result<(), Problem> {
     let expected = |why: &str| {
         Err(invalid(format!(
             "expected {what} as an alias of ~/.ssh/config, a name or an address, found {:?}: {why}",
@@ -62,7 +62,7 @@ fn is_ipv6(text: &str) -> bool {
 }
 
 /// Whether it can be an account's name there; a domain's may have a backslash or an @.
-pub(super) fn check_user(name: &str) -> Result<(), Problem> {
+pub fn check_user(name: &str) -> Result<(), Problem> {
     let of_names = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '@' | '\\' | '+');
     if name.is_empty() || name.len() > LONGEST || name.starts_with('-') || !name.chars().all(of_names) {
         return Err(invalid(format!(

@@ -26,22 +26,9 @@ pub(super) struct Line {
 impl Line {
     /// Nothing for a comment or an empty line; why, for what is no line.
     pub(super) fn parse(file: &Path, number: usize, bytes: &[u8]) -> Result<Option<Self>, &'static str> {
-        if bytes.len() > LONGEST {
-            return Err("it is too long");
-        }
-        let start = bytes.trim_ascii_start();
-        if start.is_empty() || start.starts_with(b"#") {
-            return Ok(None);
-        }
-        let text = std::str::from_utf8(start).map_err(|_| "it is no UTF-8")?;
-        let mut words = text.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).peekable();
-        let marker = match words.next_if(|word| word.starts_with('@')) {
-            Some(marker) => Some(marker.parse().map_err(|_| "its marker isn't known")?),
-            None => None,
-        };
-        let hosts = hosts(words.next().ok_or("it names no host")?)?;
+        let Some((marker, hosts, mut words)) = begin(bytes)? else { return Ok(None) };
         // Not by the crate's own reading of a line, which knows no tabs and takes a # in a comment for its end.
-        let (Some(algorithm), Some(key)) = (words.next(), words.next()) else { return Err("it has no key") };
+        let (Some(algorithm), Some(key)) = (words.next(), words.next()) else { return Err(NO_KEY) };
         let key =
             PublicKey::from_openssh(&format!("{algorithm} {key}")).map_err(|_| "its key can't be read")?;
         Ok(Some(Self { file: file.to_owned(), number, marker, hosts, key }))
@@ -63,6 +50,35 @@ impl Line {
             algorithm: self.key.algorithm().to_string(),
         }
     }
+}
+
+const NO_KEY: &str = "it has no key";
+
+/// What stands in front of the key, and the words from there on. Nothing for a comment or an empty line.
+type Begin<'a, Words> = Option<(Option<Marker>, HostPatterns, Words)>;
+
+fn begin(bytes: &[u8]) -> Result<Begin<'_, impl Iterator<Item = &str>>, &'static str> {
+    if bytes.len() > LONGEST {
+        return Err("it is too long");
+    }
+    let start = bytes.trim_ascii_start();
+    if start.is_empty() || start.starts_with(b"#") {
+        return Ok(None);
+    }
+    let text = std::str::from_utf8(start).map_err(|_| "it is no UTF-8")?;
+    let mut words = text.split([' ', '\t', '\r']).filter(|word| !word.is_empty()).peekable();
+    let marker = match words.next_if(|word| word.starts_with('@')) {
+        Some(marker) => Some(marker.parse().map_err(|_| "its marker isn't known")?),
+        None => None,
+    };
+    let hosts = hosts(words.next().ok_or("it names no host")?)?;
+    Ok(Some((marker, hosts, words)))
+}
+
+/// Whose key it is, whatever that key is: a key takes long to read, and a file may have thousands.
+pub(super) fn of_hosts(bytes: &[u8]) -> Result<Option<(Option<Marker>, HostPatterns)>, &'static str> {
+    let Some((marker, hosts, words)) = begin(bytes)? else { return Ok(None) };
+    if words.take(2).count() < 2 { Err(NO_KEY) } else { Ok(Some((marker, hosts))) }
 }
 
 fn hosts(text: &str) -> Result<HostPatterns, &'static str> {

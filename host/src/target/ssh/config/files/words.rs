@@ -1,7 +1,7 @@
 //! The words of a line of ssh_config(5).
 
 /// A keyword and what follows it, an equals sign in between or not; nothing for a comment or an empty line.
-pub(super) fn keyword(line: &str) -> Option<(&str, &str)> {
+pub(in super::super) fn keyword(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_matches([' ', '\t', '\r', '\x0c']);
     if line.is_empty() || line.starts_with('#') {
         return None;
@@ -14,7 +14,7 @@ pub(super) fn keyword(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Words, some of them in quotes, up to a comment.
-pub(super) fn split(text: &str) -> Result<Vec<String>, &'static str> {
+pub(in super::super) fn split(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut characters = text.chars().peekable();
     loop {

@@ -1,0 +1,167 @@
+//! Ansible's YAML inventories, as `lib/ansible/plugins/inventory/yaml.py` of ansible-core 2.19 reads them: groups with
+//! `hosts`, `children` and `vars`, one in another. What Ansible only warns of is refused: it would be a group that isn't
+//! whole. And the files of `group_vars` and `host_vars`, which hold nothing but variables.
+
+use std::path::Path;
+
+use serde_yaml::{Mapping, Value as Yaml};
+
+use super::collected::{Collected, GroupId, Place};
+use super::variables::Value;
+use super::{InventoryError, range};
+
+/// Adds what the file says.
+pub(super) fn read(file: &Path, text: &str, collected: &mut Collected) -> Result<(), InventoryError> {
+    let place = Place { file, line: None };
+    let Some(groups) = mapping(file, text)?.filter(|groups| !groups.is_empty()) else {
+        return Err(place.error("expected groups, as all: with hosts: beneath it, found nothing"));
+    };
+    if groups.contains_key("plugin") {
+        return Err(place.error(
+            "it configures a plugin, which would ask somebody else for hosts: expected an inventory that names them. \
+             `ansible-inventory --list --yaml` writes one",
+        ));
+    }
+    for (name, said) in &groups {
+        group(name, said, &place, collected)?;
+    }
+    Ok(())
+}
+
+/// Each variable of a file of variables, with its value.
+pub(super) fn variables(file: &Path, text: &str) -> Result<Vec<(String, Value)>, InventoryError> {
+    let Some(variables) = mapping(file, text)? else { return Ok(Vec::new()) };
+    let set = variables.iter().filter_map(|(name, said)| Some((name.as_str()?.to_owned(), value(said))));
+    Ok(set.collect())
+}
+
+/// What a file holds; none where it is empty. The parser's own words are shown, and those never quote a value.
+fn mapping(file: &Path, text: &str) -> Result<Option<Mapping>, InventoryError> {
+    let wrong = |error: serde_yaml::Error| {
+        let line = error.location().map(|place| place.line());
+        Place { file, line }.error(error.to_string())
+    };
+    let mut found: Yaml = serde_yaml::from_str(text).map_err(wrong)?;
+    found.apply_merge().map_err(wrong)?;
+    match found {
+        Yaml::Mapping(mapping) => Ok(Some(mapping)),
+        Yaml::Null => Ok(None),
+        _ => Err(Place { file, line: None }.error("expected a mapping: names, each with a colon behind it")),
+    }
+}
+
+fn group(
+    name: &Yaml,
+    said: &Yaml,
+    place: &Place,
+    collected: &mut Collected,
+) -> Result<GroupId, InventoryError> {
+    let Some(name) = name.as_str().filter(|name| !name.is_empty()) else {
+        return Err(place.error("expected names of groups to be text: put numbers and truths in quotes"));
+    };
+    let id = collected.group(name, place)?;
+    let said = match said {
+        Yaml::Null => return Ok(id),
+        Yaml::Mapping(said) => said,
+        _ => {
+            return Err(place.error(format!(
+                "group {name:?}: expected hosts:, children: or vars: beneath it, found something else"
+            )));
+        }
+    };
+    for (section, inside) in said {
+        let one;
+        let inside = match inside {
+            Yaml::Null => continue,
+            Yaml::Mapping(inside) => inside,
+            // A single name.
+            Yaml::String(single) => {
+                one = Mapping::from_iter([(Yaml::String(single.clone()), Yaml::Null)]);
+                &one
+            }
+            _ => {
+                return Err(place.error(format!(
+                    "group {name:?}: expected names beneath {}, each with a colon behind it",
+                    section.as_str().unwrap_or("a section")
+                )));
+            }
+        };
+        match section.as_str() {
+            Some("hosts") => {
+                for (pattern, variables) in inside {
+                    hosts(name, id, pattern, variables, place, collected)?;
+                }
+            }
+            Some("children") => {
+                for (child, said) in inside {
+                    let child = group(child, said, place, collected)?;
+                    collected.child(id, child, place)?;
+                }
+            }
+            Some("vars") => {
+                for (variable, said) in inside {
+                    let Some(variable) = variable.as_str() else { continue };
+                    collected.set(name, variable, || value(said), place)?;
+                }
+            }
+            _ => {
+                let found = section.as_str().unwrap_or("something that is no text");
+                return Err(place.error(format!(
+                    "group {name:?}: expected hosts, children or vars, found {:?}",
+                    crate::visible::excerpt(found, 40)
+                )));
+            }
+        }
+    }
+    Ok(id)
+}
+
+fn hosts(
+    group: &str,
+    id: GroupId,
+    pattern: &Yaml,
+    variables: &Yaml,
+    place: &Place,
+    collected: &mut Collected,
+) -> Result<(), InventoryError> {
+    let wrong = |why: &str| place.error(format!("group {group:?}: {why}"));
+    let Some(pattern) = pattern.as_str().filter(|pattern| !pattern.is_empty()) else {
+        return Err(wrong("expected names of hosts to be text: put numbers and truths in quotes"));
+    };
+    let found = range::hosts(pattern).map_err(|why| wrong(&format!("host {pattern:?}: {why}")))?;
+    let none = Mapping::new();
+    let variables = match variables {
+        Yaml::Null => &none,
+        Yaml::Mapping(variables) => variables,
+        _ => {
+            return Err(wrong(&format!(
+                "host {pattern:?}: expected variables beneath it, each with its value"
+            )));
+        }
+    };
+    for name in &found.names {
+        collected.host(name, id, found.port, place)?;
+        for (variable, said) in variables {
+            let Some(variable) = variable.as_str() else { continue };
+            collected.set(name, variable, || value(said), place)?;
+        }
+    }
+    Ok(())
+}
+
+fn value(said: &Yaml) -> Value {
+    match said {
+        Yaml::Null => Value::Nothing,
+        Yaml::String(text) => Value::text(text),
+        Yaml::Number(number) => number.as_i64().map_or(Value::Other, Value::Number),
+        Yaml::Tagged(tagged) if tagged.tag == "!vault" || tagged.tag == "!vault-encrypted" => {
+            Value::Encrypted
+        }
+        // Text in which nothing is a template.
+        Yaml::Tagged(tagged) if tagged.tag == "!unsafe" => match &tagged.value {
+            Yaml::String(text) if !text.is_empty() => Value::Text(text.clone()),
+            _ => Value::Other,
+        },
+        Yaml::Bool(_) | Yaml::Sequence(_) | Yaml::Mapping(_) | Yaml::Tagged(_) => Value::Other,
+    }
+}

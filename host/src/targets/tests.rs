@@ -1,0 +1,136 @@
+use super::*;
+
+fn targets(config: &str) -> Targets {
+    Targets::new(&serde_yaml::from_str(config).unwrap()).unwrap()
+}
+
+const CONFIG: &str = "
+ssh: {allowed_hosts: [web1, web2, db1]}
+hosts: {web: [web1, web2]}
+";
+
+fn naming<'a>(said: Option<&'a [String]>, has_session: bool, changes: bool) -> Naming<'a> {
+    Naming { said, has_session, changes }
+}
+
+fn said(targets: &Targets, said: &[&str], changes: bool) -> Result<Vec<String>, String> {
+    let said: Vec<String> = said.iter().map(|said| (*said).to_owned()).collect();
+    names(targets.pick(&naming(Some(&said), true, changes)))
+}
+
+fn unsaid(targets: &Targets, has_session: bool, changes: bool) -> Result<Vec<String>, String> {
+    names(targets.pick(&naming(None, has_session, changes)))
+}
+
+fn names(picked: Result<Picked, Problem>) -> Result<Vec<String>, String> {
+    picked
+        .map(|picked| picked.names().map(str::to_owned).collect())
+        .map_err(|problem| problem.code.to_string())
+}
+
+fn is(names: &[&str]) -> Result<Vec<String>, String> {
+    Ok(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+fn code<T>(code: &str) -> Result<T, String> {
+    Err(code.to_owned())
+}
+
+#[test]
+fn a_host_is_named_by_itself_by_its_group_and_in_a_list() {
+    let targets = targets(CONFIG);
+    assert_eq!(said(&targets, &["web1"], true), is(&["web1"]));
+    assert_eq!(said(&targets, &["localhost"], true), is(&["localhost"]));
+    assert_eq!(said(&targets, &["web"], true), is(&["web1", "web2"]));
+    assert_eq!(said(&targets, &["db1, web"], true), is(&["db1", "web1", "web2"]));
+    assert_eq!(said(&targets, &["web2", "web"], true), is(&["web2", "web1"]));
+    for (named, why) in
+        [("web3", "HOST_NOT_ALLOWED"), ("root@web1", "INVALID_ARGUMENTS"), ("-oX", "INVALID_ARGUMENTS")]
+    {
+        assert_eq!(said(&targets, &[named], false), code(why), "{named}");
+        assert_eq!(said(&targets, &["web1", named], false), code(why), "{named}");
+    }
+}
+
+#[test]
+fn each_name_has_one_target_and_no_two_have_the_same() {
+    let targets = targets(CONFIG);
+    let one = |name: &str| match targets.pick(&naming(Some(&[name.to_owned()]), false, false)) {
+        Ok(Picked::One(target)) => target,
+        _ => panic!("{name}"),
+    };
+    assert!(Arc::ptr_eq(&one("web1"), &one("web1")));
+    assert!(!Arc::ptr_eq(&one("web1"), &one("web2")));
+}
+
+#[test]
+fn where_the_machine_of_the_server_is_not_allowed_nothing_runs_there() {
+    let targets = targets("ssh: {allowed_hosts: [web1], local: false}");
+    assert_eq!(unsaid(&targets, false, false), code("LOCAL_NOT_ALLOWED"));
+    assert!(said(&targets, &["localhost"], false).is_err());
+    assert!(targets.here().is_err());
+    assert_eq!(said(&targets, &["web1"], false), is(&["web1"]));
+}
+
+#[test]
+fn a_session_works_where_it_is_connected_and_others_on_the_usual_machine() {
+    let targets = targets(CONFIG);
+    targets.set_current(Some(targets.given("web1", Given::default()).unwrap()));
+    assert_eq!(unsaid(&targets, true, false), is(&["web1"]));
+    assert_eq!(unsaid(&targets, false, false), is(&["localhost"]));
+    targets.set_current(None);
+    assert_eq!(unsaid(&targets, true, false), is(&["localhost"]));
+}
+
+/// Two agents share a connection: the second one's choice must not become the place of the first one's change.
+#[test]
+fn once_several_hosts_were_used_a_change_has_to_name_its_own() {
+    let targets = targets(CONFIG);
+    targets.set_current(Some(targets.given("web1", Given::default()).unwrap()));
+    assert_eq!(unsaid(&targets, true, true), is(&["web1"]));
+    targets.set_current(Some(targets.given("web2", Given::default()).unwrap()));
+    assert_eq!(unsaid(&targets, true, true), code("HOST_REQUIRED"));
+    assert_eq!(unsaid(&targets, true, false), is(&["web2"]));
+    assert_eq!(said(&targets, &["web1"], true), is(&["web1"]));
+    // Where nothing is kept between two requests there is nothing to be mistaken about.
+    assert_eq!(unsaid(&targets, false, true), is(&["localhost"]));
+}
+
+#[test]
+fn a_change_here_has_to_say_so_once_another_host_was_used() {
+    let targets = targets(CONFIG);
+    assert_eq!(unsaid(&targets, true, true), is(&["localhost"]));
+    assert_eq!(unsaid(&targets, true, true), is(&["localhost"]));
+    assert_eq!(said(&targets, &["web1"], false), is(&["web1"]));
+    assert_eq!(unsaid(&targets, true, true), code("HOST_REQUIRED"));
+    assert_eq!(said(&targets, &["localhost"], true), is(&["localhost"]));
+}
+
+#[test]
+fn a_host_reached_otherwise_is_another_target_with_a_name_of_its_own() {
+    let targets = targets(CONFIG);
+    let given = Given { user: Some("deploy".into()), port: Some(2222), ..Given::default() };
+    let target = targets.given("web1", given.clone()).unwrap();
+    assert_eq!(target.name(), "deploy@web1:2222");
+    assert!(Arc::ptr_eq(&target, &targets.given("web1", given).unwrap()));
+    assert_eq!(said(&targets, &["deploy@web1:2222"], true), is(&["deploy@web1:2222"]));
+    assert_eq!(said(&targets, &["root@web1"], true), code("INVALID_ARGUMENTS"));
+    let key = |path: &str| Given { identity_file: Some(path.into()), ..Given::default() };
+    let (one, other) =
+        (targets.given("web1", key("/a/id")).unwrap(), targets.given("web1", key("/b/id")).unwrap());
+    assert_ne!(one.name(), other.name());
+    assert!([one.name(), other.name()].iter().all(|name| name.starts_with("web1+") && !name.contains('/')));
+}
+
+#[test]
+fn what_may_not_be_named_may_not_be_connected_to() {
+    let targets = targets(CONFIG);
+    let refused =
+        |host: &str, given: Given| targets.given(host, given).err().map(|problem| problem.code.to_string());
+    let root = || Given { user: Some("root".into()), ..Given::default() };
+    assert_eq!(refused("web3", Given::default()).as_deref(), Some("HOST_NOT_ALLOWED"));
+    assert_eq!(refused("web3", root()).as_deref(), Some("HOST_NOT_ALLOWED"));
+    assert_eq!(refused("web", root()).as_deref(), Some("HOST_AMBIGUOUS"));
+    assert_eq!(refused("localhost", root()).as_deref(), Some("INVALID_ARGUMENTS"));
+    assert!(targets.apart("web3", Given::default()).is_err());
+}

@@ -1,0 +1,121 @@
+//! One server and several hosts: every tool on any of them, or on all, by real sshds.
+
+use linux_sysadmin_tests::{Client, Lab, Plan, Step};
+use serde_json::{Value, json};
+
+/// Of a handshake, and of none.
+const GENERATIONS: [&str; 2] = ["2025-06-18", "2026-07-28"];
+
+const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
+
+async fn served(lab: &Lab, generation: &str) -> Client {
+    let mut client = lab.serve(&[]);
+    client.initialize(generation).await;
+    client
+}
+
+fn hostname(host: &Value) -> Value {
+    json!({"path": "/etc/hostname", "host": host})
+}
+
+#[tokio::test]
+async fn every_tool_works_on_the_host_that_is_named() {
+    let Some(lab) = Lab::with_parrot("every_tool_works_on_the_host_that_is_named") else { return };
+    for generation in GENERATIONS {
+        let mut client = served(&lab, generation).await;
+        for host in HOSTS {
+            let envelope = client.envelope("parrot_read", hostname(&host.into())).await;
+            assert_eq!(envelope["data"]["text"], format!("{}\n", lab.host(host).name()), "{envelope}");
+            assert_eq!(envelope["target_host"], host);
+            let session = client.envelope("sysadmin_session_info", json!({"host": host})).await;
+            assert_eq!(session["data"]["distro"]["hostname"], lab.host(host).name(), "{session}");
+        }
+        let here = client.envelope("sysadmin_session_info", json!({"host": "localhost"})).await;
+        assert_eq!(here["target_host"], "localhost", "{here}");
+        let unnamed = client.envelope("sysadmin_session_info", json!({})).await;
+        assert_eq!(unnamed["data"]["distro"], here["data"]["distro"]);
+        assert!(client.close().await.0.success());
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_has_named_before_the_start_is_refused_and_not_asked() {
+    let Some(lab) = Lab::with_parrot("what_nobody_has_named_before_the_start_is_refused_and_not_asked") else {
+        return;
+    };
+    let mut client = served(&lab, GENERATIONS[1]).await;
+    let config = std::fs::read_to_string(lab.file("config")).expect("a configuration");
+    lab.configure(&format!("{config}Host later\n  HostName {}\n  User root\n", lab.address("debian1")));
+    for host in ["later", "unknown", "web*"] {
+        let envelope = client.envelope("parrot_read", hostname(&host.into())).await;
+        assert_eq!((&envelope["status"], &envelope["command_executed"]), (&json!("error"), &Value::Null));
+        let code = envelope["error_code"].as_str().unwrap_or_default();
+        assert!(["HOST_UNKNOWN", "HOST_NOT_ALLOWED"].contains(&code), "{envelope}");
+    }
+    let both = client.envelope("parrot_read", hostname(&json!(["debian1", "later"]))).await;
+    assert_eq!(both["status"], "error", "{both}");
+    assert!(both.get("data").is_none());
+}
+
+#[tokio::test]
+async fn many_answer_in_one_and_who_is_down_stands_beside_them() {
+    let Some(lab) = Lab::with_parrot("many_answer_in_one_and_who_is_down_stands_beside_them") else { return };
+    lab.settle_for("hosts: {lab: [debian1, rhel1, bare1]}\n");
+    let mut client = served(&lab, GENERATIONS[1]).await;
+    let all = client.envelope("parrot_read", hostname(&"lab".into())).await;
+    assert_eq!((&all["status"], &all["target_host"]), (&json!("success"), &json!("3 hosts")), "{all}");
+    assert_eq!(all["hosts"], json!({"total": 3, "succeeded": 3, "failed": 0}));
+    let text = all["data"].to_string();
+    assert!(HOSTS.iter().all(|host| text.contains(host)), "{all}");
+    // As if it were said by one.
+    let alike = client.envelope("parrot_read", json!({"path": "/dev/null", "host": "lab"})).await;
+    let one = client.envelope("parrot_read", json!({"path": "/dev/null", "host": "debian1"})).await;
+    assert_eq!(alike["failures"][0]["hosts"], json!(HOSTS), "{alike}");
+    assert_eq!(alike["failures"][0]["error_code"], one["error_code"]);
+
+    lab.host("rhel1").run(&["systemctl", "stop", "sshd"]);
+    client.envelope("parrot_read", hostname(&"debian1".into())).await;
+    drop(client);
+    let mut client = served(&lab, GENERATIONS[1]).await;
+    let rest = client.envelope("parrot_read", hostname(&"lab".into())).await;
+    lab.host("rhel1").run(&["systemctl", "start", "sshd"]);
+    assert_eq!(rest["status"], "success", "{rest}");
+    assert_eq!(rest["hosts"], json!({"total": 3, "succeeded": 2, "failed": 1}));
+    let failure = &rest["failures"][0];
+    assert_eq!((&failure["hosts"], &failure["error_code"]), (&json!(["rhel1"]), &json!("CONNECTION_FAILED")));
+}
+
+#[tokio::test]
+async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
+    let Some(lab) = Lab::new("a_change_of_several_stops_where_it_fails_and_is_undone_there") else { return };
+    lab.add_planner();
+    // Its own order: the second is the one that fails.
+    lab.settle_for("hosts: {lab: [debian1, rhel1, bare1]}\n");
+    for host in HOSTS {
+        lab.host(host).run(&["rm", "-rf", "/srv/plan"]);
+        lab.host(host).run(&["mkdir", "-p", "/srv/plan"]);
+        if host != "rhel1" {
+            lab.host(host).run(&["mkdir", "/srv/plan/empty"]);
+        }
+    }
+    let plan = Plan::of([Step::write("/srv/plan/new", "new\n"), Step::run(&["rmdir", "--", "/srv/plan/empty"])]);
+    let mut apply = plan.apply();
+    apply["host"] = "lab".into();
+    let mut client = served(&lab, GENERATIONS[1]).await;
+    let envelope = client.envelope("planner_apply", apply).await;
+    assert_eq!((&envelope["status"], &envelope["error_code"]), (&json!("error"), &json!("STEP_FAILED")), "{envelope}");
+    assert_eq!(envelope["hosts"], json!({"total": 3, "succeeded": 1, "failed": 1}));
+    assert_eq!((&envelope["done"], &envelope["not_begun"]), (&json!(["debian1"]), &json!(["bare1"])));
+    let failure = &envelope["failures"][0];
+    assert_eq!(failure["hosts"], json!(["rhel1"]));
+    assert!(failure["undone"].to_string().contains("/srv/plan/new"), "{envelope}");
+    let listed = |host: &str| lab.host(host).run(&["ls", "/srv/plan"]);
+    assert_eq!([listed("debian1"), listed("rhel1"), listed("bare1")], ["new\n", "", "empty\n"]);
+    assert!(client.close().await.0.success());
+    let records = lab.home().audit();
+    for (host, said) in [("debian1", Value::Null), ("rhel1", "STEP_FAILED".into()), ("bare1", "NOT_BEGUN".into())] {
+        let is_its = |record: &&Value| record["event"] == "call" && record["target"]["name"] == host;
+        let codes: Vec<_> = records.iter().filter(is_its).map(|record| &record["error_code"]).collect();
+        assert!(codes.contains(&&said), "{host}: {codes:?}");
+    }
+}
