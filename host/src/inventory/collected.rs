@@ -426,21 +426,17 @@ impl Collected {
     }
 }
 
-impl Group {
-    pub(super) fn is_configured(&self) -> bool {
-        self.is_configured
-    }
-}
-
 /// The hosts of a group and of all groups in it, each once: those of the group itself first.
 pub(super) fn members(groups: &[Group], group: GroupId) -> Vec<HostId> {
     let mut hosts = Vec::new();
     let mut seen_hosts = HashSet::new();
-    let mut seen = HashSet::from([group]);
-    let mut waiting = std::collections::VecDeque::from([group]);
-    while let Some(group) = waiting.pop_front() {
-        hosts.extend(groups[group].hosts.iter().copied().filter(|host| seen_hosts.insert(*host)));
-        waiting.extend(groups[group].children.iter().copied().filter(|child| seen.insert(*child)));
+    let mut seen = HashSet::new();
+    let mut waiting = vec![group];
+    while let Some(group) = waiting.pop() {
+        if seen.insert(group) {
+            hosts.extend(groups[group].hosts.iter().copied().filter(|host| seen_hosts.insert(*host)));
+            waiting.extend(groups[group].children.iter().rev());
+        }
     }
     hosts
 }

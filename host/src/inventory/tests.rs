@@ -136,7 +136,7 @@ fn the_configurations_groups_have_hosts_ranges_and_groups() {
     assert_eq!(members("web"), "web1 web2 web3 web9");
     assert_eq!(members("all_web"), "localhost web1 web2 web3 web9 more1");
     assert_eq!(members("everything"), "localhost web1 web2 web3 web9 more1 db1");
-    assert_eq!(members("all"), "more1 web1 web2 web3 web9 localhost db1");
+    assert_eq!(members("all"), "more1 web1 web2 web3 web9 db1 localhost");
     assert_eq!(read.members("web1"), None);
     assert_eq!(read.entry("web1").unwrap().port, Some(2222));
     assert_eq!(read.entry("web2"), Some(&Entry { name: "web2".to_owned(), ..Entry::default() }));
