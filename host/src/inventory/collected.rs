@@ -88,7 +88,7 @@ pub(super) struct Collected {
     /// How often a host or a group was put into one.
     members: usize,
     /// Variables that aren't followed, by what is said of them, with where one was first seen.
-    pub(super) unfollowed: BTreeMap<&'static str, (String, Arc<str>)>,
+    pub(super) unfollowed: BTreeMap<&'static str, (Vec<String>, Arc<str>)>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -264,11 +264,9 @@ impl Collected {
     /// What is followed. No other value is as much as looked at.
     fn take(&mut self, name: &str, value: impl FnOnce() -> Value, place: &Place) -> Option<(Variable, Set)> {
         if let Some(advice) = variables::unfollowed(name) {
-            self.unfollowed.entry(advice).or_insert_with(|| (String::new(), place.text()));
-            let names = &mut self.unfollowed.get_mut(advice)?.0;
-            if !names.split(", ").any(|known| known == name) {
-                let comma = if names.is_empty() { "" } else { ", " };
-                names.push_str(&format!("{comma}{name}"));
+            let (names, _) = self.unfollowed.entry(advice).or_insert_with(|| (Vec::new(), place.text()));
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
             }
             return None;
         }

@@ -54,7 +54,7 @@ impl Collected {
             told.into_iter().map(|(reason, (place, hosts))| left_out_warning(&hosts, &reason, place)),
         );
         warnings.extend(self.unfollowed.into_iter().map(|(advice, (names, place))| {
-            format!("Not followed in the inventory: {names} (first in {place}); {advice}.")
+            format!("Not followed in the inventory: {} (first in {place}); {advice}.", names.join(", "))
         }));
         Ok(Settled { entries, groups: self.groups, left_out, warnings })
     }
