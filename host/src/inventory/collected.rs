@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::InventoryError;
+use crate::visible::one_line;
+
 use super::variables::{self, Set, Value, Variable, Variables};
 
 /// So many groups are the most that there may be.
@@ -28,7 +30,11 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     pub(super) fn error(&self, reason: impl Into<String>) -> InventoryError {
-        InventoryError::Invalid { path: self.file.to_owned(), line: self.line, reason: reason.into() }
+        InventoryError::Invalid {
+            path: self.file.to_owned(),
+            line: self.line,
+            reason: one_line(&reason.into()),
+        }
     }
 
     fn text(&self) -> Arc<str> {

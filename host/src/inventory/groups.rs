@@ -12,7 +12,8 @@ use crate::config::Alias;
 use crate::small_file;
 use crate::visible::excerpt;
 
-/// Groups in the order in which they are written. A member is a host, a range of hosts as `web[01:20]`, or another group.
+/// Groups in the order in which they are written. A member is a host, a range of hosts as `web[01:20]`, or another
+/// group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups(Vec<(String, Vec<String>)>);
 

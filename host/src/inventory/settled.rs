@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::visible::excerpt;
+use crate::visible::{excerpt, one_line};
 
 use super::collected::{ALL, ALL_ID, Collected, Group, GroupId, Host, HostId, UNGROUPED_ID};
 use super::variables::{self, Variables};
@@ -77,7 +77,7 @@ impl Collected {
         // All others are in `all`, said or not.
         if parents[ALL_ID] > 0 {
             let parent = self.groups.iter().find(|group| group.children.contains(&ALL_ID));
-            let parent = parent.map_or_else(String::new, |group| group.name.clone());
+            let parent = parent.map_or_else(String::new, |group| one_line(&group.name));
             return Err(InventoryError::Cycle { groups: vec![ALL.to_owned(), parent, ALL.to_owned()] });
         }
         let mut order: Vec<GroupId> = (0..self.groups.len()).filter(|group| parents[*group] == 0).collect();
@@ -108,7 +108,7 @@ impl Collected {
         while let Some(parent) = way.last().and_then(|group| parent_of(*group)) {
             if let Some(at) = way.iter().position(|group| *group == parent) {
                 way.push(parent);
-                return way[at..].iter().rev().map(|group| self.groups[*group].name.clone()).collect();
+                return way[at..].iter().rev().map(|group| one_line(&self.groups[*group].name)).collect();
             }
             way.push(parent);
         }
