@@ -158,8 +158,7 @@ impl Inventory {
         let problem = unknown(format!("no host and no group is called {name}"));
         Err(self.with_close(name, problem, allowed).remedy(
             "A host is known that ~/.ssh/config, known_hosts or the inventory had when the server started: an \
-             operator can add it there, or to `hosts` or ssh.allowed_hosts of the configuration, and start the server \
-             anew",
+             operator can add it there, or to `hosts` of the configuration, and start the server anew",
         ))
     }
 

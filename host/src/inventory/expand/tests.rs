@@ -74,7 +74,7 @@ fn whoever_is_unknown_is_told_who_is_close() {
         ("gatway", "no host and no group is called gatway", "Did you mean gateway?"),
         ("all_wb", "no host and no group is called all_wb", "Did you mean all_web, all?"),
         ("WEB1", "no host and no group is called WEB1", "Did you mean web1, web, web2?"),
-        ("nothing-like-it", "no host and no group is called nothing-like-it", "ssh.allowed_hosts"),
+        ("nothing-like-it", "no host and no group is called nothing-like-it", "`hosts` of the configuration"),
         ("x*", "no host and no group is called like x*", "Name a host or a group of the inventory"),
         ("far*", "no host and no group is called like far*", "Name them one by one: far.example"),
     ] {
