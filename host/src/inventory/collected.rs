@@ -1,14 +1,14 @@
-//! What all inventories say together: hosts, groups, which is in which, and what is set for them. Ansible's rules for
-//! it are in `lib/ansible/inventory/{data,group,helpers}.py` and `lib/ansible/vars/manager.py`.
+//! What all inventories say together: hosts, groups, which is in which, and what is set for them, as
+//! `lib/ansible/inventory/data.py` collects it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::visible::excerpt;
+use super::InventoryError;
+use crate::visible::one_line;
 
 use super::variables::{self, Set, Value, Variable, Variables};
-use super::{Entry, InventoryError};
 
 /// So many groups are the most that there may be.
 const MOST_GROUPS: usize = 5_000;
@@ -30,7 +30,11 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     pub(super) fn error(&self, reason: impl Into<String>) -> InventoryError {
-        InventoryError::Invalid { path: self.file.to_owned(), line: self.line, reason: reason.into() }
+        InventoryError::Invalid {
+            path: self.file.to_owned(),
+            line: self.line,
+            reason: one_line(&reason.into()),
+        }
     }
 
     fn text(&self) -> Arc<str> {
@@ -46,20 +50,25 @@ pub(super) type HostId = usize;
 /// A group by its number.
 pub(super) type GroupId = usize;
 
-/// Of groups, and of hosts.
+/// The number of the group of every host.
+pub(super) const ALL_ID: GroupId = 0;
+/// The number of the group of hosts that are in no other.
+pub(super) const UNGROUPED_ID: GroupId = 1;
+
+/// What is set for a group or a host.
 #[derive(Debug, Default)]
-struct Said {
+pub(super) struct Said {
     /// In an inventory.
-    inside: Variables,
+    pub(super) inside: Variables,
     /// In `group_vars` or `host_vars`, which go before.
-    beside: Variables,
+    pub(super) beside: Variables,
 }
 
 #[derive(Debug, Default)]
-struct Host {
-    name: String,
-    said: Said,
-    groups: BTreeSet<GroupId>,
+pub(super) struct Host {
+    pub(super) name: String,
+    pub(super) said: Said,
+    pub(super) groups: BTreeSet<GroupId>,
 }
 
 #[derive(Debug)]
@@ -68,33 +77,24 @@ pub(super) struct Group {
     /// Those that are in it themselves.
     pub(super) hosts: Vec<HostId>,
     pub(super) children: Vec<GroupId>,
-    said: Said,
+    pub(super) said: Said,
     /// Of several at the same depth, the one with the highest goes first.
-    priority: i64,
+    pub(super) priority: i64,
     /// Whether it is of the configuration.
-    is_configured: bool,
+    pub(super) is_configured: bool,
 }
 
 /// What was read so far.
 #[derive(Debug)]
 pub(super) struct Collected {
-    hosts: Vec<Host>,
+    pub(super) hosts: Vec<Host>,
     hosts_by_name: HashMap<String, HostId>,
-    groups: Vec<Group>,
-    groups_by_name: HashMap<String, GroupId>,
-    members: usize,
-    /// Variables that aren't followed, with where each was first seen.
-    unfollowed: BTreeMap<&'static str, (String, Arc<str>)>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// All of it, put in order.
-pub(super) struct Settled {
-    pub(super) entries: Vec<Entry>,
-    /// Without hosts that are left out; those of `all` are all entries, and it isn't here.
     pub(super) groups: Vec<Group>,
-    /// Hosts that can't be reached as the inventory says, and why.
-    pub(super) left_out: BTreeMap<String, String>,
+    groups_by_name: HashMap<String, GroupId>,
+    /// How often a host or a group was put into one.
+    members: usize,
+    /// Variables that aren't followed, by what is said of them, with where one was first seen.
+    pub(super) unfollowed: BTreeMap<&'static str, (Vec<String>, Arc<str>)>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -109,6 +109,7 @@ impl Collected {
             unfollowed: BTreeMap::new(),
             warnings: Vec::new(),
         };
+        // In the order of their numbers.
         for name in [ALL, UNGROUPED] {
             empty.push_group(name, false);
         }
@@ -119,6 +120,7 @@ impl Collected {
         self.groups_by_name.contains_key(name)
     }
 
+    /// Of groups, and of hosts.
     pub(super) fn names(&self) -> (impl Iterator<Item = &str>, impl Iterator<Item = &str>) {
         (
             self.groups.iter().map(|group| group.name.as_str()),
@@ -268,192 +270,13 @@ impl Collected {
     /// What is followed. No other value is as much as looked at.
     fn take(&mut self, name: &str, value: impl FnOnce() -> Value, place: &Place) -> Option<(Variable, Set)> {
         if let Some(advice) = variables::unfollowed(name) {
-            self.unfollowed.entry(advice).or_insert_with(|| (String::new(), place.text()));
-            let names = &mut self.unfollowed.get_mut(advice)?.0;
-            if !names.split(", ").any(|known| known == name) {
-                let comma = if names.is_empty() { "" } else { ", " };
-                names.push_str(&format!("{comma}{name}"));
+            let (names, _) = self.unfollowed.entry(advice).or_insert_with(|| (Vec::new(), place.text()));
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
             }
             return None;
         }
         let variable = Variable::named(name)?;
         Some((variable, Set { value: value(), place: place.text() }))
     }
-
-    /// How each host is reached, and which are in which group.
-    pub(super) fn settle(mut self) -> Result<Settled, InventoryError> {
-        let order = self.in_order()?;
-        let depths = self.depths(&order);
-        let speaking = self.speaking(&order);
-        let mut entries = Vec::new();
-        let mut left_out = BTreeMap::new();
-        let mut told: BTreeMap<String, (Option<Arc<str>>, Vec<String>)> = BTreeMap::new();
-        let mut numbers = vec![None; self.hosts.len()];
-        for (id, host) in self.hosts.iter().enumerate() {
-            match variables::entry(&host.name, &self.variables(host, &speaking, &depths)) {
-                Ok(entry) => {
-                    numbers[id] = Some(entries.len());
-                    entries.push(entry);
-                }
-                Err((reason, place)) => {
-                    left_out.insert(host.name.clone(), reason.clone());
-                    told.entry(reason).or_insert((place, Vec::new())).1.push(host.name.clone());
-                }
-            }
-        }
-        let ungrouped: Vec<_> =
-            (0..self.hosts.len()).filter(|host| self.is_ungrouped(&self.hosts[*host])).collect();
-        self.groups[1].hosts = ungrouped;
-        for group in &mut self.groups {
-            group.hosts = group.hosts.iter().filter_map(|host| numbers[*host]).collect();
-        }
-        let mut warnings = self.warnings;
-        warnings.extend(
-            told.into_iter().map(|(reason, (place, hosts))| left_out_warning(&hosts, &reason, place)),
-        );
-        warnings.extend(self.unfollowed.into_iter().map(|(advice, (names, place))| {
-            format!("Not followed in the inventory: {names} (first in {place}); {advice}.")
-        }));
-        Ok(Settled { entries, groups: self.groups, left_out, warnings })
-    }
-
-    /// Those of an inventory: the configuration's own groups change nothing for Ansible.
-    fn groups_of<'a>(&'a self, host: &'a Host) -> impl Iterator<Item = GroupId> + 'a {
-        host.groups.iter().copied().filter(|group| !self.groups[*group].is_configured)
-    }
-
-    /// In an inventory, and there in no group but `all`.
-    fn is_ungrouped(&self, host: &Host) -> bool {
-        self.groups_of(host).next().is_some() && self.groups_of(host).all(|group| group <= 1)
-    }
-
-    /// Every group behind those that it is a child of; a cycle has no such order.
-    fn in_order(&self) -> Result<Vec<GroupId>, InventoryError> {
-        let mut parents = vec![0_usize; self.groups.len()];
-        self.groups.iter().flat_map(|group| &group.children).for_each(|child| parents[*child] += 1);
-        // All others are in `all`, said or not.
-        if parents[0] > 0 {
-            let parent = self.groups.iter().find(|group| group.children.contains(&0));
-            let parent = parent.map_or_else(String::new, |group| group.name.clone());
-            return Err(InventoryError::Cycle { groups: vec![ALL.to_owned(), parent, ALL.to_owned()] });
-        }
-        let mut order: Vec<GroupId> = (0..self.groups.len()).filter(|group| parents[*group] == 0).collect();
-        let mut next = 0;
-        while let Some(&group) = order.get(next) {
-            next += 1;
-            for &child in &self.groups[group].children {
-                parents[child] -= 1;
-                if parents[child] == 0 {
-                    order.push(child);
-                }
-            }
-        }
-        match parents.iter().position(|parents| *parents > 0) {
-            None => Ok(order),
-            Some(_) => Err(InventoryError::Cycle { groups: self.cycle(&parents) }),
-        }
-    }
-
-    /// Among groups that each have a parent among them.
-    fn cycle(&self, parents: &[usize]) -> Vec<String> {
-        let parent_of = |child: GroupId| {
-            let is_parent =
-                |group: &GroupId| parents[*group] > 0 && self.groups[*group].children.contains(&child);
-            (0..self.groups.len()).find(is_parent)
-        };
-        let mut way: Vec<GroupId> = parents.iter().position(|parents| *parents > 0).into_iter().collect();
-        while let Some(parent) = way.last().and_then(|group| parent_of(*group)) {
-            if let Some(at) = way.iter().position(|group| *group == parent) {
-                way.push(parent);
-                return way[at..].iter().rev().map(|group| self.groups[*group].name.clone()).collect();
-            }
-            way.push(parent);
-        }
-        Vec::new()
-    }
-
-    /// How far each is from `all`, by the longest way.
-    fn depths(&self, order: &[GroupId]) -> Vec<usize> {
-        let mut depths = vec![1; self.groups.len()];
-        depths[0] = 0;
-        for &group in order.iter().filter(|group| !self.groups[**group].is_configured) {
-            for &child in &self.groups[group].children {
-                depths[child] = depths[child].max(depths[group] + 1);
-            }
-        }
-        depths
-    }
-
-    /// Of each group itself and all that it is in: those that set anything.
-    fn speaking(&self, order: &[GroupId]) -> Vec<BTreeSet<GroupId>> {
-        let mut speaking: Vec<BTreeSet<GroupId>> = vec![BTreeSet::new(); self.groups.len()];
-        for &group in order {
-            let said = &self.groups[group].said;
-            if !said.inside.is_empty() || !said.beside.is_empty() {
-                speaking[group].insert(group);
-            }
-            if speaking[group].is_empty() {
-                continue;
-            }
-            for &child in &self.groups[group].children {
-                let inherited = speaking[group].clone();
-                speaking[child].extend(inherited);
-            }
-        }
-        speaking
-    }
-
-    /// All that is set for a host: the inventory's groups, then `group_vars`, then the host's own, then `host_vars`.
-    /// Deeper groups go before those that they are in, and names later in the alphabet before earlier ones.
-    fn variables(&self, host: &Host, speaking: &[BTreeSet<GroupId>], depths: &[usize]) -> Variables {
-        let is_ungrouped = self.is_ungrouped(host);
-        // Whoever is in another group isn't in `ungrouped`, whatever is said; and who is in any is in `all`.
-        let of = self.groups_of(host).flat_map(|group| [0, group]);
-        let of = of.filter(|group| *group != 1).chain(is_ungrouped.then_some(1));
-        let groups: BTreeSet<GroupId> = of.flat_map(|group| speaking[group].iter().copied()).collect();
-        let mut groups: Vec<GroupId> = groups.into_iter().collect();
-        groups.sort_by_key(|&group| (depths[group], self.groups[group].priority, &self.groups[group].name));
-        let said = || groups.iter().map(|group| &self.groups[*group].said);
-        let mut all = Variables::new();
-        for variables in said()
-            .map(|said| &said.inside)
-            .chain(said().map(|said| &said.beside))
-            .chain([&host.said.inside, &host.said.beside])
-        {
-            all.extend(variables.iter().map(|(variable, set)| (*variable, set.clone())));
-        }
-        all
-    }
-}
-
-impl Group {
-    pub(super) fn is_configured(&self) -> bool {
-        self.is_configured
-    }
-}
-
-/// The hosts of a group and of all groups in it, each once: those of the group itself first.
-pub(super) fn members(groups: &[Group], group: GroupId) -> Vec<HostId> {
-    let mut hosts = Vec::new();
-    let mut seen_hosts = HashSet::new();
-    let mut seen = HashSet::from([group]);
-    let mut waiting = std::collections::VecDeque::from([group]);
-    while let Some(group) = waiting.pop_front() {
-        hosts.extend(groups[group].hosts.iter().copied().filter(|host| seen_hosts.insert(*host)));
-        waiting.extend(groups[group].children.iter().copied().filter(|child| seen.insert(*child)));
-    }
-    hosts
-}
-
-fn left_out_warning(hosts: &[String], reason: &str, place: Option<Arc<str>>) -> String {
-    const SHOWN: usize = 5;
-    let names: Vec<_> = hosts.iter().take(SHOWN).map(|name| excerpt(name, 60)).collect();
-    let names = names.join(", ");
-    let more = match hosts.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-    let are = if hosts.len() == 1 { "is" } else { "are" };
-    format!("{names}{more} {are} left out of the inventory: {reason}{place}.")
 }

@@ -93,7 +93,7 @@ impl Inventory {
                 );
                 Err(Problem::new("HOST_AMBIGUOUS", Category::Validation, message)
                     .remedy(format!("Name hosts of the group one by one: {}", some(&members)))
-                    .remedy("Or have the group renamed, in the configuration or its inventory, and the server started anew"))
+                    .remedy("Or have an operator rename the group, where it comes from, and start the server anew"))
             }
             false => Ok(Word::Group(members)),
         }
@@ -157,9 +157,8 @@ impl Inventory {
         }
         let problem = unknown(format!("no host and no group is called {name}"));
         Err(self.with_close(name, problem, allowed).remedy(
-            "A host is known that ~/.ssh/config, known_hosts, or the inventory had when the server started: an operator \
-             can add it there, or to `hosts` of the configuration, and start the server anew; ssh.allowed_hosts, where it \
-             is set, says which of them may be named",
+            "A host is known that ~/.ssh/config, known_hosts or the inventory had when the server started: an \
+             operator can add it there, or to `hosts` of the configuration, and start the server anew",
         ))
     }
 

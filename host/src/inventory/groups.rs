@@ -1,6 +1,5 @@
 //! `hosts` and `inventory` of the configuration: groups of hosts, and where Ansible's inventories are.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -13,9 +12,10 @@ use crate::config::Alias;
 use crate::small_file;
 use crate::visible::excerpt;
 
-/// Groups by name. A member is a host, a range of hosts as `web[01:20]`, or another group.
+/// Groups in the order in which they are written. A member is a host, a range of hosts as `web[01:20]`, or another
+/// group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Groups(BTreeMap<String, Vec<String>>);
+pub struct Groups(Vec<(String, Vec<String>)>);
 
 impl Groups {
     /// Each group with its members, ranges written out.
@@ -40,10 +40,10 @@ impl<'de> Visitor<'de> for Reading {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Groups, A::Error> {
-        let mut groups = BTreeMap::new();
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
             group_name(&name).map_err(A::Error::custom)?;
-            if groups.contains_key(&name) {
+            if groups.iter().any(|(known, _)| *known == name) {
                 return Err(A::Error::custom(format!("the group {name} is there twice")));
             }
             let said = map.next_value::<Vec<String>>()?;
@@ -51,7 +51,7 @@ impl<'de> Visitor<'de> for Reading {
             for member in &said {
                 members.extend(hosts(member).map_err(A::Error::custom)?);
             }
-            groups.insert(name, members);
+            groups.push((name, members));
         }
         Ok(Groups(groups))
     }

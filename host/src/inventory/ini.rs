@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::collected::{Collected, GroupId, Place, UNGROUPED};
+use super::collected::{Collected, Place, UNGROUPED};
 use super::variables::Value;
 use super::{InventoryError, range, words};
 
@@ -22,22 +22,18 @@ pub(super) fn read(file: &Path, bytes: &[u8], collected: &mut Collected) -> Resu
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let mut section = Section::Hosts;
     let mut group = UNGROUPED.to_owned();
-    // Groups that are named before, or without, being there: what named them, and where.
-    let mut awaited: Vec<(usize, Section, String, String)> = Vec::new();
-    let mut children: Vec<(usize, GroupId, String)> = Vec::new();
-    let mut declared: HashSet<String> = HashSet::new();
-    let (known, _) = collected.names();
-    declared.extend(known.map(str::to_owned));
+    // What is said of groups that may be there only further down: `:vars` of them, and which they are in.
+    let mut set: Vec<(usize, String)> = Vec::new();
+    let mut children: Vec<(usize, String, String)> = Vec::new();
+    let mut declared: HashSet<String> = collected.names().0.map(str::to_owned).collect();
     for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let place = at(index + 1);
         let Some(line) = text(bytes, &place)? else { continue };
-        if let Some(header) = header(line, &place)? {
-            (group, section) = (header.0.to_owned(), header.1);
+        if let Some((name, kind)) = header(line, &place)? {
+            (group, section) = (name.to_owned(), kind);
             match section {
-                Section::Vars => awaited.push((index + 1, section, group.clone(), group.clone())),
-                Section::Hosts | Section::Children => {
-                    declared.insert(group.clone());
-                }
+                Section::Vars => set.push((index + 1, group.clone())),
+                Section::Hosts | Section::Children => drop(declared.insert(group.clone())),
             }
             collected.group(&group, &place)?;
             continue;
@@ -53,25 +49,25 @@ pub(super) fn read(file: &Path, bytes: &[u8], collected: &mut Collected) -> Resu
             Section::Children => {
                 let child = group_name(line)
                     .ok_or_else(|| place.error("expected the name of a group in a section of :children"))?;
-                awaited.push((index + 1, section, child.to_owned(), group.clone()));
-                children.push((index + 1, collected.group(&group, &place)?, child.to_owned()));
+                children.push((index + 1, group.clone(), child.to_owned()));
             }
         }
     }
-    for (line, section, name, parent) in awaited {
-        if declared.contains(&name) {
-            continue;
+    for (line, name) in set {
+        if !declared.contains(&name) {
+            let why = format!("[{name}:vars] is about a group that isn't there: expected [{name}], too");
+            return Err(at(line).error(why));
         }
-        return Err(at(line).error(match section {
-            Section::Vars => {
-                format!("[{name}:vars] is about a group that isn't there: expected [{name}], too")
-            }
-            _ => format!("[{parent}:children] names {name}, which is no group: expected [{name}], too"),
-        }));
     }
     for (line, parent, child) in children {
-        let child = collected.group(&child, &at(line))?;
-        collected.child(parent, child, &at(line))?;
+        let place = at(line);
+        if !declared.contains(&child) {
+            let why =
+                format!("[{parent}:children] names {child}, which is no group: expected [{child}], too");
+            return Err(place.error(why));
+        }
+        let (parent, child) = (collected.group(&parent, &place)?, collected.group(&child, &place)?);
+        collected.child(parent, child, &place)?;
     }
     Ok(())
 }

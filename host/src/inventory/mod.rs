@@ -12,6 +12,7 @@ mod glob;
 mod groups;
 mod ini;
 mod range;
+mod settled;
 mod sources;
 mod variables;
 mod words;
@@ -191,7 +192,7 @@ impl Inventory {
         for (name, &group) in &self.groups_by_name {
             let is_host =
                 name == LOCALHOST || self.by_name.contains_key(name) || self.left_out.contains_key(name);
-            let members = || collected::members(&self.groups, group);
+            let members = || settled::members(&self.groups, group);
             let is_it = || matches!(members()[..], [only] if self.entries[only].name == *name);
             if is_host && !is_it() {
                 return Err(InventoryError::Ambiguous { name: name.clone() });
@@ -223,7 +224,7 @@ impl Inventory {
         let id = *self.groups_by_name.get(group)?;
         let members = match group {
             ALL => (0..self.entries.len()).collect(),
-            _ => collected::members(&self.groups, id),
+            _ => settled::members(&self.groups, id),
         };
         Some(members.into_iter().map(|host| self.entries[host].name.as_str()).collect())
     }

@@ -258,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_range_of_numbers_is_every_step_from_begin_to_end(begin in 0_u64..500, more in 0_u64..500, step in 1_u64..9) {
+        fn a_range_is_every_step_from_begin_to_end(begin in 0_u64..500, more in 0_u64..500, step in 1_u64..9) {
             let end = begin + more;
             let expected: Vec<_> = (begin..=end).step_by(step as usize).map(|at| format!("n{at}-x")).collect();
             prop_assert_eq!(names(&format!("n[{begin}:{end}:{step}]-x")).unwrap(), expected);

@@ -97,10 +97,10 @@ fn is_executable(found: &Metadata) -> bool {
 
 fn file(path: &Path, collected: &mut Collected) -> Result<(), InventoryError> {
     let place = Place { file: path, line: None };
-    let bytes = bytes(path, |found| match is_executable(found) {
-        true => Err(InventoryError::Executable { path: path.to_owned() }),
-        false => Ok(()),
-    })?;
+    if is_executable(&metadata(path)?) {
+        return Err(InventoryError::Executable { path: path.to_owned() });
+    }
+    let bytes = bytes(path)?;
     if bytes.starts_with(VAULT) {
         return Err(place.error("it is encrypted by ansible-vault: expected an inventory in clear"));
     }
@@ -113,22 +113,12 @@ fn file(path: &Path, collected: &mut Collected) -> Result<(), InventoryError> {
 }
 
 /// The bytes of a file that not everybody could have written.
-fn bytes(
-    path: &Path,
-    may: impl FnOnce(&Metadata) -> Result<(), InventoryError>,
-) -> Result<Vec<u8>, InventoryError> {
-    let mut refused = None;
-    let read = small_file::read_bytes(path, |found| {
-        refused = may(found).err();
-        match found.permissions().mode() & 0o002 {
-            _ if refused.is_some() => Err(io::Error::other("")),
-            0 => Ok(()),
-            _ => Err(io::Error::other("everybody can write to it")),
-        }
+fn bytes(path: &Path) -> Result<Vec<u8>, InventoryError> {
+    let read = small_file::read_bytes(path, |found| match found.permissions().mode() & 0o002 {
+        0 => Ok(()),
+        _ => Err(io::Error::other("everybody can write to it")),
     });
-    read.map_err(|source| {
-        refused.unwrap_or_else(|| InventoryError::Unreadable { path: path.to_owned(), source })
-    })
+    read.map_err(|source| InventoryError::Unreadable { path: path.to_owned(), source })
 }
 
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, InventoryError> {
@@ -195,7 +185,7 @@ fn beside(
         }
         for file in files {
             let place = Place { file: &file, line: None };
-            let bytes = bytes(&file, |_| Ok(()))?;
+            let bytes = bytes(&file)?;
             if bytes.starts_with(VAULT) {
                 let file = file.display();
                 let warning = format!("{file} is encrypted by ansible-vault; what it sets is not followed.");

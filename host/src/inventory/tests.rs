@@ -136,7 +136,7 @@ fn the_configurations_groups_have_hosts_ranges_and_groups() {
     assert_eq!(members("web"), "web1 web2 web3 web9");
     assert_eq!(members("all_web"), "localhost web1 web2 web3 web9 more1");
     assert_eq!(members("everything"), "localhost web1 web2 web3 web9 more1 db1");
-    assert_eq!(members("all"), "more1 web1 web2 web3 web9 localhost db1");
+    assert_eq!(members("all"), "more1 web1 web2 web3 web9 db1 localhost");
     assert_eq!(read.members("web1"), None);
     assert_eq!(read.entry("web1").unwrap().port, Some(2222));
     assert_eq!(read.entry("web2"), Some(&Entry { name: "web2".to_owned(), ..Entry::default() }));
@@ -173,6 +173,7 @@ fn a_word_is_one_thing() {
         ("{}", "[a:children]\nb\n[b:children]\na\n", "a > b > a"),
         ("{}", "[a:children]\na\n", "a > a"),
         ("{}", "[a:children]\nall\n", "all > a > all"),
+        ("{}", "[\u{202e}:children]\n\u{202e}\n", "\\u{202e} > \\u{202e}"),
     ] {
         let error = said(configured(yaml, text).unwrap_err());
         assert!(error.contains(why), "{yaml} {text:?}: {error}");
@@ -319,7 +320,7 @@ fn a_file_may_begin_with_a_byte_order_mark() {
 #[test]
 fn who_is_reached_in_another_way_is_left_out_with_a_warning() {
     let read = ini("[web]\nweb1\nweb[2:9] ansible_connection=docker\nweb10 ansible_host='{{ ip }}'\n\
-                    'my web' ansible_port=1\nwéb\n[a/b]\nweb1\n[empty]\n[left]\nweb2\n");
+                    'my web' ansible_port=1\nwéb\nno\u{202e}de\n[a/b]\nweb1\n[empty]\n[left]\nweb2\n");
     assert_eq!(read.members("web").unwrap(), ["web1"]);
     assert_eq!(read.members("left").unwrap(), [""; 0]);
     assert_eq!(read.members("a/b"), None);
@@ -331,6 +332,7 @@ fn who_is_reached_in_another_way_is_left_out_with_a_warning() {
         "web10 is left out of the inventory: ansible_host is a template",
         "\"my web\" is not a host's name",
         "The group \"a/b\" can't be named",
+        "\"no\\\\u{202e}de\" is not a host's name",
     ] {
         assert!(all.contains(expected), "{expected}: {all}");
     }
@@ -350,7 +352,8 @@ fn what_is_not_followed_is_told_once_and_no_secret_is_kept() {
     assert!(all.contains("ansible_password, ansible_become_password (first in "), "{all}");
     assert!(all.contains("ansible_ssh_common_args (first in "), "{all}");
     assert!(!format!("{read:?}").contains(SECRET));
-    let yaml = "all:\n  vars: {ansible_ssh_pass: hunter2, other: hunter2}\n  hosts:\n    a:\n      ansible_user: !vault |\n        hunter2\n";
+    let yaml = "all:\n  vars: {ansible_ssh_pass: hunter2, other: hunter2}\n  hosts:\n    a:\n      \
+                ansible_user: !vault |\n        hunter2\n";
     let read = file("hosts.yml", yaml.as_bytes()).unwrap();
     assert!(read.warnings().join(" ").contains("ansible_user is encrypted by ansible-vault"));
     assert!(!format!("{read:?}").contains(SECRET));
@@ -362,6 +365,8 @@ fn what_is_not_followed_is_told_once_and_no_secret_is_kept() {
         ("hosts.yml", "all:\n  vars:\n    p: \"hunter2\n"),
         ("hosts.yml", "all:\n  vars:\n    p: hunter2: hunter2\n"),
         ("hosts.yml", "all:\n  vars: hunter2\n  x\n"),
+        ("hosts.yml", "all:\n  vars: {p: !!int hunter2}\n"),
+        ("hosts.yml", "all:\n  vars: {p: !!null 'hunter2'}\n"),
         ("hosts.yml", "all:\n  vars: [hunter2]\n"),
         ("hosts.yml", "all:\n  hosts:\n    a: hunter2\n"),
         ("hosts.yml", "all:\n  vars:\n    p: 'hunter2'\n    p: 'hunter2'\n"),

@@ -35,11 +35,17 @@ pub(super) fn variables(file: &Path, text: &str) -> Result<Vec<(String, Value)>,
     Ok(set.collect())
 }
 
-/// What a file holds; none where it is empty. The parser's own words are shown, and those never quote a value.
+/// What a file holds; none where it is empty.
 fn mapping(file: &Path, text: &str) -> Result<Option<Mapping>, InventoryError> {
     let wrong = |error: serde_yaml::Error| {
         let line = error.location().map(|place| place.line());
-        Place { file, line }.error(error.to_string())
+        let said = error.to_string();
+        // The one kind of error that quotes a value, which may be a password.
+        let reason = match said.contains("invalid value") || said.contains("invalid type") {
+            true => "expected a value of the kind that its tag says".to_owned(),
+            false => said,
+        };
+        Place { file, line }.error(reason)
     };
     let mut found: Yaml = serde_yaml::from_str(text).map_err(wrong)?;
     found.apply_merge().map_err(wrong)?;

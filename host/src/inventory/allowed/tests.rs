@@ -161,3 +161,25 @@ fn thousands_of_lines_are_not_taken_apart_before_they_are_asked_about() {
     let named = Inventory::default().expand(&["host1.example".to_owned()], &allowed).unwrap();
     assert_eq!(named, [Named { name: "host1.example".to_owned(), explicit: true }]);
 }
+
+#[test]
+fn where_the_configuration_lists_hosts_no_other_file_counts() {
+    let list = HostPattern::try_from("web1".to_owned()).unwrap();
+    let ssh = config::Ssh { allowed_hosts: Some(vec![list]), local: false, ..config::Ssh::default() };
+    let allowed = Allowed::load(&ssh, &Inventory::default());
+    assert_eq!(names(&allowed), "web1");
+    assert_eq!(allowed.warnings(), [""; 0]);
+}
+
+#[test]
+fn the_files_that_ssh_reads_by_itself_are_read() {
+    let files = known_hosts_files();
+    let ends =
+        [".ssh/known_hosts", ".ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"];
+    assert_eq!(files.len(), ends.len());
+    for (file, end) in files.iter().zip(ends) {
+        assert!(file.is_absolute() && file.ends_with(end), "{file:?}");
+    }
+    // Whatever this machine has: it is no error.
+    assert!(Allowed::load(&config::Ssh::default(), &Inventory::default()).allows("localhost"));
+}
