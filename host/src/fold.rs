@@ -12,10 +12,10 @@
 //!    three hosts have the most common one, `hosts` says how many, since they are all that aren't named. Of texts with
 //!    several lines, `diff` may stand for `value`: how to get there from the last one, in unified form. `$host` is the
 //!    host's own name. Up to five hosts, all is said of each.
-//! 4. Numbers and times that are many: `{"$range": {"min", "median", "max", "low", "high"}}`, where `low` and `high`
-//!    name the hosts at both ends, up to five each, and `further_low` and `further_high` count those that stand out as
-//!    much. What stands out is beyond 1.5 times the distance of the quartiles from them (Tukey, Exploratory Data
-//!    Analysis, 1977).
+//! 4. Numbers and times that are many: `{"$range": [least, middle, greatest], "low": […], "high": […]}`, where `low`
+//!    and `high` are the hosts at the ends, if at most three. Others that stand out are in `outliers`, up to five hosts
+//!    at each end with those; `further` counts the rest. What stands out is beyond 1.5 times the distance of the
+//!    quartiles from them (Tukey, Exploratory Data Analysis, 1977).
 //! 5. Texts of which there are many and none is most hosts': `{"$examples": [{"value", "hosts"}, …], "values": …}`, and
 //!    how many there are. Where one is most hosts', the others are outliers: ten are given, and the hosts of those
 //!    beyond are named in a last one that says how many `further` values it stands for.

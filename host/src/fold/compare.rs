@@ -9,9 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::items::{self, Pairs};
-use super::node::{
-    Found, Group, Host, Hosts, Node, OWN_NAME, Part, Range, Said, Side, Who, groups, runs, who,
-};
+use super::node::{Found, Group, Host, Hosts, Node, OWN_NAME, Part, Range, Said, Who, groups, runs, who};
 use super::{range, text};
 
 /// Up to so many hosts, all is said of each.
@@ -30,8 +28,8 @@ const GROUP: usize = 22;
 const DIFFERS: usize = 15;
 /// `{"$examples":[],"values":10}`
 const EXAMPLES_EMPTY: usize = 28;
-/// `{"$range":{"min":,"median":,"max":,"low":[],"further_low":10,"high":[],"further_high":10}}`
-const RANGE: usize = 91;
+/// `{"$range":[,,],"low":[],"high":[],"outliers":[],"further":10}`
+const RANGE: usize = 62;
 /// `{"$not_on":[],"$items":[]}`
 const PART: usize = 26;
 
@@ -205,12 +203,13 @@ impl<'a> Fold<'a> {
     }
 
     fn range(&self, range: Range<'a>, whole: usize) -> Told<'a> {
-        let side = |side: &Side<'a>| -> usize {
-            let hosts = side.hosts.iter();
-            hosts.map(|(value, hosts)| GROUP + length(value) + self.names_length(hosts)).sum()
-        };
-        let ends = range.ends.iter().map(|value| length(value)).sum::<usize>();
-        let length = RANGE + ends + side(&range.low) + side(&range.high);
+        let outliers = range.outliers.iter();
+        let outliers = outliers.map(|(value, hosts)| GROUP + length(value) + self.names_length(hosts));
+        let length = RANGE
+            + range.ends.iter().map(|value| length(value)).sum::<usize>()
+            + self.names_length(&range.low)
+            + self.names_length(&range.high)
+            + outliers.sum::<usize>();
         Told { node: Node::Range(range), length, whole }
     }
 

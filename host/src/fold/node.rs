@@ -90,17 +90,12 @@ pub enum Hosts {
 pub struct Range<'a> {
     /// The least, the middle and the greatest.
     pub ends: [&'a Value; 3],
-    /// Hosts at the lower end, the lowest first.
-    pub low: Side<'a>,
-    /// Hosts at the upper end, the highest first.
-    pub high: Side<'a>,
-}
-
-/// One end of a range.
-#[derive(Default)]
-pub struct Side<'a> {
-    /// Values with their hosts.
-    pub hosts: Vec<(&'a Value, Vec<Host>)>,
+    /// Who has the least, where they are few.
+    pub low: Vec<Host>,
+    /// Who has the greatest, where they are few.
+    pub high: Vec<Host>,
+    /// Other values that stand out, with their hosts.
+    pub outliers: Vec<(&'a Value, Vec<Host>)>,
     /// Hosts that stand out as well.
     pub further: usize,
 }
@@ -161,7 +156,7 @@ impl Seen {
         let all = [
             (
                 self.lossy,
-                "Not everything is said of every host ($range, $examples, further, left out): ask one host for its own.",
+                "Not everything is said of every host: $range is the least, the middle and the greatest value (low and high: whose), $examples are some, further counts what is left out. Ask one host for its own.",
             ),
             (
                 self.reordered,
@@ -244,7 +239,7 @@ impl Writer<'_> {
                 Value::Array(runs(items).map(|run| self.run(run)).collect::<Vec<_>>().concat())
             }
             Node::Differs(groups) => json!({ "$differs": self.groups(groups) }),
-            Node::Range(range) => json!({ "$range": self.range(range) }),
+            Node::Range(range) => self.range(range),
             Node::Examples { some, values } => {
                 self.seen.lossy = true;
                 json!({ "$examples": self.groups(some), "values": values })
@@ -308,24 +303,19 @@ impl Writer<'_> {
 
     fn range(&mut self, range: &Range<'_>) -> Value {
         self.seen.lossy = true;
-        let [min, median, max] = range.ends;
-        let mut members = Map::new();
-        for (name, value) in [("min", min), ("median", median), ("max", max)] {
-            members.insert(name.to_owned(), value.clone());
+        let mut members = Map::from_iter([("$range".to_owned(), json!(range.ends))]);
+        for (name, hosts) in [("low", &range.low), ("high", &range.high)] {
+            if !hosts.is_empty() {
+                members.insert(name.to_owned(), self.named(hosts));
+            }
         }
-        for (name, further, side) in
-            [("low", "further_low", &range.low), ("high", "further_high", &range.high)]
-        {
-            if !side.hosts.is_empty() {
-                let hosts = side
-                    .hosts
-                    .iter()
-                    .map(|(value, hosts)| json!({"value": value, "hosts": self.named(hosts)}));
-                members.insert(name.to_owned(), hosts.collect());
-            }
-            if side.further > 0 {
-                members.insert(further.to_owned(), json!(side.further));
-            }
+        if !range.outliers.is_empty() {
+            let outliers = range.outliers.iter();
+            let outliers = outliers.map(|(value, hosts)| json!({"value": value, "hosts": self.named(hosts)}));
+            members.insert("outliers".to_owned(), outliers.collect());
+        }
+        if range.further > 0 {
+            members.insert("further".to_owned(), json!(range.further));
         }
         Value::Object(members)
     }
