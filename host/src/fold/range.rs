@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::compare::At;
-use super::node::{Host, Range};
+use super::node::{Host, Range, ValueOn};
 
 /// Hosts that are named at one end, those that have the end itself among them.
 const MOST_NAMED: usize = 5;
@@ -32,21 +32,33 @@ pub fn range<'a>(here: &[At<'a>]) -> Option<Range<'a>> {
     let distance = FENCE * (upper - lower);
     let value = |at: usize| points[at].at.value;
     let ends = [value(0), value(last / 2), value(last)];
-    let (low, mut outliers, mut further) = side(points.iter(), |number| number < lower - distance);
+    let low = side(points.iter(), |number| number < lower - distance);
     // Hosts with the same value stand in their order, here too.
     points.sort_by(|a, b| b.number.total_cmp(&a.number).then(a.at.host.cmp(&b.at.host)));
-    let (high, others, more) = side(points.iter(), |number| number > upper + distance);
-    outliers.extend(others);
-    further += more;
-    Some(Range { ends, low, high, outliers, further })
+    let high = side(points.iter(), |number| number > upper + distance);
+    Some(Range {
+        ends,
+        low: low.end,
+        high: high.end,
+        outliers: [low.outliers, high.outliers].concat(),
+        further: low.further + high.further,
+    })
+}
+
+/// One end of a range, as in [`Range`].
+#[derive(Default)]
+struct Side<'a> {
+    end: Vec<Host>,
+    outliers: Vec<ValueOn<'a>>,
+    further: usize,
 }
 
 /// From the end to the middle: whoever is at the end, who else stands out, and how many more do.
 fn side<'p, 'a: 'p>(
     points: impl Iterator<Item = &'p Point<'a>> + Clone,
     stands_out: impl Fn(f64) -> bool,
-) -> (Vec<Host>, Vec<(&'a Value, Vec<Host>)>, usize) {
-    let Some(first) = points.clone().next() else { return (Vec::new(), Vec::new(), 0) };
+) -> Side<'a> {
+    let Some(first) = points.clone().next() else { return Side::default() };
     let is_end = |point: &&Point<'_>| point.at.value == first.at.value;
     let mut end: Vec<Host> = points.clone().take_while(is_end).map(|point| point.at.host).collect();
     if end.len() > SHARED {
@@ -58,14 +70,14 @@ fn side<'p, 'a: 'p>(
         .filter(|at| !end.contains(&at.host))
         .collect();
     let named = out.len().min(MOST_NAMED - end.len());
-    let mut outliers: Vec<(&'a Value, Vec<Host>)> = Vec::new();
+    let mut outliers: Vec<ValueOn<'a>> = Vec::new();
     for at in &out[..named] {
         match outliers.last_mut() {
             Some((value, hosts)) if *value == at.value => hosts.push(at.host),
             _ => outliers.push((at.value, vec![at.host])),
         }
     }
-    (end, outliers, out.len() - named)
+    Side { end, outliers, further: out.len() - named }
 }
 
 /// Since the epoch.
