@@ -253,7 +253,7 @@ fn measured_on_many() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn copies_fold_to_the_copy(value in json_values(), hosts in 1_usize..20) {
