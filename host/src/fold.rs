@@ -9,16 +9,16 @@
 //! 2. `$on` and `$not_on` name the hosts that have a member or an item, or those that don't, whichever are fewer; what
 //!    is no object is then in `$value`, and several items in a row are in `$items`.
 //! 3. `{"$differs": [{"value": …, "hosts": […]}, …]}` are values with their hosts, the rarest first. Where more than
-//!    three hosts have the most common one, `hosts` says how many, since they are all that aren't named. Of texts with
-//!    several lines, `diff` may stand for `value`: how to get there from the last one, in unified form. `$host` is the
-//!    host's own name. Up to five hosts, all is said of each.
-//! 4. Numbers and times that are many: `{"$range": {"min", "median", "max", "low", "high"}}`, where `low` and `high`
-//!    name the hosts at both ends, up to five each, and `further_low` and `further_high` count those that stand out as
-//!    much. What stands out is beyond 1.5 times the distance of the quartiles from them (Tukey, Exploratory Data
-//!    Analysis, 1977).
-//! 5. Texts of which there are many and none is most hosts': `{"$examples": [{"value", "hosts"}, …], "values": …}`, and
-//!    how many there are. Where one is most hosts', the others are outliers: ten are given, and the hosts of those
-//!    beyond are named in a last one that says how many `further` values it stands for.
+//!    three hosts have the last one, `hosts` is how many: all that aren't named. Of texts with several lines, `diff` may
+//!    stand for `value`: how to get there from the last one, in unified form. `$host` is the host's own name. Up to
+//!    five hosts, all is said of each.
+//! 4. Numbers and times that are many: `{"$range": [least, middle, greatest], "low": […], "high": […]}`, where `low`
+//!    and `high` are the hosts at the ends, if at most three. Others that stand out are in `outliers`, up to five hosts
+//!    at each end with those; `further` counts the rest. What stands out is beyond 1.5 times the distance of the
+//!    quartiles from them (Tukey, Exploratory Data Analysis, 1977).
+//! 5. Texts of which there are many: where one is most hosts', the others are outliers, and their hosts are all named;
+//!    ten are given, the last entry says how many `further` values its hosts have. Where none is,
+//!    `{"$examples": [{"value": …, "hosts": […]}, …], "values": …}` are some, and how many there are.
 //! 6. Items of a list are paired by what identifies them: `name`, `unit` and so on, otherwise the first text that no two
 //!    items of a host share, otherwise all texts of an item together. Lines and other items that are no objects are
 //!    paired where they are equal, lists of as many numbers by their position. The order is every host's where there is
@@ -26,8 +26,8 @@
 //! 7. A set of hosts that is named again is `$1`, `$2` and so on, from where it was named.
 //! 8. What isn't said of each host is said to be so in a note, once.
 //!
-//! Every answer is redacted before it is folded: a secret is known by the name of its member, and folding may put
-//! others in between.
+//! Every answer is redacted before it is folded: a secret is known by the name of its member, and folding puts others
+//! in between.
 
 mod compare;
 mod items;
@@ -35,6 +35,7 @@ mod node;
 mod range;
 mod said;
 mod text;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -78,7 +79,7 @@ pub fn fold(answers: &[Answered]) -> Folded {
     let mut shown: Vec<Value> = answers.iter().map(|answer| answer.data.clone()).collect();
     shown.iter_mut().for_each(redact_value);
     let told = compare::tell(&names, &shown);
-    let (data, mut seen) = node::render(&told, &names);
+    let (data, mut seen) = write::render(&told, &names);
     let (summary, severity) = said::summary(answers, &mut seen);
     let mut notes = said::notes(answers, &mut seen);
     notes.extend(seen.notes());

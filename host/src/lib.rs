@@ -18,6 +18,7 @@ mod connections;
 mod envelope;
 mod executed;
 mod faults;
+// Until calls on many hosts use it.
 mod fold;
 mod gate;
 mod heard;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::items::{self, Pairs};
 use super::node::{
-    Found, Group, Host, Hosts, Node, OWN_NAME, Part, Range, Said, Side, Who, groups, runs, who,
+    Found, Group, Host, Hosts, Node, OWN_NAME, Part, Range, Said, ValueOn, Who, groups, runs, who,
 };
 use super::{range, text};
 
@@ -30,8 +30,8 @@ const GROUP: usize = 22;
 const DIFFERS: usize = 15;
 /// `{"$examples":[],"values":10}`
 const EXAMPLES_EMPTY: usize = 28;
-/// `{"$range":{"min":,"median":,"max":,"low":[],"further_low":10,"high":[],"further_high":10}}`
-const RANGE: usize = 91;
+/// `{"$range":[,,],"low":[],"high":[],"outliers":[],"further":10}`
+const RANGE: usize = 62;
 /// `{"$not_on":[],"$items":[]}`
 const PART: usize = 26;
 
@@ -205,12 +205,13 @@ impl<'a> Fold<'a> {
     }
 
     fn range(&self, range: Range<'a>, whole: usize) -> Told<'a> {
-        let side = |side: &Side<'a>| -> usize {
-            let hosts = side.hosts.iter();
-            hosts.map(|(value, hosts)| GROUP + length(value) + self.names_length(hosts)).sum()
-        };
-        let ends = range.ends.iter().map(|value| length(value)).sum::<usize>();
-        let length = RANGE + ends + side(&range.low) + side(&range.high);
+        let outliers = range.outliers.iter();
+        let outliers = outliers.map(|(value, hosts)| GROUP + length(value) + self.names_length(hosts));
+        let length = RANGE
+            + range.ends.iter().map(length).sum::<usize>()
+            + self.names_length(&range.low)
+            + self.names_length(&range.high)
+            + outliers.sum::<usize>();
         Told { node: Node::Range(range), length, whole }
     }
 
@@ -258,7 +259,7 @@ impl<'a> Fold<'a> {
     }
 
     /// The hosts that say their own names, as a hostname may be, say the same.
-    fn with_own_names(&self, values: Vec<(&'a Value, Vec<Host>)>) -> Vec<Found<'a>> {
+    fn with_own_names(&self, values: Vec<ValueOn<'a>>) -> Vec<Found<'a>> {
         let is_own = |value: &Value, host: Host| value.as_str() == Some(self.names[host]);
         let mut own: Vec<Host> = Vec::new();
         for (value, hosts) in &values {
@@ -303,15 +304,15 @@ impl<'a> Fold<'a> {
     }
 }
 
-fn as_values<'a>(values: Vec<(&'a Value, Vec<Host>)>) -> Vec<Found<'a>> {
+fn as_values<'a>(values: Vec<ValueOn<'a>>) -> Vec<Found<'a>> {
     let found = |(value, hosts)| Found { said: Said::Value(Node::Same(value)), hosts, length: length(value) };
     values.into_iter().map(found).collect()
 }
 
 /// Different values in the order in which they are found, with their hosts.
-fn distinct<'a>(here: &[At<'a>]) -> Vec<(&'a Value, Vec<Host>)> {
+fn distinct<'a>(here: &[At<'a>]) -> Vec<ValueOn<'a>> {
     let mut places: HashMap<&Value, usize> = HashMap::new();
-    let mut found: Vec<(&'a Value, Vec<Host>)> = Vec::new();
+    let mut found: Vec<ValueOn<'a>> = Vec::new();
     for at in here {
         let place = *places.entry(at.value).or_insert(found.len());
         match found.get_mut(place) {

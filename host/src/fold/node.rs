@@ -1,14 +1,15 @@
-//! What folding comes to before it is JSON: a tree that knows what it costs, and how it is written.
+//! What folding comes to before it is written: a tree of what is said in each place, and of whom.
 
-use std::collections::HashMap;
-
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 /// The number of a host: its place among the answers.
 pub type Host = usize;
 
+/// A value, and who has it.
+pub type ValueOn<'a> = (&'a Value, Vec<Host>);
+
 /// So few hosts are always named.
-const NAMED: usize = 3;
+pub const NAMED: usize = 3;
 
 /// What stands for the host's own name.
 pub const OWN_NAME: &str = "$host";
@@ -90,17 +91,12 @@ pub enum Hosts {
 pub struct Range<'a> {
     /// The least, the middle and the greatest.
     pub ends: [&'a Value; 3],
-    /// Hosts at the lower end, the lowest first.
-    pub low: Side<'a>,
-    /// Hosts at the upper end, the highest first.
-    pub high: Side<'a>,
-}
-
-/// One end of a range.
-#[derive(Default)]
-pub struct Side<'a> {
-    /// Values with their hosts.
-    pub hosts: Vec<(&'a Value, Vec<Host>)>,
+    /// Who has the least, where they are few.
+    pub low: Vec<Host>,
+    /// Who has the greatest, where they are few.
+    pub high: Vec<Host>,
+    /// Other values that stand out, with their hosts.
+    pub outliers: Vec<ValueOn<'a>>,
     /// Hosts that stand out as well.
     pub further: usize,
 }
@@ -146,226 +142,7 @@ pub fn groups(mut found: Vec<Found<'_>>) -> Vec<Group<'_>> {
     found.into_iter().map(Found::named).chain(common.map(Found::short)).collect()
 }
 
-/// What a reader has to be told about an answer as a whole.
-#[derive(Default)]
-pub struct Seen {
-    /// Not everything is said of every host.
-    pub lossy: bool,
-    reordered: bool,
-    labelled: bool,
-}
-
-impl Seen {
-    /// A sentence each.
-    pub fn notes(&self) -> Vec<String> {
-        let all = [
-            (
-                self.lossy,
-                "Not everything is said of every host ($range, $examples, further, left out): ask one host for its own.",
-            ),
-            (
-                self.reordered,
-                "Some items don't stand in the same order on every host: ask one host for its own, where order matters.",
-            ),
-            (self.labelled, "$1 and so on stand for the hosts that are named where it stands first."),
-        ];
-        all.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect()
-    }
-}
-
-/// As JSON.
-pub fn render(node: &Node<'_>, names: &[&str]) -> (Value, Seen) {
-    let mut writer = Writer { names, times: HashMap::new(), labels: HashMap::new(), seen: Seen::default() };
-    writer.count(node);
-    let data = writer.node(node);
-    writer.seen.labelled = !writer.labels.is_empty();
-    (data, writer.seen)
-}
-
-struct Writer<'a> {
-    names: &'a [&'a str],
-    /// How often a set of hosts is named.
-    times: HashMap<Vec<Host>, usize>,
-    labels: HashMap<Vec<Host>, String>,
-    seen: Seen,
-}
-
-impl Writer<'_> {
-    fn count(&mut self, node: &Node<'_>) {
-        match node {
-            Node::Same(_) | Node::Range(_) => {}
-            Node::Object(members) => members.iter().for_each(|(_, part)| self.count_part(part)),
-            Node::List { items, .. } => {
-                for run in runs(items) {
-                    self.count_who(&run[0].who);
-                    run.iter().for_each(|part| self.count(&part.node));
-                }
-            }
-            Node::Differs(groups) | Node::Examples { some: groups, .. } => {
-                for group in groups {
-                    if let Said::Value(node) = &group.said {
-                        self.count(node);
-                    }
-                    if let Hosts::Named(hosts) = &group.hosts {
-                        self.count_hosts(hosts);
-                    }
-                }
-            }
-        }
-    }
-
-    fn count_part(&mut self, part: &Part<'_>) {
-        self.count_who(&part.who);
-        self.count(&part.node);
-    }
-
-    fn count_who(&mut self, who: &Who) {
-        match who {
-            Who::All => {}
-            Who::On(hosts) | Who::NotOn(hosts) => self.count_hosts(hosts),
-        }
-    }
-
-    fn count_hosts(&mut self, hosts: &[Host]) {
-        if hosts.len() > NAMED {
-            *self.times.entry(hosts.to_vec()).or_default() += 1;
-        }
-    }
-
-    fn node(&mut self, node: &Node<'_>) -> Value {
-        match node {
-            Node::Same(value) => own(value),
-            Node::Object(members) => {
-                let members = members.iter().map(|(name, part)| (own_name(name), self.part(part)));
-                Value::Object(members.collect())
-            }
-            Node::List { items, reordered } => {
-                self.seen.reordered |= reordered;
-                Value::Array(runs(items).map(|run| self.run(run)).collect::<Vec<_>>().concat())
-            }
-            Node::Differs(groups) => json!({ "$differs": self.groups(groups) }),
-            Node::Range(range) => json!({ "$range": self.range(range) }),
-            Node::Examples { some, values } => {
-                self.seen.lossy = true;
-                json!({ "$examples": self.groups(some), "values": values })
-            }
-        }
-    }
-
-    fn part(&mut self, part: &Part<'_>) -> Value {
-        let Some((member, hosts)) = self.who(&part.who) else { return self.node(&part.node) };
-        let (name, value) = match self.node(&part.node) {
-            Value::Object(members) => {
-                return Value::Object([(member, hosts)].into_iter().chain(members).collect());
-            }
-            value => ("$value", value),
-        };
-        Value::Object(Map::from_iter([(member, hosts), (name.to_owned(), value)]))
-    }
-
-    fn run(&mut self, run: &[Part<'_>]) -> Vec<Value> {
-        if let [one] = run {
-            return vec![self.part(one)];
-        }
-        let who = self.who(&run[0].who);
-        let items: Vec<Value> = run.iter().map(|part| self.node(&part.node)).collect();
-        match who {
-            None => items,
-            Some(who) => {
-                vec![Value::Object(Map::from_iter([who, ("$items".to_owned(), Value::Array(items))]))]
-            }
-        }
-    }
-
-    fn who(&mut self, who: &Who) -> Option<(String, Value)> {
-        match who {
-            Who::All => None,
-            Who::On(hosts) => Some(("$on".to_owned(), self.hosts(hosts))),
-            Who::NotOn(hosts) => Some(("$not_on".to_owned(), self.hosts(hosts))),
-        }
-    }
-
-    fn groups(&mut self, groups: &[Group<'_>]) -> Value {
-        groups.iter().map(|group| self.group(group)).collect()
-    }
-
-    fn group(&mut self, group: &Group<'_>) -> Value {
-        let (name, said) = match &group.said {
-            Said::Value(node) => ("value", self.node(node)),
-            Said::Diff(diff) => ("diff", json!(diff)),
-            Said::OwnName => ("value", json!(OWN_NAME)),
-            Said::Further(values) => {
-                self.seen.lossy = true;
-                ("further", json!(values))
-            }
-        };
-        let hosts = match &group.hosts {
-            Hosts::Named(hosts) => self.hosts(hosts),
-            Hosts::Counted(hosts) => json!(hosts),
-        };
-        json!({ name: said, "hosts": hosts })
-    }
-
-    fn range(&mut self, range: &Range<'_>) -> Value {
-        self.seen.lossy = true;
-        let [min, median, max] = range.ends;
-        let mut members = Map::new();
-        for (name, value) in [("min", min), ("median", median), ("max", max)] {
-            members.insert(name.to_owned(), value.clone());
-        }
-        for (name, further, side) in
-            [("low", "further_low", &range.low), ("high", "further_high", &range.high)]
-        {
-            if !side.hosts.is_empty() {
-                let hosts = side
-                    .hosts
-                    .iter()
-                    .map(|(value, hosts)| json!({"value": value, "hosts": self.named(hosts)}));
-                members.insert(name.to_owned(), hosts.collect());
-            }
-            if side.further > 0 {
-                members.insert(further.to_owned(), json!(side.further));
-            }
-        }
-        Value::Object(members)
-    }
-
-    /// Their names, with a label where they are named again; later that alone.
-    fn hosts(&mut self, hosts: &[Host]) -> Value {
-        if let Some(label) = self.labels.get(hosts) {
-            return json!(label);
-        }
-        let names = self.named(hosts);
-        if self.times.get(hosts).is_none_or(|times| *times < 2) {
-            return names;
-        }
-        let label = format!("${}", self.labels.len() + 1);
-        self.labels.insert(hosts.to_vec(), label.clone());
-        json!({ label: names })
-    }
-
-    fn named(&self, hosts: &[Host]) -> Value {
-        hosts.iter().map(|host| self.names[*host]).collect()
-    }
-}
-
-/// Items in a row that the same hosts have. Those that all have are one by one, as are those that look like a part.
+/// Items in a row that the same hosts have: who that is, is said once.
 pub fn runs<'r, 'a>(items: &'r [Part<'a>]) -> impl Iterator<Item = &'r [Part<'a>]> {
     items.chunk_by(|a, b| a.who == b.who)
-}
-
-/// A name of the tool's.
-fn own_name(name: &str) -> String {
-    if name.starts_with('$') { format!("${name}") } else { name.to_owned() }
-}
-
-/// A value of the tool's: its names can't be taken for those of folding.
-fn own(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(own).collect(),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (own_name(name), own(value))).collect())
-        }
-        value => value.clone(),
-    }
 }

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::compare::At;
-use super::node::{Host, Range, Side};
+use super::node::{Host, Range, ValueOn};
 
-/// Hosts that are named at an end.
+/// Hosts that are named at one end, those that have the end itself among them.
 const MOST_NAMED: usize = 5;
-/// As many hosts at one end aren't its hosts any more.
+/// What more hosts have is no one's in particular.
 const SHARED: usize = 3;
 /// Where a fence is: Tukey's, in distances of the quartiles.
 const FENCE: f64 = 1.5;
@@ -36,30 +36,48 @@ pub fn range<'a>(here: &[At<'a>]) -> Option<Range<'a>> {
     // Hosts with the same value stand in their order, here too.
     points.sort_by(|a, b| b.number.total_cmp(&a.number).then(a.at.host.cmp(&b.at.host)));
     let high = side(points.iter(), |number| number > upper + distance);
-    Some(Range { ends, low, high })
+    Some(Range {
+        ends,
+        low: low.end,
+        high: high.end,
+        outliers: [low.outliers, high.outliers].concat(),
+        further: low.further + high.further,
+    })
 }
 
-/// From the end to the middle: whoever is at the end, and who stands out.
+/// One end of a range, as in [`Range`].
+#[derive(Default)]
+struct Side<'a> {
+    end: Vec<Host>,
+    outliers: Vec<ValueOn<'a>>,
+    further: usize,
+}
+
+/// From the end to the middle: whoever is at the end, who else stands out, and how many more do.
 fn side<'p, 'a: 'p>(
     points: impl Iterator<Item = &'p Point<'a>> + Clone,
     stands_out: impl Fn(f64) -> bool,
 ) -> Side<'a> {
-    let Some(end) = points.clone().next().map(|point| point.number) else { return Side::default() };
-    let at_the_end = points.clone().take_while(|point| point.number == end).count();
-    let out = points.clone().take_while(|point| stands_out(point.number)).count();
-    let named = match out {
-        0 if at_the_end > SHARED => 0,
-        0 => at_the_end,
-        out => out.min(MOST_NAMED),
-    };
-    let mut hosts: Vec<(&'a Value, Vec<Host>)> = Vec::new();
-    for Point { at, .. } in points.take(named) {
-        match hosts.last_mut() {
+    let Some(first) = points.clone().next() else { return Side::default() };
+    let is_end = |point: &&Point<'_>| point.at.value == first.at.value;
+    let mut end: Vec<Host> = points.clone().take_while(is_end).map(|point| point.at.host).collect();
+    if end.len() > SHARED {
+        end.clear();
+    }
+    let out: Vec<At<'a>> = points
+        .take_while(|point| stands_out(point.number))
+        .map(|point| point.at)
+        .filter(|at| !end.contains(&at.host))
+        .collect();
+    let named = out.len().min(MOST_NAMED - end.len());
+    let mut outliers: Vec<ValueOn<'a>> = Vec::new();
+    for at in &out[..named] {
+        match outliers.last_mut() {
             Some((value, hosts)) if *value == at.value => hosts.push(at.host),
-            _ => hosts.push((at.value, vec![at.host])),
+            _ => outliers.push((at.value, vec![at.host])),
         }
     }
-    Side { hosts, further: out - named.min(out) }
+    Side { end, outliers, further: out.len() - named }
 }
 
 /// Since the epoch.
@@ -75,11 +93,10 @@ mod tests {
 
     use super::*;
 
-    fn told(values: &[Value]) -> Option<(Value, Value, Value)> {
+    fn told(values: &[Value]) -> Option<Value> {
         let here: Vec<At<'_>> = values.iter().enumerate().map(|(host, value)| At { host, value }).collect();
-        let range = range(&here)?;
-        let side = |side: Side<'_>| json!([side.hosts, side.further]);
-        Some((json!(range.ends), side(range.low), side(range.high)))
+        let Range { ends, low, high, outliers, further } = range(&here)?;
+        Some(json!([ends, low, high, outliers, further]))
     }
 
     fn numbers(numbers: &[i64]) -> Vec<Value> {
@@ -87,68 +104,45 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_out_is_named_and_so_are_the_ends() {
+    fn the_ends_and_who_stands_out_are_named() {
+        let many_zeros = [&[0; 22][..], &[7, 6, 5, 4, 3, 2, 1]].concat();
         let table = [
             // The fences are at 3 - 1.5 * 4 and 7 + 1.5 * 4.
+            (&[1, 2, 3, 4, 5, 6, 7, 8, 9][..], json!([[1, 5, 9], [0], [8], [], 0])),
+            (&[1, 2, 3, 4, 5, 6, 7, 13, 13], json!([[1, 5, 13], [0], [7, 8], [], 0])),
+            (&[1, 2, 3, 4, 5, 6, 7, 14, 15], json!([[1, 5, 15], [0], [8], [[14, [7]]], 0])),
+            (&[3, 3, 3, 3, 4, 4, 4, 90, 14], json!([[3, 4, 90], [], [7], [[14, [8]]], 0])),
+            (&[-9, 5, 5, 5, 5, 5, 5, -7, 6, 5, 6], json!([[-9, 5, 6], [0], [8, 10], [[-7, [7]]], 0])),
             (
-                &[1, 2, 3, 4, 5, 6, 7, 8, 9][..],
-                json!([1, 5, 9]),
-                json!([[[1, [0]]], 0]),
-                json!([[[9, [8]]], 0]),
+                &[5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 9, 9, 9, 9],
+                json!([[5, 5, 9], [], [], [[9, [16, 17, 18, 19]]], 0]),
             ),
-            (
-                &[1, 2, 3, 4, 5, 6, 7, 8, 13],
-                json!([1, 5, 13]),
-                json!([[[1, [0]]], 0]),
-                json!([[[13, [8]]], 0]),
-            ),
-            (
-                &[3, 3, 3, 3, 4, 4, 4, 90, 14],
-                json!([3, 4, 90]),
-                json!([[], 0]),
-                json!([[[90, [7]], [14, [8]]], 0]),
-            ),
-            (
-                &[-9, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6, 5, 6],
-                json!([-9, 5, 6]),
-                json!([[[-9, [0]]], 0]),
-                json!([[[6, [10, 12]]], 0]),
-            ),
-            (
-                &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 5, 4, 3, 2, 1],
-                json!([0, 0, 7]),
-                json!([[], 0]),
-                json!([[[7, [22]], [6, [23]], [5, [24]], [4, [25]], [3, [26]]], 2]),
-            ),
+            (&many_zeros, json!([[0, 0, 7], [], [22], [[6, [23]], [5, [24]], [4, [25]], [3, [26]]], 2])),
         ];
-        for (given, ends, low, high) in table {
-            assert_eq!(told(&numbers(given)).unwrap(), (ends, low, high), "{given:?}");
+        for (given, expected) in table {
+            assert_eq!(told(&numbers(given)).unwrap(), expected, "{given:?}");
         }
     }
 
     #[test]
-    fn the_order_of_the_hosts_is_no_ones_rank() {
-        let mirrored = |given: &[i64]| numbers(&given.iter().map(|number| -number).collect::<Vec<_>>());
-        let given = [5, 1, 9, 9, 1, 300, -200, 300];
-        let ((_, low, high), (_, mirrored_low, mirrored_high)) =
-            (told(&numbers(&given)).unwrap(), told(&mirrored(&given)).unwrap());
-        let hosts = |side: &Value| -> Vec<Value> {
-            side[0].as_array().unwrap().iter().map(|pair| pair[1].clone()).collect()
-        };
-        assert_eq!((hosts(&low), hosts(&high)), (hosts(&mirrored_high), hosts(&mirrored_low)));
-        assert_eq!(hosts(&high), [json!([5, 7])]);
+    fn what_is_low_is_high_in_a_mirror() {
+        let given = [5, 1, 9, 9, 1, 300, -200, 300, 4, 6];
+        let mirrored: Vec<i64> = given.iter().map(|number| -number).collect();
+        let (told, mirrored) = (told(&numbers(&given)).unwrap(), told(&numbers(&mirrored)).unwrap());
+        assert_eq!((&told[1], &told[2]), (&json!([6]), &json!([5, 7])));
+        assert_eq!((&told[1], &told[2]), (&mirrored[2], &mirrored[1]));
     }
 
     #[test]
     fn times_are_on_a_line_too() {
         let times =
             ["2026-11-20T18:17:21Z", "2026-11-21T00:00:00+02:00", "2025-01-01T00:00:00.5Z"].map(Value::from);
-        let (ends, low, _) = told(&times).unwrap();
+        let told = told(&times).unwrap();
         assert_eq!(
-            ends,
+            told[0],
             json!(["2025-01-01T00:00:00.5Z", "2026-11-20T18:17:21Z", "2026-11-21T00:00:00+02:00"])
         );
-        assert_eq!(low[0][0][1], json!([2]));
+        assert_eq!(told[1], json!([2]));
     }
 
     #[test]

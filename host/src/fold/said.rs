@@ -1,7 +1,8 @@
 //! Summaries, severities and notes of many hosts.
 
 use super::Answered;
-use super::node::{Host, Seen, Who, who};
+use super::node::{Host, Who, who};
+use super::write::Seen;
 use crate::redact::excerpt;
 
 /// From the least to the worst.

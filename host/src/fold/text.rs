@@ -1,6 +1,7 @@
 //! Texts of several lines, as files are: what one host has otherwise, line by line.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use serde_json::Value;
 use similar::TextDiff;
@@ -8,8 +9,7 @@ use similar::TextDiff;
 use super::compare;
 use super::node::{Found, Node, Said};
 
-/// For one answer: the products of the numbers of lines that are compared, so that what is large and unlike doesn't
-/// take long.
+/// For one answer: how often lines may be compared, so that what is large and unlike doesn't take long.
 pub const BUDGET: usize = 1 << 24;
 /// As many whole texts would be given as examples.
 const A_FEW: usize = 3;
@@ -43,11 +43,29 @@ fn lines<'a>(found: &Found<'a>) -> Option<&'a str> {
     (text.contains('\n') && !text.contains('\r')).then_some(text)
 }
 
+/// None where it isn't worth it, or may take long. How long depends on how much is unlike, which is guessed from the
+/// lines that have no equal at all; where that was far from it, as where lines are in another order, it is paid for.
 fn diff(from: &str, to: &str, budget: &Cell<usize>) -> Option<String> {
-    let product = from.lines().count().checked_mul(to.lines().count())?;
-    budget.set(budget.get().checked_sub(product)?);
+    let lines = from.lines().count() + to.lines().count();
+    let unlike = unlike(from, to);
+    if unlike * 2 > lines {
+        return None;
+    }
+    budget.set(budget.get().checked_sub(lines * (unlike + 1))?);
     let diff = TextDiff::from_lines(from, to).unified_diff().context_radius(0).to_string();
-    (diff.len() * 2 <= to.len()).then_some(diff)
+    if diff.len() * 2 > to.len() {
+        budget.set(budget.get().saturating_sub(lines * lines));
+        return None;
+    }
+    Some(diff)
+}
+
+/// Lines that the other text doesn't have, or not as often.
+fn unlike(from: &str, to: &str) -> usize {
+    let mut times: HashMap<&str, isize> = HashMap::new();
+    from.lines().for_each(|line| *times.entry(line).or_default() += 1);
+    to.lines().for_each(|line| *times.entry(line).or_default() -= 1);
+    times.values().map(|times| times.unsigned_abs()).sum()
 }
 
 #[cfg(test)]
@@ -110,8 +128,13 @@ mod tests {
     #[test]
     fn what_takes_long_is_not_compared() {
         let other = json!(CONFIG.replace("Login no", "Login yes"));
-        assert_eq!(told(&[(other.clone(), 1), (json!(CONFIG), 4)], 48).0, [None, None]);
-        assert!(told(&[(other, 1), (json!(CONFIG), 4)], 49).0[0].is_some());
+        // 14 lines, of which 2 have no equal.
+        assert_eq!(told(&[(other.clone(), 1), (json!(CONFIG), 4)], 41).0, [None, None]);
+        assert!(told(&[(other.clone(), 1), (json!(CONFIG), 4)], 42).0[0].is_some());
+        let reversed = json!(CONFIG.lines().rev().map(|line| format!("{line}\n")).collect::<String>());
+        let both = [(reversed, 1), (other, 1), (json!(CONFIG), 4)];
+        assert!(told(&both, 14 + 14 * 14 + 42).0[1].is_some());
+        assert_eq!(told(&both, 14 + 14 * 14 + 41).0, [None, None, None]);
     }
 
     #[test]

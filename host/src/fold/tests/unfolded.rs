@@ -230,8 +230,30 @@ fn alike() -> impl Strategy<Value = Vec<Value>> {
     )
 }
 
+/// Small answers of many hosts, whose values are of one kind or of several, few or many.
+fn measured_on_many() -> impl Strategy<Value = Vec<Value>> {
+    let value = (0_u8..5, 1_u32..60).prop_flat_map(|(kind, most)| {
+        (0..most).prop_map(move |number| match (kind, number % 3) {
+            (0, _) | (4, 0) => json!(number * number),
+            (1, _) => json!(format!("2026-11-22T08:{number:02}:00Z")),
+            (2, _) => json!(format!("{}\n", "line\n".repeat(20) + &number.to_string())),
+            (3, _) | (4, 1) => json!(format!("text {number}")),
+            _ => Value::Null,
+        })
+    });
+    let common = prop_oneof![Just(None), Just(Some(json!("common")))];
+    let host = (any::<bool>(), value.clone(), value);
+    (common, proptest::collection::vec(host, 6..60)).prop_map(|(common, hosts)| {
+        let answer = |(is_common, a, b): (bool, Value, Value)| match &common {
+            Some(common) if is_common => json!({"a": common, "list": [{"name": "x", "b": b}]}),
+            _ => json!({"a": a, "list": [{"name": "x", "b": b}]}),
+        };
+        hosts.into_iter().map(answer).collect()
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn copies_fold_to_the_copy(value in json_values(), hosts in 1_usize..20) {
@@ -251,6 +273,24 @@ proptest! {
     #[test]
     fn what_hosts_say_otherwise_can_be_had_back(answers in alike()) {
         is_whole(&answers)?;
+    }
+
+    #[test]
+    fn what_many_hosts_measure_can_be_had_back_or_is_said_not_to_be_all(answers in measured_on_many()) {
+        is_whole(&answers)?;
+    }
+
+    #[test]
+    fn whoever_is_unlike_most_hosts_is_named(others in proptest::collection::vec((0_usize..60, "[a-z]{1,3}"), 1..29)) {
+        let mut answers = vec![json!({"release": "most have this"}); 60];
+        for (host, value) in others {
+            answers[host] = json!({"release": value});
+        }
+        let shown = folded(60, |host| answers[host].clone()).data.to_string();
+        for (host, answer) in answers.iter().enumerate() {
+            let is_named = shown.contains(&format!("\"{}\"", name(host)));
+            prop_assert_eq!(is_named, answer["release"] != "most have this", "{} in {}", name(host), shown);
+        }
     }
 
     #[test]
