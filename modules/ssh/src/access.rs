@@ -308,6 +308,9 @@ fn item(line: &Line<'_>, in_use: Option<&str>) -> Option<Item> {
     let finding = match found {
         _ if found.key.is_certificate() => Some("a certificate: sshd takes keys here only".to_owned()),
         _ if found.is_authority() => Some("an authority: its certificates open the account".to_owned()),
+        _ if found.unknown_option().is_some() => {
+            Some("an option that sshd doesn't know: it passes over the line".to_owned())
+        }
         _ => found.key.finding(),
     };
     Some(Item {

@@ -3,6 +3,33 @@
 
 use crate::key::Key;
 
+/// Those of OpenSSH 10.0.
+const OPTIONS: [&str; 23] = [
+    "agent-forwarding",
+    "cert-authority",
+    "command",
+    "environment",
+    "expiry-time",
+    "from",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "permitlisten",
+    "permitopen",
+    "port-forwarding",
+    "principals",
+    "pty",
+    "restrict",
+    "tunnel",
+    "touch-required",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
@@ -64,9 +91,18 @@ impl Authorized {
         self.has("cert-authority")
     }
 
+    /// The first option that sshd doesn't know: it passes over such a line.
+    pub(crate) fn unknown_option(&self) -> Option<&str> {
+        let is_known = |option: &str| OPTIONS.iter().any(|known| name(option).eq_ignore_ascii_case(known));
+        self.options.iter().map(String::as_str).find(|option| !is_known(option))
+    }
+
     /// Whether sshd lets in who has it: an authority's key opens nothing by itself, a certificate here nothing at all.
     pub(crate) fn opens(&self) -> bool {
-        !self.is_authority() && !self.key.is_certificate() && self.key.algorithm != "ssh-dss"
+        !self.is_authority()
+            && !self.key.is_certificate()
+            && self.key.algorithm != "ssh-dss"
+            && self.unknown_option().is_none()
     }
 }
 
