@@ -164,8 +164,8 @@ impl File {
         let contents = match (cx.read_bytes(&path), &file) {
             (Ok(contents), _) => Some(contents),
             // Read all the same: the host then sees to it that it isn't there when the plan runs.
-            (Err(_), None) => None,
-            (Err(problem), Some(_)) => return Err(problem),
+            (Err(problem), None) if problem.category == Category::NotFound => None,
+            (Err(problem), _) => return Err(problem),
         };
         for (path, found) in [(&directory, &above), (&path, &file)] {
             let Some(found) = found else { continue };

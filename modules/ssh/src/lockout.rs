@@ -2,8 +2,9 @@
 //!
 //! - The key of the connection in use stays, in each account. Where a connection's key isn't known, so do all keys of
 //!   its own account.
-//! - A key that the controller has leaves an account only over a connection to that account by another key, which then
-//!   stays. So of the controller's keys an account that had one keeps one: two connections can't shut each other out.
+//! - A key that the controller has leaves an account only over a connection to that account by another key that is in
+//!   the same file, and stays there. So an account that one of the controller's keys opens is opened by one ever after:
+//!   not even several connections can shut each other out.
 //! - The last key of the connection's own account stays; of another account it goes with a warning.
 //! - An authority stays: whose certificates it has signed isn't known.
 
@@ -53,56 +54,47 @@ pub(crate) fn may_remove(
     ways: &Ways,
 ) -> Result<Option<String>> {
     let name = &account.name;
-    let refused = |code: &str, message: String| {
-        Err(Problem::new(code, Category::Denied, format!("{message}; nothing was removed")))
-    };
-    let with_another = "Connect by another key first: ssh_connect with identity_file";
-    let of_key: Vec<&Authorized> = authorized_keys::keys(lines)
-        .map(|(_, key)| key)
-        .filter(|found| found.key.fingerprint() == fingerprint)
-        .collect();
-    if of_key.iter().any(|found| found.is_authority()) {
-        return refused(
-            "AUTHORITY_STAYS",
-            format!("{fingerprint} is an authority's key: who gets in by its certificates isn't known, and may be this connection"),
-        )
-        .map_err(|problem| problem.remedy("Remove its line by hand"));
+    let keys = || authorized_keys::keys(lines).map(|(_, found)| found);
+    let is_it = |found: &&Authorized| found.key.fingerprint() == fingerprint;
+    if keys().filter(is_it).any(Authorized::is_authority) {
+        let why =
+            "is an authority's key: who gets in by its certificates isn't known, and may be this connection";
+        return Err(stays("AUTHORITY_STAYS", fingerprint, why).remedy("Remove its line by hand"));
     }
     if ways.is_in_use(fingerprint) {
-        return refused("KEY_IN_USE", format!("{fingerprint} is the key of the connection in use"))
-            .map_err(|problem| problem.remedy(with_another));
+        return Err(stays("KEY_IN_USE", fingerprint, "is the key of the connection in use").remedy(OTHERWISE));
     }
     if account.is_own && ways.is_remote && ways.in_use.is_none() {
-        return refused(
-            "KEY_IN_USE_UNKNOWN",
-            format!("{name} is the connection's own account, and it isn't known by which key the connection was authenticated: any may be it"),
-        )
-        .map_err(|problem| problem.remedy(with_another));
+        let why = format!(
+            "opens {name}, the connection's own account, and may be its key: by which one it was authenticated isn't \
+             known"
+        );
+        return Err(stays("KEY_IN_USE_UNKNOWN", fingerprint, &why).remedy(OTHERWISE));
     }
-    let stays_in = account.is_own && ways.in_use.is_some();
-    if !stays_in && ways.controllers.iter().any(|own| own == fingerprint) {
-        return refused(
-            "KEY_OF_CONTROLLER",
-            format!("{fingerprint} is a key that this server itself can get in with as {name}"),
-        )
-        .map_err(|problem| {
-            problem.remedy(format!("Connect as {name} by another key first, and remove it then"))
-        });
+    // Another call may have removed the connection's key from the account since, over another connection.
+    let in_use_opens =
+        account.is_own && keys().any(|found| found.opens() && ways.is_in_use(&found.key.fingerprint()));
+    if !in_use_opens && ways.controllers.iter().any(|own| own == fingerprint) {
+        let why = format!("is a key by which this server itself gets in as {name}");
+        return Err(stays("KEY_OF_CONTROLLER", fingerprint, &why)
+            .remedy(format!("Connect as {name} by another key first, and remove it over that connection")));
     }
-    let others = authorized_keys::keys(lines)
-        .filter(|(_, found)| found.opens() && found.key.fingerprint() != fingerprint);
-    let is_last = of_key.iter().any(|found| found.opens()) && others.count() == 0;
-    match (is_last, account.is_own) {
-        (false, _) => Ok(None),
-        (true, true) => refused(
-            "LAST_KEY",
-            format!("{fingerprint} is the last key that opens {name}, the account in use"),
-        )
-        .map_err(|problem| problem.remedy("Add another key first")),
-        (true, false) => {
-            Ok(Some(format!("it is the last key of {name}: afterwards no key opens the account")))
-        }
+    let opens = keys().filter(is_it).any(Authorized::opens);
+    if !opens || keys().any(|found| found.opens() && !is_it(&found)) {
+        return Ok(None);
     }
+    if account.is_own {
+        let why = format!("is the last key that opens {name}, the account in use");
+        return Err(stays("LAST_KEY", fingerprint, &why).remedy("Add another key first"));
+    }
+    Ok(Some(format!("it is the last key of {name}: afterwards no key opens the account")))
+}
+
+/// The way to remove a key that is in use.
+const OTHERWISE: &str = "Connect by another key first: ssh_connect with identity_file";
+
+fn stays(code: &str, fingerprint: &str, why: &str) -> Problem {
+    Problem::new(code, Category::Denied, format!("{fingerprint} {why}; nothing was removed"))
 }
 
 #[cfg(test)]

@@ -668,7 +668,7 @@ fn keys_of_the_server_are_listed_with_what_is_wrong_with_them() {
 fn generation(options: &[&str], name: &str, kind: &str) -> Change {
     let path = format!("/home/ada/.ssh/{name}");
     let public = format!("{path}.pub");
-    let argv = ["-q", "-t", kind].iter().chain(options).chain(&["-f", &path]).copied();
+    let argv = [&["-q", "-t", kind], options, &["-f", &path]].concat();
     let generate = Command::new("ssh-keygen").args(argv).duration(DurationCategory::Normal);
     let remove = Command::new("rm").args(["--", &path, &public]);
     Change::new(format!("Make an SSH key pair of type {kind}: ~/.ssh/{name}, ~/.ssh/{name}.pub"))

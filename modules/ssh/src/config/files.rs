@@ -1,6 +1,6 @@
 //! The files of a configuration: that of the account, and what it includes.
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{Category, prelude::*};
 
 use super::{Broken, Config, Included};
 use crate::account::{Account, link};
@@ -24,7 +24,7 @@ pub(crate) fn own(account: &Account, to_write: bool, cx: &Context) -> Result<(St
     let bytes = match cx.read_bytes(&path) {
         Ok(bytes) => bytes,
         // Read all the same: the host then sees to it that it isn't there when the plan runs.
-        Err(_) if file.is_none() => return Ok((path, None)),
+        Err(problem) if file.is_none() && problem.category == Category::NotFound => return Ok((path, None)),
         Err(problem) => return Err(problem),
     };
     let text = match String::from_utf8(bytes) {
@@ -32,8 +32,7 @@ pub(crate) fn own(account: &Account, to_write: bool, cx: &Context) -> Result<(St
         Err(error) if !to_write => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         Err(_) => {
             let message = format!("{path} isn't UTF-8: it isn't edited");
-            return Err(Problem::new("CONFIG_NOT_TEXT", linux_sysadmin_sdk::Category::State, message)
-                .remedy("Edit it by hand"));
+            return Err(Problem::new("CONFIG_NOT_TEXT", Category::State, message).remedy("Edit it by hand"));
         }
     };
     Ok((path, Some(text)))
@@ -77,7 +76,7 @@ fn included(
         left.set(left.get() - 1);
         match cx.read(&path) {
             Ok(text) => files.push((path, Ok(text))),
-            Err(problem) if problem.category == linux_sysadmin_sdk::Category::NotFound => {}
+            Err(problem) if problem.category == Category::NotFound => {}
             Err(problem) => files.push((path, Err(problem.message))),
         }
     }
@@ -98,7 +97,7 @@ fn expanded(path: &str, cx: &Context) -> std::result::Result<Vec<String>, String
         for path in &paths {
             let names = match cx.list_dir(path) {
                 Ok(names) => names,
-                Err(problem) if problem.category == linux_sysadmin_sdk::Category::NotFound => continue,
+                Err(problem) if problem.category == Category::NotFound => continue,
                 Err(problem) => return Err(problem.message),
             };
             let fitting = names.into_iter().filter(|name| pattern.matches_with(name, options));

@@ -44,6 +44,8 @@ fn what_the_way_in_may_depend_on_stays() {
         (file(&[0, 4]), 0, &other, by_key(), Err("KEY_IN_USE")),
         // Another of the controller's goes, where that in use stays.
         (file(&[0, 1]), 1, &own, by_key(), Ok(false)),
+        // Over another connection that one has been removed.
+        (file(&[1, 4]), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
         (file(&[1, 4]), 1, &other, by_key(), Err("KEY_OF_CONTROLLER")),
         (file(&[4, 5]), 4, &other, by_key(), Ok(false)),
         (file(&[4]), 4, &other, by_key(), Ok(true)),
@@ -73,36 +75,59 @@ fn what_the_way_in_may_depend_on_stays() {
     }
 }
 
-/// One call: over a connection to which of two accounts, to which of them, to add or remove which key.
+/// Connections that are there at the same time: to which of two accounts, by which of the controller's keys.
+const CONNECTIONS: [(usize, usize); 3] = [(0, 0), (1, 1), (0, 8)];
+
+/// One call: over which of them, to which account, to add or remove which key.
 type Call = (usize, usize, bool, usize);
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    proptest::collection::vec((0usize..2, 0usize..2, any::<bool>(), 0usize..NUMBERS.len()), 0..60)
+    proptest::collection::vec((0usize..3, 0usize..2, any::<bool>(), 0usize..NUMBERS.len()), 0..60)
 }
 
 proptest! {
-    /// Two accounts, a connection to each by a key that the controller has, and calls in any order over both.
+    /// In any order, over all of them: an account that one of the controller's keys opens is opened by one ever after.
     #[test]
     fn no_sequence_of_calls_shuts_the_controller_out(calls in calls()) {
         let names = ["ada", "root"];
-        let in_use = [0, 1];
-        let mut files = [file(&[0, 4]), file(&[1, 5])];
+        let mut files = [file(&[0, 4, 8]), file(&[1, 5])];
         for (over, to, adds, which) in calls {
-            let number = NUMBERS[which];
-            let account = account(names[to], over == to);
-            if adds {
-                let known = lines(&files[to]);
-                if authorized_keys::keys(&known).all(|(_, found)| found.key.fingerprint() != fingerprint(number)) {
-                    files[to] = authorized_keys::with(&files[to], key(number));
+            let (fingerprint, number) = (fingerprint(NUMBERS[which]), NUMBERS[which]);
+            let (connected_to, in_use) = CONNECTIONS[over];
+            let account = account(names[to], connected_to == to);
+            let ways = ways(Some(in_use), true, &[0, 1, 8]);
+            let known = lines(&files[to]);
+            let is_there = authorized_keys::keys(&known).any(|(_, found)| found.key.fingerprint() == fingerprint);
+            let after = match adds {
+                true if !is_there => Some(authorized_keys::with(&files[to], key(number))),
+                false if may_remove(&fingerprint, &known, &account, &ways).is_ok() => {
+                    Some(authorized_keys::without(&files[to], &fingerprint))
                 }
-            } else if may_remove(&fingerprint(number), &lines(&files[to]), &account, &ways(Some(in_use[over]), true, &[0, 1])).is_ok() {
-                files[to] = authorized_keys::without(&files[to], &fingerprint(number));
+                _ => None,
+            };
+            drop(known);
+            if let Some(after) = after {
+                files[to] = after;
             }
-            for (file, in_use) in files.iter().zip(in_use) {
+            for file in &files {
                 let lines = lines(file);
-                prop_assert!(authorized_keys::keys(&lines).any(|(_, found)| found.key.fingerprint() == fingerprint(in_use)));
+                let mut open = authorized_keys::keys(&lines).filter(|(_, found)| found.opens());
+                prop_assert!(open.any(|(_, found)| ways.controllers.contains(&found.key.fingerprint())));
             }
         }
+    }
+
+    /// Whatever is removed, the key in use stays where it was.
+    #[test]
+    fn the_key_in_use_stays(numbers in proptest::collection::vec(0usize..NUMBERS.len(), 0..20), is_own in any::<bool>()) {
+        let mut file = file(&[4, 0, 5, 8]);
+        for number in numbers {
+            let fingerprint = fingerprint(NUMBERS[number]);
+            if may_remove(&fingerprint, &lines(&file), &account("ada", is_own), &ways(Some(0), true, &[0])).is_ok() {
+                file = authorized_keys::without(&file, &fingerprint);
+            }
+        }
+        prop_assert!(String::from_utf8(file).unwrap().contains(key(0)));
     }
 
     /// Over a connection by a key that isn't known nothing of its own account goes; without one, not the last.
