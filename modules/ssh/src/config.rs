@@ -2,6 +2,7 @@
 //! included files among them. Of most settings the first that holds for a host is taken.
 
 pub(crate) mod add;
+mod edit;
 pub(crate) mod files;
 pub(crate) mod keyword;
 pub(crate) mod line;

@@ -1,5 +1,5 @@
-//! `ssh_connect`, `ssh_disconnect`, `ssh_session_info` and `ssh_test_connection`: what the host says of its connections,
-//! as far as the contract names it.
+//! `ssh_connect`, `ssh_disconnect`, `ssh_session_info` and `ssh_test_connection`: what the host says of its
+//! connections, as far as the contract names it.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 use serde::de::DeserializeOwned;

@@ -11,7 +11,8 @@ use crate::key;
 use crate::options::excerpt;
 
 /// Makes a pair. Where the private half is there, ssh-keygen asks on its stdin, which is empty, and gives up.
-pub(crate) const GENERATE: &str = "ssh-keygen -q -t (ed25519|ecdsa -b (256|384|521)|rsa -b <int>) -N '' [-C <text>] -f <path:/**>/.ssh/<user>";
+pub(crate) const GENERATE: &str = "ssh-keygen -q -t (ed25519|ecdsa -b (256|384|521)|rsa -b <int>) -N '' \
+                                   [-C <text>] -f <path:/**>/.ssh/<user>";
 /// Of the public half it doesn't ask: it would write over it.
 pub(crate) const ABSENT: CommandLine = CommandLine::new("test '!' -e <path:/**>/.ssh/<user>.pub");
 /// The way back.

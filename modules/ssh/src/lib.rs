@@ -1,5 +1,5 @@
-//! SSH: connections to targets, the configuration and the keys of the account that the server runs as, and the keys that
-//! open an account of the target.
+//! SSH: connections to targets, the configuration and the keys of the account that the server runs as, and the keys
+//! that open an account of the target.
 //!
 //! Private keys are made, and never read. No key is removed that the way into the target may depend on: see
 //! [`mod@lockout`].
@@ -10,6 +10,7 @@ mod account;
 mod authorized_keys;
 mod config;
 mod connection;
+mod given;
 pub mod host;
 mod key;
 mod keys;

@@ -296,6 +296,16 @@ fn a_key_that_is_there_is_not_added_again() {
 }
 
 #[test]
+fn a_key_that_is_there_for_something_else_is_added() {
+    fake::set(connected());
+    for options in ["cert-authority", "no-such-option"] {
+        let text = format!("{options} {}\n", key(4));
+        let plans = keys(target(&[(FILES[0], &text)]), json!({"action": "add", "key": key(4)})).1;
+        assert_eq!(plans, [add("ada", FILES[0], &format!("{text}{}\n", key(4)), 4, Privilege::Caller)]);
+    }
+}
+
+#[test]
 fn what_is_no_good_key_is_not_added_and_not_repeated() {
     fake::set(connected());
     for (line, code) in [
@@ -367,7 +377,7 @@ fn a_removed_key_takes_its_lines_and_no_others() {
             answer.unwrap().0,
             json!({"user": "ada", "path": FILES[0], "fingerprint": fingerprint(4), "count": 1})
         );
-        assert_eq!(plans, [expected.clone()]);
+        assert_eq!(plans, std::slice::from_ref(&expected));
     }
     let (answer, plans) =
         keys(target(&[(FILES[0], &text)]), json!({"action": "remove", "fingerprint": fingerprint(5)}));

@@ -1,4 +1,5 @@
-//! Values that `ssh_config_add` writes: words that ssh reads as they stand, without quotes, tokens, variables or options.
+//! Values that `ssh_config_add` writes: words that ssh reads as they stand, without quotes, tokens, variables or
+//! options.
 
 use std::net::Ipv6Addr;
 

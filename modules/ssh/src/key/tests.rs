@@ -1,6 +1,6 @@
 use super::*;
 
-/// One of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12); those of security keys have the numbers of others.
+/// One of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12); those of security keys have others' numbers.
 const KEYS: &str = include_str!("../../tests/data/keys.pub");
 /// What `ssh-keygen -l -f keys.pub` of the same version says: bits, fingerprint, comment, kind.
 const LISTED: &str = include_str!("../../tests/data/keys.list");

@@ -5,6 +5,7 @@ use linux_sysadmin_sdk::testkit::FakeTarget;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::edit::Edited;
 
 const FILE: &str = include_str!("../../../tests/data/ssh_config");
 const PATH: &str = "/home/ada/.ssh/config";
