@@ -137,7 +137,10 @@ fn words(text: &str, start: usize) -> Result<Vec<Word>, &'static str> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Result<Option<(String, Vec<String>, String)>, &'static str> {
+    /// Keyword, words, value.
+    type Read = (String, Vec<String>, String);
+
+    fn said(text: &str) -> Result<Option<Read>, &'static str> {
         let line = lines(text).next().unwrap();
         let said = line.said()?;
         Ok(said.map(|said| {
