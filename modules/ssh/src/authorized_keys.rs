@@ -160,8 +160,8 @@ fn line_ends_as_windows(file: &[u8]) -> bool {
     first.ends_with(b"\r\n")
 }
 
-/// The first blank that isn't in quotes, where a backslash counts before a quote only; none where a quote stays open, as
-/// sshd has it.
+/// The first blank that isn't in quotes, where a backslash counts before a quote only; none where a quote stays open,
+/// as sshd has it.
 fn end_of_options(line: &str) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in line.bytes().enumerate() {

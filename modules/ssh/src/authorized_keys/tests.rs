@@ -152,7 +152,10 @@ proptest! {
         prop_assert!(listed(&more).len() == listed(&file).len() + 1);
 
         let less = without(&file, &fingerprint(number));
-        let is_gone = |line: &&Line<'_>| matches!(&line.entry, Entry::Key(found) if found.key.fingerprint() == fingerprint(number));
+        let fingerprint = fingerprint(number);
+        let is_gone = |line: &&Line<'_>| {
+            matches!(&line.entry, Entry::Key(found) if found.key.fingerprint() == fingerprint)
+        };
         let others: Vec<u8> = lines.iter().filter(|line| !is_gone(line)).flat_map(|line| line.bytes).copied().collect();
         prop_assert_eq!(less, others);
     }

@@ -1,9 +1,9 @@
 //! `ssh_config_add`: one host of the configuration, new or with other settings.
 //!
 //! ssh takes the first value that it finds. So a new block goes in front of all others, where none of them can come
-//! before it; but behind what stands before the first block, since that is for all hosts, and would become the new one's
-//! alone. What is set there, or in a file that is included there, still comes first: then the change is refused, and says
-//! where.
+//! before it; but behind what stands before the first block, since that is for all hosts, and would become the new
+//! one's alone. What is set there, or in a file that is included there, still comes first: then the change is refused,
+//! and says where.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 

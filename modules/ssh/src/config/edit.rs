@@ -1,5 +1,5 @@
-//! One host's settings in the text of a configuration: its own block changed, or a new one made, and every other line kept
-//! byte for byte.
+//! One host's settings in the text of a configuration: its own block changed, or a new one made, and every other line
+//! kept byte for byte.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 

@@ -119,7 +119,10 @@ proptest! {
 
     /// Whatever is removed, the key in use stays where it was.
     #[test]
-    fn the_key_in_use_stays(numbers in proptest::collection::vec(0usize..NUMBERS.len(), 0..20), is_own in any::<bool>()) {
+    fn the_key_in_use_stays(
+        numbers in proptest::collection::vec(0usize..NUMBERS.len(), 0..20),
+        is_own in any::<bool>(),
+    ) {
         let mut file = file(&[4, 0, 5, 8]);
         for number in numbers {
             let fingerprint = fingerprint(NUMBERS[number]);

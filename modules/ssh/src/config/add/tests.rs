@@ -288,12 +288,13 @@ proptest! {
                 let line = line.trim_end_matches(['\r', '\n']);
                 prop_assert!(rest.any(|there| there.trim_end_matches(['\r', '\n']) == line));
             }
-            let start = text.split_inclusive('\n').take_while(|line| !line.starts_with("Host") && !line.starts_with("Match") && !line.starts_with('#'));
-            let start: String = start.collect();
+            let is_head = |line: &&str| ["Host", "Match", "#"].iter().any(|head| line.starts_with(head));
+            let start: String = text.split_inclusive('\n').take_while(|line| !is_head(line)).collect();
             prop_assert!(edited.text.starts_with(start.trim_end_matches(['\r', '\n'])));
         } else {
             let block = edited.line - 1;
-            let end = before.iter().skip(block + 1).position(|line| line.starts_with("Host") || line.starts_with("Match"));
+            let is_head = |line: &&str| line.starts_with("Host") || line.starts_with("Match");
+            let end = before.iter().skip(block + 1).position(is_head);
             let end = end.map_or(before.len(), |end| block + 1 + end);
             prop_assert_eq!(&before[..block], &after[..block]);
             let tail = before.len() - end;
