@@ -77,14 +77,16 @@ impl Context {
             .into_iter()
             .zip(paths)
             .map(|(contents, path)| {
-                let contents = contents?;
-                if contents.len() as u64 >= MOST {
-                    let message = format!("{} is larger than {MOST} bytes", path.as_ref());
-                    return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
-                }
+                let contents = whole(path.as_ref(), contents?)?;
                 Ok(String::from_utf8_lossy(&contents).into_owned())
             })
             .collect()
+    }
+
+    /// A file of the target as it is: for what is written back. One above 1 MiB is a problem, not half a file.
+    pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>> {
+        let request = Request { path: path.to_owned(), offset: 0, max_bytes: MOST };
+        whole(path, padded(self.host_read_all(vec![request]), 1).remove(0)?)
     }
 
     /// Symlinks aren't followed; `None` for what doesn't exist.
@@ -104,6 +106,15 @@ impl Context {
     pub fn apply(&self, change: Change) -> std::result::Result<Applied, Failure> {
         self.host_apply(change).map(Applied::from)
     }
+}
+
+/// Not the first part of a larger file.
+fn whole(path: &str, contents: Vec<u8>) -> Result<Vec<u8>> {
+    if (contents.len() as u64) < MOST {
+        return Ok(contents);
+    }
+    let message = format!("{path} is larger than {MOST} bytes");
+    Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message))
 }
 
 /// A host that answers fewer questions than were asked is broken; a tool needn't panic over it.

@@ -270,6 +270,12 @@ impl PathGrant {
         grant
     }
 
+    /// With the caller's rights only.
+    pub fn as_caller(mut self) -> Self {
+        self.0.privilege = Privilege::Caller;
+        self
+    }
+
     /// With root's rights at most.
     pub fn as_root(mut self) -> Self {
         self.0.privilege = Privilege::Root;

@@ -26,6 +26,8 @@ pub struct FakeTarget {
     /// What [`Context::distro`] says.
     pub distro: Distro,
     recordings: Vec<Files>,
+    /// What `stat` says where that isn't plain.
+    metadata: BTreeMap<String, Metadata>,
     answers: Vec<(Vec<String>, Output)>,
     /// What commands say once a plan has run.
     later: Vec<(Vec<String>, Output)>,
@@ -63,6 +65,7 @@ impl Default for FakeTarget {
         Self {
             distro,
             recordings: Vec::new(),
+            metadata: BTreeMap::new(),
             answers: Vec::new(),
             later: Vec::new(),
             has_run: Cell::new(false),
@@ -86,6 +89,23 @@ impl FakeTarget {
         let mut files = self.recordings.last().cloned().unwrap_or_default();
         files.extend(parse_recording(text));
         self.recordings.push(files);
+        self
+    }
+
+    /// Adds one file to the latest recording, byte for byte.
+    pub fn file(mut self, path: &str, contents: impl Into<Vec<u8>>) -> Self {
+        if self.recordings.is_empty() {
+            self.recordings.push(Files::new());
+        }
+        if let Some(files) = self.recordings.last_mut() {
+            files.insert(path.to_owned(), contents.into());
+        }
+        self
+    }
+
+    /// Whose a path is, with which permissions, whether it is a symlink: in place of a plain file or directory of root's.
+    pub fn metadata(mut self, path: &str, metadata: Metadata) -> Self {
+        self.metadata.insert(path.to_owned(), metadata);
         self
     }
 
@@ -184,6 +204,9 @@ impl FakeTarget {
     }
 
     pub(crate) fn stat(&self, path: &str) -> Result<Option<Metadata>> {
+        if let Some(metadata) = self.metadata.get(path) {
+            return Ok(Some(metadata.clone()));
+        }
         let file = self.files().and_then(|files| files.get(path));
         let is_dir = file.is_none();
         if is_dir && self.list_dir(path).is_err() {
@@ -209,7 +232,8 @@ impl FakeTarget {
             .filter_map(|file| file.strip_prefix(&prefix)?.split('/').next())
             .map(str::to_owned)
             .collect();
-        if names.is_empty() { Err(no_such(path)) } else { Ok(names.into_iter().collect()) }
+        let is_there = !names.is_empty() || self.metadata.get(path).is_some_and(|found| found.is_dir);
+        if is_there { Ok(names.into_iter().collect()) } else { Err(no_such(path)) }
     }
 }
 
@@ -262,6 +286,33 @@ mod tests {
         let files = parse_recording("==> /a <==\none\n\ntwo\n\n==> /b <==\nlast");
         assert_eq!(files["/a"], b"one\n\ntwo\n");
         assert_eq!(files["/b"], b"last");
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_is_and_said_to_be_what_it_is_said_to_be() {
+        let link = Metadata {
+            size: 3,
+            mode: 0o777,
+            owner: "ada".into(),
+            group: "ada".into(),
+            modified_unix: 0,
+            is_dir: false,
+            is_symlink: true,
+        };
+        let empty = Metadata { is_dir: true, is_symlink: false, ..link.clone() };
+        let cx = FakeTarget::new()
+            .file("/a", b"\xff\r\n")
+            .metadata("/b", link)
+            .metadata("/empty", empty)
+            .context();
+        assert_eq!(cx.read_bytes("/a").unwrap(), b"\xff\r\n");
+        assert_eq!(cx.read("/a").unwrap(), "\u{fffd}\r\n");
+        let found = cx.stat_all(&["/b"]).remove(0).unwrap().unwrap();
+        assert!(found.is_symlink && found.owner == "ada");
+        assert!(cx.list_dir("/empty").unwrap().is_empty());
+        assert_eq!(cx.list_dir("/none").unwrap_err().code, "FILE_NOT_FOUND");
+        let large = FakeTarget::new().file("/large", vec![b'x'; 1 << 20]).context();
+        assert_eq!(large.read_bytes("/large").unwrap_err().code, "FILE_TOO_LARGE");
     }
 
     #[test]

@@ -1,0 +1,202 @@
+//! Jobs: calls that go on though whoever made them doesn't wait any more. What the host says of them, as far as the
+//! contract names it.
+#![forbid(unsafe_code)]
+
+use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
+use serde::de::DeserializeOwned;
+use serde_json::{Number, Value};
+
+#[cfg(target_family = "wasm")]
+use linux_sysadmin_sdk::system::jobs as host;
+
+/// Only the host has jobs; here each question is answered by what was asked.
+#[cfg(not(target_family = "wasm"))]
+mod host;
+
+/// The longest that a call waits, in seconds; its own duration category has room for it.
+const LONGEST_WAIT: u32 = 300;
+
+#[derive(Deserialize, JsonSchema)]
+struct ListArgs {
+    /// Only this agent's
+    agent_id: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct OutputArgs {
+    id: String,
+    /// The last answer's next_offset
+    #[serde(default)]
+    offset: u64,
+    /// For the end, or for output
+    #[serde(default)]
+    #[schemars(range(max = 300))]
+    wait_seconds: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct CancelArgs {
+    id: String,
+    #[serde(default = "a_while")]
+    #[schemars(range(max = 300))]
+    wait_seconds: u32,
+}
+
+fn a_while() -> u32 {
+    10
+}
+
+/// One job.
+#[derive(Debug, Deserialize, Serialize)]
+struct Job {
+    id: String,
+    tool: String,
+    /// One, or several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<Value>,
+    /// `running`, `waiting`, `done`, `failed`, `cancelled`.
+    status: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started_unix: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seconds: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    progress: Option<Value>,
+}
+
+/// One job, with what it has said and, once it is there, its answer.
+#[derive(Debug, Deserialize, Serialize)]
+struct Told {
+    #[serde(flatten)]
+    job: Job,
+    #[serde(default)]
+    output: String,
+    /// Of the first byte of `output`.
+    #[serde(default)]
+    offset: u64,
+    #[serde(default)]
+    next_offset: u64,
+    /// Bytes that no longer fit.
+    #[serde(default, skip_serializing_if = "is_none_lost")]
+    lost: u64,
+    /// The envelope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+}
+
+fn is_none_lost(lost: &u64) -> bool {
+    *lost == 0
+}
+
+fn job_list(args: ListArgs, _: &Context) -> Result<Listing<Job>> {
+    let jobs: Vec<Job> = typed(&host::list(args.agent_id.as_deref()))?;
+    Ok(jobs.into())
+}
+
+fn job_output(args: OutputArgs, _: &Context) -> Result<Single<Told>> {
+    let wait = must_be_short(args.wait_seconds)?;
+    Ok(Single(typed(&host::output(&args.id, args.offset, wait)?)?))
+}
+
+fn job_cancel(args: CancelArgs, _: &Context) -> Result<Single<Told>> {
+    let wait = must_be_short(args.wait_seconds)?;
+    Ok(Single(typed(&host::cancel(&args.id, wait)?)?))
+}
+
+fn must_be_short(wait: u32) -> Result<u32> {
+    if wait <= LONGEST_WAIT {
+        return Ok(wait);
+    }
+    let message = format!("wait_seconds is {wait}: expected at most {LONGEST_WAIT}");
+    Err(Problem::validation("INVALID_ARGUMENTS", message).remedy("Call again: the job goes on"))
+}
+
+/// Members that a later host adds are left out.
+fn typed<T: DeserializeOwned>(said: &str) -> Result<T> {
+    serde_json::from_str(said).map_err(|error| {
+        Problem::new("INVALID_ANSWER", Category::Internal, format!("what the host says of jobs: {error}"))
+    })
+}
+
+/// The module.
+pub fn module() -> Module {
+    let waits = |tool: Tool| tool.duration(DurationCategory::Slow).on_controller();
+    Module::new("jobs", env!("CARGO_PKG_VERSION"), "jobs", "Calls that go on by themselves")
+        .license(env!("CARGO_PKG_LICENSE"))
+        .tool(
+            Tool::new("job_list", "Calls that go on by themselves, the latest first", job_list)
+                .on_controller(),
+        )
+        .tool(waits(Tool::new(
+            "job_output",
+            "What a job has said, and its answer once it is there",
+            job_output,
+        )))
+        .tool(waits(Tool::new("job_cancel", "End a job", job_cancel).risk(Risk::Low)))
+}
+
+linux_sysadmin_sdk::export!(module);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use linux_sysadmin_sdk::{Place, testkit::FakeTarget};
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(tool: &str, arguments: Value) -> Result<Value> {
+        FakeTarget::new().call(&module(), tool, arguments).map(|(data, _)| data)
+    }
+
+    #[test]
+    fn what_the_contract_names_is_handed_through_and_nothing_else() {
+        assert_eq!(
+            call("job_list", json!({"agent_id": "a1"})).unwrap(),
+            json!([{
+                "id": "list a1", "tool": "pkg_upgrade", "host": ["web1", "web2"], "status": "running",
+                "started_unix": 1_795_191_721, "seconds": 4.2, "agent_id": "a1", "progress": {"fraction": 0.5},
+            }])
+        );
+        assert_eq!(
+            call("job_output", json!({"id": "7", "offset": 4, "wait_seconds": 2})).unwrap(),
+            json!({
+                "id": "output 7 4 2", "tool": "pkg_upgrade", "status": "done", "output": "text", "offset": 4,
+                "next_offset": 8, "result": {"status": "success"},
+            })
+        );
+        let cancelled = call("job_cancel", json!({"id": "7"})).unwrap();
+        assert_eq!(cancelled["id"], "cancel 7 10", "ten seconds unless said otherwise");
+        assert_eq!(call("job_output", json!({"id": "7"})).unwrap()["id"], "output 7 0 0");
+    }
+
+    #[test]
+    fn the_hosts_problem_is_the_tools() {
+        let problem = call("job_output", json!({"id": "unknown"})).unwrap_err();
+        assert_eq!(problem.code, "JOB_NOT_FOUND");
+        assert_eq!(call("job_cancel", json!({"id": "unknown"})).unwrap_err().code, "JOB_NOT_FOUND");
+        assert_eq!(call("job_cancel", json!({"id": "odd"})).unwrap_err().code, "INVALID_ANSWER");
+    }
+
+    #[test]
+    fn a_call_does_not_wait_for_ever() {
+        for tool in ["job_output", "job_cancel"] {
+            let problem = call(tool, json!({"id": "7", "wait_seconds": 301})).unwrap_err();
+            assert_eq!(problem.code, "INVALID_ARGUMENTS");
+            assert!(problem.message.contains("at most 300"), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn jobs_are_the_controllers_and_take_nothing_of_a_target() {
+        let description = module().description();
+        for tool in &description.tools {
+            assert_eq!(tool.place, Place::Controller, "{}", tool.name);
+            let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
+            assert!(bytes <= 400, "{bytes} bytes: {tool:?}");
+        }
+        assert!(description.capabilities.commands.is_empty() && description.capabilities.paths.is_empty());
+    }
+}

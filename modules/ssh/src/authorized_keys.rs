@@ -1,0 +1,196 @@
+//! The file of the keys that open an account (sshd(8), AUTHORIZED_KEYS FILE FORMAT), as bytes: whoever changes a line
+//! keeps every other one as it is, whatever it holds.
+
+use crate::key::Key;
+
+/// Those of OpenSSH 10.0.
+const OPTIONS: [&str; 23] = [
+    "agent-forwarding",
+    "cert-authority",
+    "command",
+    "environment",
+    "expiry-time",
+    "from",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "permitlisten",
+    "permitopen",
+    "port-forwarding",
+    "principals",
+    "pty",
+    "restrict",
+    "tunnel",
+    "touch-required",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    /// From 1.
+    pub(crate) number: usize,
+    /// With its end.
+    bytes: &'a [u8],
+    pub(crate) entry: Entry,
+}
+
+/// What sshd makes of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Empty, or a comment.
+    Nothing,
+    Key(Authorized),
+    /// Neither: sshd passes over it.
+    Junk,
+}
+
+/// A key, and what it may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Authorized {
+    /// As they stand before the key, one each.
+    pub(crate) options: Vec<String>,
+    pub(crate) key: Key,
+    pub(crate) comment: String,
+}
+
+impl Authorized {
+    /// From the whole of a line. None where that is no key.
+    pub(crate) fn read(line: &str) -> Option<Self> {
+        let line = line.trim_matches([' ', '\t', '\r', '\n']);
+        // As sshd: first a key, and only where there is none, options and then a key.
+        let (options, found) = match Key::read(line) {
+            Some(found) => ("", Some(found)),
+            None => {
+                let (options, rest) = line.split_at(end_of_options(line)?);
+                (options, Key::read(rest))
+            }
+        };
+        let (key, comment) = found?;
+        Some(Self { options: split(options), key, comment: comment.to_owned() })
+    }
+
+    /// As one line, without its end.
+    pub(crate) fn line(&self) -> String {
+        let parts = [self.options.join(","), self.key.text(), self.comment.clone()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether an option of this name is there.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|own| name(own).eq_ignore_ascii_case(option))
+    }
+
+    /// Not a key that opens the account, but one whose certificates do.
+    pub(crate) fn is_authority(&self) -> bool {
+        self.has("cert-authority")
+    }
+
+    /// The first option that sshd doesn't know: it passes over such a line.
+    pub(crate) fn unknown_option(&self) -> Option<&str> {
+        let is_known = |option: &str| OPTIONS.iter().any(|known| name(option).eq_ignore_ascii_case(known));
+        self.options.iter().map(String::as_str).find(|option| !is_known(option))
+    }
+
+    /// Whether sshd lets in who has it: an authority's key opens nothing by itself, a certificate here nothing at all.
+    pub(crate) fn opens(&self) -> bool {
+        !self.is_authority()
+            && !self.key.is_certificate()
+            && self.key.algorithm != "ssh-dss"
+            && self.unknown_option().is_none()
+    }
+}
+
+/// Before the equals sign.
+pub(crate) fn name(option: &str) -> &str {
+    option.split('=').next().unwrap_or_default()
+}
+
+/// Every line, in order. Together their bytes are the file's.
+pub(crate) fn lines(file: &[u8]) -> Vec<Line<'_>> {
+    let lines = file.split_inclusive(|byte| *byte == b'\n').enumerate();
+    lines.map(|(index, bytes)| Line { number: index + 1, bytes, entry: entry(bytes) }).collect()
+}
+
+fn entry(bytes: &[u8]) -> Entry {
+    let text = String::from_utf8_lossy(bytes);
+    match text.trim_matches([' ', '\t', '\r', '\n']) {
+        "" => Entry::Nothing,
+        text if text.starts_with('#') => Entry::Nothing,
+        text => Authorized::read(text).map_or(Entry::Junk, Entry::Key),
+    }
+}
+
+/// The keys among them, with the numbers of their lines.
+pub(crate) fn keys<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = (usize, &'a Authorized)> {
+    lines.iter().filter_map(|line| match &line.entry {
+        Entry::Key(key) => Some((line.number, key)),
+        _ => None,
+    })
+}
+
+/// With one line more, at the end: sshd takes the first line that fits, so no other key's line loses its meaning.
+pub(crate) fn with(file: &[u8], line: &str) -> Vec<u8> {
+    let end: &[u8] = if line_ends_as_windows(file) { b"\r\n" } else { b"\n" };
+    let mut file = file.to_vec();
+    if !file.is_empty() && !file.ends_with(b"\n") {
+        file.extend_from_slice(end);
+    }
+    file.extend_from_slice(line.as_bytes());
+    file.extend_from_slice(end);
+    file
+}
+
+/// Without the lines of the key.
+pub(crate) fn without(file: &[u8], fingerprint: &str) -> Vec<u8> {
+    let is_other = |line: &&Line<'_>| match &line.entry {
+        Entry::Key(found) => found.key.fingerprint() != fingerprint,
+        _ => true,
+    };
+    lines(file).iter().filter(is_other).flat_map(|line| line.bytes).copied().collect()
+}
+
+fn line_ends_as_windows(file: &[u8]) -> bool {
+    let first = file.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    first.ends_with(b"\r\n")
+}
+
+/// The first blank that isn't in quotes, where a backslash counts before a quote only; none where a quote stays open,
+/// as sshd has it.
+fn end_of_options(line: &str) -> Option<usize> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b'"' if !is_escaped => is_quoted = !is_quoted,
+            b' ' | b'\t' if !is_quoted => return Some(at),
+            _ => {}
+        }
+        is_escaped = byte == b'\\';
+    }
+    (!is_quoted).then_some(line.len())
+}
+
+/// At commas that aren't in quotes.
+fn split(options: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for character in options.chars() {
+        is_quoted ^= character == '"' && !is_escaped;
+        is_escaped = character == '\\';
+        match all.last_mut() {
+            Some(last) if character != ',' || is_quoted => last.push(character),
+            _ => all.push(String::new()),
+        }
+    }
+    all.retain(|option| !option.is_empty());
+    all
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

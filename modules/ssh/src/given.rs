@@ -1,0 +1,122 @@
+//! Which key a caller means: a whole line of it, its fingerprint, or one of the controller's own.
+
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::access::COMMENT;
+use crate::authorized_keys::Authorized;
+use crate::host::PublicKey;
+use crate::options::{self, excerpt};
+
+/// The longest line that is added: 16384 bits of RSA take a third of it.
+const LONGEST: usize = 8192;
+/// The shortest RSA key that OpenSSH 9.1 and later are sure to take, twice over.
+const SHORTEST_RSA: usize = 2048;
+
+/// A line that a file may hold, checked. Not a word of what isn't a public key is repeated: it may be a private one.
+pub(crate) fn read_key(text: &str) -> Result<Authorized> {
+    let text = text.trim_matches([' ', '\t', '\r', '\n']);
+    let invalid = |why: &str| {
+        let message = format!(
+            "key {why}: expected one line of an algorithm, base64 and a comment, as a .pub file has it"
+        );
+        Err(Problem::validation("INVALID_KEY", message))
+    };
+    if text.contains("PRIVATE KEY") {
+        return invalid("is a private key, which belongs to nobody but its owner");
+    }
+    if text.len() > LONGEST {
+        return invalid("is too long");
+    }
+    if text.chars().any(|character| character.is_control() && character != '\t') {
+        return invalid("has several lines or control characters");
+    }
+    Authorized::read(text).map_or_else(|| invalid("is no public key"), Ok)
+}
+
+/// One that a file may be given.
+pub(crate) fn new_key(text: &str) -> Result<Authorized> {
+    let new = read_key(text)?;
+    let weak = |why: String| {
+        Err(Problem::validation(
+            "KEY_NOT_TAKEN",
+            format!("{why}: expected ed25519, ECDSA, or RSA of 3072 bits"),
+        )
+        .remedy("Make another one: ssh_key_generate"))
+    };
+    options::must_be_harmless(&new.options)?;
+    if new.key.is_certificate() {
+        return weak("it is a certificate, which sshd doesn't take here".to_owned());
+    }
+    match new.key.algorithm.as_str() {
+        "ssh-dss" => weak("DSA keys are taken no longer".to_owned()),
+        "ssh-rsa" if new.key.bits < SHORTEST_RSA => {
+            weak(format!("an RSA key of {} bits is too short", new.key.bits))
+        }
+        _ => Ok(new),
+    }
+}
+
+pub(crate) fn must_be_fingerprint(text: &str) -> Result<()> {
+    let digest = text.strip_prefix("SHA256:").unwrap_or_default();
+    let is_digest = digest.len() == 43
+        && digest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
+    if is_digest {
+        return Ok(());
+    }
+    let message = format!(
+        "{:?} is no fingerprint: expected SHA256: and 43 characters, as a list shows it",
+        excerpt(text, 80)
+    );
+    Err(Problem::validation("INVALID_FINGERPRINT", message))
+}
+
+/// The one that is meant, by path or fingerprint; without a word of it, the only one.
+pub(crate) fn chosen(keys: Vec<PublicKey>, wanted: Option<&str>) -> Result<PublicKey> {
+    let listed: Vec<String> = keys.iter().map(listed).collect();
+    let is_meant = |key: &PublicKey| match wanted {
+        None => true,
+        Some(wanted) => {
+            key.fingerprint == wanted || key.path.as_deref().is_some_and(|path| is_at(path, wanted))
+        }
+    };
+    // In a file and in the agent it is one all the same.
+    let mut meant: Vec<PublicKey> = Vec::new();
+    for key in keys.into_iter().filter(is_meant) {
+        if meant.iter().all(|known| known.fingerprint != key.fingerprint) {
+            meant.push(key);
+        }
+    }
+    if let [key] = &meant[..] {
+        return Ok(key.clone());
+    }
+    let problem = match (wanted, meant.len()) {
+        (_, 0) if listed.is_empty() => {
+            Problem::not_found("NO_KEYS", "the server's account has no public keys")
+        }
+        (Some(wanted), 0) => {
+            let message = format!("the server's account has no key {:?}", excerpt(wanted, 200));
+            Problem::not_found("KEY_NOT_FOUND", message)
+        }
+        _ => Problem::validation(
+            "KEY_NOT_CHOSEN",
+            "the server's account has several keys: expected key, to say which",
+        ),
+    };
+    if listed.is_empty() {
+        return Err(problem.remedy("Make one: ssh_key_generate"));
+    }
+    Err(problem.remedy(format!("Name one by path or fingerprint: {}", listed.join("; "))))
+}
+
+/// With or without `.pub`, and with the home or `~` in front.
+fn is_at(path: &str, wanted: &str) -> bool {
+    let wanted = wanted.strip_suffix(".pub").unwrap_or(wanted);
+    let path = path.strip_suffix(".pub").unwrap_or(path);
+    let below_home = path.strip_prefix("~/").map(|below| format!("/{below}"));
+    path == wanted || below_home.is_some_and(|below| wanted.starts_with('/') && wanted.ends_with(&below))
+}
+
+fn listed(key: &PublicKey) -> String {
+    let path = key.path.as_deref().unwrap_or("in the agent");
+    format!("{path} {} {}", key.fingerprint, excerpt(&key.comment, COMMENT)).trim_end().to_owned()
+}

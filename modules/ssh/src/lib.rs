@@ -1,0 +1,146 @@
+//! SSH: connections to targets, the configuration and the keys of the account that the server runs as, and the keys
+//! that open an account of the target.
+//!
+//! Private keys are made, and never read. No key is removed that the way into the target may depend on: see
+//! [`mod@lockout`].
+#![forbid(unsafe_code)]
+
+mod access;
+mod account;
+mod authorized_keys;
+mod config;
+mod connection;
+mod given;
+pub mod host;
+mod key;
+mod keys;
+mod lockout;
+mod options;
+mod sshd;
+
+use linux_sysadmin_sdk::prelude::*;
+
+/// Where a configuration's other files usually are. What else is included isn't followed, and the reply says so: below
+/// `.ssh` anything may be a private key.
+const INCLUDED: [&str; 8] = [
+    "/**/.ssh/config.d/**",
+    "/**/.ssh/conf.d/**",
+    "/**/.ssh/*.conf",
+    "/**/.ssh/*config",
+    "/**/.ssh/*/config",
+    "/**/ssh/config",
+    "/etc/ssh/ssh_config",
+    "/etc/ssh/ssh_config.d/*",
+];
+
+/// The module.
+pub fn module() -> Module {
+    let module =
+        Module::new("ssh", env!("CARGO_PKG_VERSION"), "ssh", "Connections, SSH configuration and SSH keys")
+            .license(env!("CARGO_PKG_LICENSE"));
+    tools(files(commands(module)))
+}
+
+fn commands(module: Module) -> Module {
+    let generate = CommandGrant::change(keys::GENERATE, Risk::Low, "a new key pair, never over another one");
+    module
+        .command(account::ACCOUNT.read("whose keys are meant where nobody is named"))
+        .command(account::PASSWD.read("where an account's home is"))
+        .command(account::HOME.read("whether a home is a directory, and not a link"))
+        .command(sshd::SETTINGS.read("where sshd looks for an account's keys").as_root_if_available())
+        .command(keys::ABSENT.read("that no public key is written over"))
+        .command(generate.as_caller())
+        .command(keys::REMOVE.change(Risk::Low, "the way back from a new key pair").as_caller())
+}
+
+fn files(module: Module) -> Module {
+    let reason = "who gets into an account by which key";
+    let made = "their directory, where there is none";
+    let module = module
+        .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_caller())
+        .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_user("*"))
+        .path(PathGrant::write("/root/.ssh/authorized_keys", reason))
+        .path(PathGrant::write("/**/.ssh", made).as_caller())
+        .path(PathGrant::write("/**/.ssh", made).as_user("*"))
+        .path(PathGrant::write("/root/.ssh", made))
+        .path(PathGrant::write("/**/.ssh/config", "hosts of the SSH configuration").as_caller())
+        .path(PathGrant::read("/**/.ssh/*.pub", "the public half of a new key pair"));
+    INCLUDED.into_iter().fold(module, |module, glob| {
+        module.path(PathGrant::read(glob, "what the SSH configuration includes"))
+    })
+}
+
+fn tools(module: Module) -> Module {
+    module
+        .tool(
+            Tool::new("ssh_connect", "Connect to a host", connection::ssh_connect)
+                .risk(Risk::Moderate)
+                .on_controller(),
+        )
+        .tool(
+            Tool::new("ssh_disconnect", "End a connection", connection::ssh_disconnect)
+                .risk(Risk::Low)
+                .on_controller(),
+        )
+        .tool(Tool::new(
+            "ssh_session_info",
+            "The connection: latency, cipher, channels",
+            connection::ssh_session_info,
+        ))
+        .tool(
+            Tool::new(
+                "ssh_test_connection",
+                "Try a connection, and end it again",
+                connection::ssh_test_connection,
+            )
+            .on_controller(),
+        )
+        .tool(
+            Tool::new(
+                "ssh_config_list",
+                "Hosts of the server's ~/.ssh/config",
+                config::list::ssh_config_list,
+            )
+            .on_controller(),
+        )
+        .tool(
+            Tool::new(
+                "ssh_config_add",
+                "Add a host to the server's ~/.ssh/config, or change it",
+                config::add::ssh_config_add,
+            )
+            .risk(Risk::Moderate)
+            .on_controller(),
+        )
+        .tool(
+            Tool::new(
+                "ssh_key_list",
+                "The server's own SSH keys, and what is wrong with them",
+                keys::ssh_key_list,
+            )
+            .on_controller(),
+        )
+        .tool(
+            Tool::new(
+                "ssh_key_generate",
+                "New SSH key pair for the server, without a passphrase",
+                keys::ssh_key_generate,
+            )
+            .risk(Risk::Low)
+            .on_controller(),
+        )
+        .tool(
+            Tool::new(
+                "ssh_authorized_keys",
+                "Keys that open an account: list, add, remove",
+                access::ssh_authorized_keys,
+            )
+            .risk(Risk::High),
+        )
+        .tool(
+            Tool::new("ssh_copy_id", "Let the server's key open an account", access::ssh_copy_id)
+                .risk(Risk::Moderate),
+        )
+}
+
+linux_sysadmin_sdk::export!(module);

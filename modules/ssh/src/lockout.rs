@@ -1,0 +1,102 @@
+//! No key is removed that the way into the target may depend on, whatever the order of calls.
+//!
+//! - The key of the connection in use stays, in each account. Where a connection's key isn't known, so do all keys of
+//!   its own account.
+//! - A key that the controller has leaves an account only over a connection to that account by another key that is in
+//!   the same file, and stays there. So an account that one of the controller's keys opens is opened by one ever after:
+//!   not even several connections can shut each other out.
+//! - The last key of the connection's own account stays; of another account it goes with a warning.
+//! - An authority stays: whose certificates it has signed isn't known.
+
+use linux_sysadmin_sdk::{Category, prelude::*};
+use serde_json::Value;
+
+use crate::account::Account;
+use crate::authorized_keys::{self, Authorized, Line};
+use crate::{host, sshd};
+
+/// What is known of who gets in by which key.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ways {
+    /// Fingerprint of the key that the connection was authenticated by.
+    pub(crate) in_use: Option<String>,
+    /// There is a connection, or a person has come by one to where the server runs.
+    pub(crate) is_remote: bool,
+    /// Fingerprints of the keys that the controller has.
+    pub(crate) controllers: Vec<String>,
+}
+
+impl Ways {
+    pub(crate) fn find(cx: &Context) -> Result<Self> {
+        let in_use = host::key_in_use();
+        let is_remote = in_use.is_some() || sshd::client(cx).is_some() || is_connected();
+        let controllers = host::public_keys()?.into_iter().map(|key| key.fingerprint).collect();
+        Ok(Self { in_use, is_remote, controllers })
+    }
+
+    /// Whether the key of this fingerprint is the connection's.
+    pub(crate) fn is_in_use(&self, fingerprint: &str) -> bool {
+        self.in_use.as_deref() == Some(fingerprint)
+    }
+}
+
+/// Whether the target is behind SSH. What can't be told is taken for it.
+fn is_connected() -> bool {
+    let said = host::connection().ok().and_then(|said| serde_json::from_str::<Value>(&said).ok());
+    said.is_none_or(|said| said.get("address").is_some())
+}
+
+/// Whether all lines of a key may go. Yes comes with what a person should know.
+pub(crate) fn may_remove(
+    fingerprint: &str,
+    lines: &[Line<'_>],
+    account: &Account,
+    ways: &Ways,
+) -> Result<Option<String>> {
+    let name = &account.name;
+    let keys = || authorized_keys::keys(lines).map(|(_, found)| found);
+    let is_it = |found: &&Authorized| found.key.fingerprint() == fingerprint;
+    if keys().filter(is_it).any(Authorized::is_authority) {
+        let why =
+            "is an authority's key: who gets in by its certificates isn't known, and may be this connection";
+        return Err(stays("AUTHORITY_STAYS", fingerprint, why).remedy("Remove its line by hand"));
+    }
+    if ways.is_in_use(fingerprint) {
+        return Err(stays("KEY_IN_USE", fingerprint, "is the key of the connection in use").remedy(OTHERWISE));
+    }
+    if account.is_own && ways.is_remote && ways.in_use.is_none() {
+        let why = format!(
+            "opens {name}, the connection's own account, and may be its key: by which one it was authenticated isn't \
+             known"
+        );
+        return Err(stays("KEY_IN_USE_UNKNOWN", fingerprint, &why).remedy(OTHERWISE));
+    }
+    // Another call may have removed the connection's key from the account since, over another connection.
+    let in_use_opens =
+        account.is_own && keys().any(|found| found.opens() && ways.is_in_use(&found.key.fingerprint()));
+    if !in_use_opens && ways.controllers.iter().any(|own| own == fingerprint) {
+        let why = format!("is a key by which this server itself gets in as {name}");
+        return Err(stays("KEY_OF_CONTROLLER", fingerprint, &why)
+            .remedy(format!("Connect as {name} by another key first, and remove it over that connection")));
+    }
+    let opens = keys().filter(is_it).any(Authorized::opens);
+    if !opens || keys().any(|found| found.opens() && !is_it(&found)) {
+        return Ok(None);
+    }
+    if account.is_own {
+        let why = format!("is the last key that opens {name}, the account in use");
+        return Err(stays("LAST_KEY", fingerprint, &why).remedy("Add another key first"));
+    }
+    Ok(Some(format!("it is the last key of {name}: afterwards no key opens the account")))
+}
+
+/// The way to remove a key that is in use.
+const OTHERWISE: &str = "Connect by another key first: ssh_connect with identity_file";
+
+fn stays(code: &str, fingerprint: &str, why: &str) -> Problem {
+    Problem::new(code, Category::Denied, format!("{fingerprint} {why}; nothing was removed"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
