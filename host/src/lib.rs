@@ -18,7 +18,6 @@ mod connections;
 mod envelope;
 mod executed;
 mod faults;
-// Until calls on many hosts use it.
 mod fold;
 mod gate;
 mod heard;

@@ -137,15 +137,6 @@ impl Allowed {
         matches!(self.by, By::List { .. })
     }
 
-    /// Whether nothing may be named.
-    pub fn is_empty(&self) -> bool {
-        let none = match &self.by {
-            By::List { globs, .. } => globs.is_empty(),
-            By::Known { known_hosts, .. } => known_hosts.is_empty(),
-        };
-        none && self.given().next().is_none()
-    }
-
     /// Whether any machine but this one may be named.
     pub fn has_others(&self) -> bool {
         let others = match &self.by {

@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 
 pub use allowed::Allowed;
 use collected::{ALL, Collected, Group, Place, UNGROUPED};
-pub use expand::Named;
 pub use glob::{Glob, HostPattern};
 pub use groups::{Groups, Source};
 
