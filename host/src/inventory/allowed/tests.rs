@@ -60,9 +60,10 @@ fn what_the_configuration_lists_is_allowed_and_nothing_else() {
 fn an_empty_list_allows_nobody() {
     let hosts = inventory("{web: [web1]}");
     let allowed = listed(&[], false, &hosts);
-    assert!(allowed.is_empty() && !allowed.allows("web1") && !allowed.allows("localhost"));
-    assert!(!listed(&["lab-*"], false, &hosts).is_empty());
-    assert!(!listed(&[], true, &hosts).is_empty());
+    assert!(!allowed.has_others() && !allowed.allows("web1") && !allowed.allows("localhost"));
+    assert!(listed(&["lab-*"], false, &hosts).has_others());
+    // This machine is no other one.
+    assert!(!listed(&[], true, &hosts).has_others());
 }
 
 #[test]
@@ -92,8 +93,8 @@ fn without_a_list_what_ssh_and_the_inventory_know_is_allowed() {
     ] {
         assert_eq!(allowed.allows(name), expected, "{name}");
     }
-    assert!(known(&[], "", false, &Inventory::default()).is_empty());
-    assert!(!known(&[], "a KEY\n", false, &Inventory::default()).is_empty());
+    assert!(!known(&[], "", false, &Inventory::default()).has_others());
+    assert!(known(&[], "a KEY\n", false, &Inventory::default()).has_others());
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn a_hidden_name_is_allowed_and_not_shown() {
     let allowed = Allowed::known(Aliases::default(), &[fixture], false, &Inventory::default());
     assert!(allowed.allows("web.example.com") && !allowed.allows("db.example.com"));
     assert_eq!(names(&allowed), "");
-    assert!(!allowed.is_empty());
+    assert!(allowed.has_others());
 }
 
 #[test]
