@@ -373,7 +373,7 @@ async fn a_client_hears_of_a_call_that_waits() {
     client.receive_where(|message| message["method"] == "elicitation/create").await;
     for _ in 0..2 {
         let progress = client.receive_where(|message| message["method"] == "notifications/progress").await;
-        assert_eq!(progress["params"]["progressToken"], "plan", "{progress}");
+        assert_eq!(progress["params"]["progressToken"], "plan 1", "{progress}");
         heard.push(progress["params"]["progress"].as_f64().expect("a number"));
     }
     assert!(heard[0] < heard[1], "{heard:?}");

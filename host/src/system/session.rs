@@ -4,7 +4,7 @@
 use std::io;
 
 use rustix::io::Errno;
-use rustix::process::{getpgid, getppid, setpgid, setsid};
+use rustix::process::{Pid, getpid, getppid, setpgid, setsid};
 
 /// Begins a session of its own, which no terminal controls. An error where this process still has one after that: then
 /// it must not go on.
@@ -21,24 +21,48 @@ fn own_session() -> rustix::io::Result<()> {
     match setsid() {
         // The first of a group may not; in its parent's group it is one of many.
         Err(Errno::PERM) => {
-            setpgid(None, Some(getpgid(getppid())?))?;
+            setpgid(None, Some(group_of_parent().ok_or(Errno::PERM)?))?;
             setsid().map(drop)
         }
         other => other.map(drop),
     }
 }
 
-/// By what the kernel says of this process: /dev/tty isn't everywhere, and where it is missing the terminal isn't.
-fn has_terminal() -> bool {
-    let terminal = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| terminal_of(&stat));
-    // Whatever else it says, it may be there.
-    terminal != Some(0)
+/// None where the group is outside of the container that this process is in: the kernel has no number for it there, and
+/// says 0, which the library's own questions take for one.
+fn group_of_parent() -> Option<Pid> {
+    let stat = stat(getppid()?)?;
+    Pid::from_raw(stat.group)
 }
 
-/// The fifth field after the program's name, which is in parentheses and may hold any character: the terminal's device,
-/// and 0 for none (proc_pid_stat(5)).
-fn terminal_of(stat: &str) -> Option<i32> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(4)?.parse().ok()
+/// By what the kernel says of this process: /dev/tty isn't everywhere, and where it is missing the terminal isn't.
+fn has_terminal() -> bool {
+    // Whatever else it says, it may be there.
+    stat(getpid()).is_none_or(|stat| stat.terminal != 0)
+}
+
+/// What the kernel says of a process.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    group: i32,
+    session: i32,
+    /// The device; 0 for none.
+    terminal: i32,
+}
+
+fn stat(process: Pid) -> Option<Stat> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    Stat::read(&stat)
+}
+
+impl Stat {
+    /// The third field and the next two after the program's name, which is in parentheses and may hold any character
+    /// (proc_pid_stat(5)).
+    fn read(stat: &str) -> Option<Self> {
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(2);
+        let mut next = || fields.next()?.parse().ok();
+        Some(Self { group: next()?, session: next()?, terminal: next()? })
+    }
 }
 
 #[cfg(test)]
@@ -46,19 +70,20 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    use rustix::process::{getpid, getsid};
-
     use super::*;
 
     #[test]
     fn a_terminal_is_found_whatever_the_program_is_called() {
         // Debian 12, procfs of Linux 6.1.
-        let stat = |name| format!("1234 ({name}) S 1200 1234 1200 34816 1234 4194304 112 0 0 0");
+        let stat = |name| format!("1234 ({name}) S 1200 1234 1201 34816 1234 4194304 112 0 0 0");
         for name in ["bash", "a b", ") S 1 1 1 0 1"] {
-            assert_eq!(terminal_of(&stat(name)), Some(34816));
+            let found = Stat { group: 1234, session: 1201, terminal: 34816 };
+            assert_eq!(Stat::read(&stat(name)), Some(found));
         }
-        assert_eq!(terminal_of("77 (cron) S 1 77 77 0 -1 4194560"), Some(0));
-        assert_eq!([terminal_of(""), terminal_of("1 (x) S 1 1")], [None, None]);
+        // In a container whose processes somebody outside has begun, unshare(1) of util-linux 2.38.1.
+        let outside = Stat { group: 0, session: 0, terminal: 0 };
+        assert_eq!(Stat::read("7 (cron) S 1 0 0 0 -1 4194560"), Some(outside));
+        assert_eq!([Stat::read(""), Stat::read("1 (x) S 1 1 1")], [None, None]);
     }
 
     /// Set for the process that is to leave its session.
@@ -68,9 +93,16 @@ mod tests {
     #[test]
     fn a_server_begins_a_session_whether_it_leads_a_group_or_not() {
         if std::env::var_os(LEAVES).is_some() {
-            assert_ne!(getsid(None).unwrap(), getpid());
+            let (own, own_stat) = (getpid().as_raw_nonzero().get(), || stat(getpid()).unwrap());
+            let before = own_stat();
+            assert_ne!(before.session, own);
+            // It leads a group, and there is no other one to go to.
+            if before.group == own && group_of_parent().is_none() {
+                assert_eq!(leave_terminal().is_ok(), before.terminal == 0);
+                return;
+            }
             leave_terminal().unwrap();
-            assert_eq!((getsid(None).unwrap(), has_terminal()), (getpid(), false));
+            assert_eq!((own_stat().session, has_terminal()), (own, false));
             // Once is enough, and twice does no harm.
             leave_terminal().unwrap();
             return;
