@@ -40,7 +40,8 @@ async fn every_tool_works_on_the_host_that_is_named() {
 
 #[tokio::test]
 async fn what_nobody_has_named_before_the_start_is_refused_and_not_asked() {
-    let Some(lab) = Lab::with_parrot("what_nobody_has_named_before_the_start_is_refused_and_not_asked") else {
+    let Some(lab) = Lab::with_parrot("what_nobody_has_named_before_the_start_is_refused_and_not_asked")
+    else {
         return;
     };
     let mut client = served(&lab, GENERATIONS[1]).await;
@@ -98,12 +99,17 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
             lab.host(host).run(&["mkdir", "/srv/plan/empty"]);
         }
     }
-    let plan = Plan::of([Step::write("/srv/plan/new", "new\n"), Step::run(&["rmdir", "--", "/srv/plan/empty"])]);
+    let plan =
+        Plan::of([Step::write("/srv/plan/new", "new\n"), Step::run(&["rmdir", "--", "/srv/plan/empty"])]);
     let mut apply = plan.apply();
     apply["host"] = "lab".into();
     let mut client = served(&lab, GENERATIONS[1]).await;
     let envelope = client.envelope("planner_apply", apply).await;
-    assert_eq!((&envelope["status"], &envelope["error_code"]), (&json!("error"), &json!("STEP_FAILED")), "{envelope}");
+    assert_eq!(
+        (&envelope["status"], &envelope["error_code"]),
+        (&json!("error"), &json!("STEP_FAILED")),
+        "{envelope}"
+    );
     assert_eq!(envelope["hosts"], json!({"total": 3, "succeeded": 1, "failed": 1}));
     assert_eq!((&envelope["done"], &envelope["not_begun"]), (&json!(["debian1"]), &json!(["bare1"])));
     let failure = &envelope["failures"][0];
@@ -113,7 +119,9 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
     assert_eq!([listed("debian1"), listed("rhel1"), listed("bare1")], ["new\n", "", "empty\n"]);
     assert!(client.close().await.0.success());
     let records = lab.home().audit();
-    for (host, said) in [("debian1", Value::Null), ("rhel1", "STEP_FAILED".into()), ("bare1", "NOT_BEGUN".into())] {
+    for (host, said) in
+        [("debian1", Value::Null), ("rhel1", "STEP_FAILED".into()), ("bare1", "NOT_BEGUN".into())]
+    {
         let is_its = |record: &&Value| record["event"] == "call" && record["target"]["name"] == host;
         let codes: Vec<_> = records.iter().filter(is_its).map(|record| &record["error_code"]).collect();
         assert!(codes.contains(&&said), "{host}: {codes:?}");

@@ -161,7 +161,7 @@ mod tests {
         for import in [
             "wasi:sockets/tcp@0.2.0",
             "wasi:http/outgoing-handler@0.2.0",
-            "sysadmin:module/target-control@0.1.0",
+            "sysadmin:module/targets@0.1.0",
             "sysadmin:modules/exec-command@0.1.0",
             "evil:thing/x@1.0.0",
         ] {
@@ -171,10 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn the_session_is_for_modules_that_come_with_the_host() {
-        let session = importing("sysadmin:module/session@0.1.0");
-        assert_eq!(session.check(World::System), Ok(()));
-        assert!(matches!(session.check(World::Tool), Err(SurfaceError::SystemImport(_))));
+    fn system_interfaces_are_for_modules_that_come_with_the_host() {
+        for import in ["session", "target-control", "jobs"] {
+            let system = importing(&format!("sysadmin:module/{import}@0.1.0"));
+            assert_eq!(system.check(World::System), Ok(()));
+            assert!(matches!(system.check(World::Tool), Err(SurfaceError::SystemImport(_))), "{import}");
+        }
     }
 
     #[test]

@@ -95,6 +95,7 @@ def tool(name, properties):
         risk=Risk.READ_ONLY,
         duration=DurationCategory.INSTANT,
         shape=describe.Shape.SINGLE,
+        place=Place.TARGET,
     )
 
 
