@@ -17,12 +17,14 @@ pub struct Control {
     target: Arc<Target>,
     /// Whether its client's connection is a session, which has a current host.
     has_session: bool,
+    /// Whether it only says what it would do.
+    dry_run: bool,
 }
 
 impl Control {
     /// Of a call that works there.
-    pub fn new(targets: &Arc<Targets>, target: &Arc<Target>, has_session: bool) -> Self {
-        Self { targets: targets.clone(), target: target.clone(), has_session }
+    pub fn new(targets: &Arc<Targets>, target: &Arc<Target>, has_session: bool, dry_run: bool) -> Self {
+        Self { targets: targets.clone(), target: target.clone(), has_session, dry_run }
     }
 
     /// Where calls without `host` work.
@@ -32,6 +34,11 @@ impl Control {
     }
 
     async fn connect_to(&self, host: &str, given: Given) -> Result<Value, Problem> {
+        if self.dry_run {
+            let mut told = self.tested(host, given).await?;
+            told["current"] = self.has_session.into();
+            return Ok(told);
+        }
         let target = self.targets.given(host, given)?;
         let facts = target.refresh_facts().await?;
         if self.has_session {
@@ -63,14 +70,18 @@ impl Control {
             None => self.current(),
         };
         let was_connected = target.is_connected().await;
-        target.leave_connection().await;
-        if self.targets.current().is_some_and(|current| current.name() == target.name()) {
-            self.targets.set_current(None);
+        let is_current = self.targets.current().is_some_and(|current| current.name() == target.name());
+        if !self.dry_run {
+            target.leave_connection().await;
+            if is_current {
+                self.targets.set_current(None);
+            }
         }
+        let current = if is_current { self.targets.usual().clone() } else { self.current() };
         Ok(json!({
             "host": target.name(),
             "was_connected": was_connected,
-            "current": self.current().name(),
+            "current": current.name(),
         }))
     }
 
@@ -78,7 +89,7 @@ impl Control {
         let facts = self.target.facts().await?;
         let mut told = json!({
             "host": self.target.name(),
-            "current": self.current().name(),
+            "current": self.current().name() == self.target.name(),
             "connected": false,
             "known": self.targets.names(),
         });

@@ -23,13 +23,13 @@ use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::inventory::InventoryError;
-use crate::jobs::Jobs;
+use crate::jobs::{Jobs, JobsOf};
 use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
 use crate::retry;
-use crate::running::{Asked, Desk, Room, Running};
+use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
 use crate::spelling;
 use crate::system::{self, Mode};
@@ -93,6 +93,13 @@ pub struct Request {
     pub two_step: bool,
     /// Of a call that is made again with an answer: which one, where that could be told, and what was answered.
     pub answered: Option<(Result<String, Problem>, asking::Answer)>,
+}
+
+impl Request {
+    fn about(&self, host: &str) -> About {
+        let tool = crate::redact::excerpt(&self.tool, 64);
+        About { tool, host: host.to_owned(), agent_id: self.caller.agent_id.clone() }
+    }
 }
 
 /// A call has begun.
@@ -172,11 +179,16 @@ impl Pipeline {
         &self.jobs
     }
 
-    /// When a call goes on by itself, of a client that has a way to ask for it; never, where nothing is set.
-    pub fn job_after(&self, has_tasks: bool) -> Option<Duration> {
+    /// When a call goes on by itself, of a client that has a way to ask for it; never, where nothing is set, and of a call
+    /// that itself asks for such calls.
+    pub fn job_after(&self, tool: &str, has_tasks: bool) -> Option<Duration> {
         let seconds = self.loaded.config.jobs.after_seconds.get();
-        let can_ask = || self.live().registry.modules().iter().any(|module| module.imports("jobs"));
-        (seconds > 0 && (has_tasks || can_ask())).then(|| Duration::from_secs(seconds.into()))
+        let live = self.live();
+        let of_jobs = || live.registry.modules().iter().filter(|module| module.imports("jobs"));
+        let can_ask = || has_tasks || of_jobs().next().is_some();
+        let is_of_jobs =
+            || of_jobs().any(|module| module.description.tools.iter().any(|own| own.name == tool));
+        (seconds > 0 && can_ask() && !is_of_jobs()).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// The modules and their tools as they are now.
@@ -241,6 +253,9 @@ impl Pipeline {
             None => Ok(false),
         };
         let says_confirmed = matches!(confirmed, Ok(true));
+        if let Some(agent_id) = tool.and_then(|tool| arguments::take_agent(tool, &mut request.arguments)) {
+            request.caller.agent_id = Some(agent_id);
+        }
         let picked = match tool {
             Some(tool) => self.pick(tool, &mut request),
             None => Ok(Picked::One(self.targets.usual().clone())),
@@ -289,7 +304,7 @@ impl Pipeline {
     fn refused(self: &Arc<Self>, request: Request, problem: Problem) -> Running {
         let (pipeline, target) = (self.clone(), self.targets.usual().clone());
         let key = CallKey::new(&request.tool, &request.arguments, [target.name()]);
-        let about = (crate::redact::excerpt(&request.tool, 64), target.name().to_owned());
+        let about = request.about(target.name());
         Running::begin(about, key, &self.room, move |desk, progress, cancelled| async move {
             pipeline.run(request, (target, Err(problem)), desk, progress, cancelled).await
         })
@@ -311,7 +326,7 @@ impl Pipeline {
         room: &Room,
     ) -> Running {
         let pipeline = self.clone();
-        let about = (crate::redact::excerpt(&request.tool, 64), target.name().to_owned());
+        let about = request.about(target.name());
         Running::begin(about, key, room, move |desk, progress, cancelled| async move {
             pipeline.run(request, (target, Ok(())), desk, progress, cancelled).await
         })
@@ -320,8 +335,8 @@ impl Pipeline {
     /// A call of its own on each, which are put on record each for itself.
     fn begin_on_many(self: &Arc<Self>, request: Request, key: CallKey, targets: Vec<Arc<Target>>) -> Running {
         let pipeline = self.clone();
-        let tool = crate::redact::excerpt(&request.tool, 64);
-        let about = (tool.clone(), format!("{} hosts", targets.len()));
+        let about = request.about(&format!("{} hosts", targets.len()));
+        let tool = about.tool.clone();
         Running::begin(about, key, &self.room, move |desk, _, cancelled| async move {
             let started = Instant::now();
             let only_looks = pipeline.live().registry.tool(&request.tool).map(|tool| tool.risk);
@@ -352,13 +367,14 @@ impl Pipeline {
         let started = Instant::now();
         let Request { tool, arguments, caller, .. } = request;
         let name = crate::redact::excerpt(&tool, 64);
-        let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
-        let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
-        let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
+        let trace_id =
+            caller.trace_id.clone().unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
+        let protocol = caller.protocol.clone().unwrap_or_else(|| "cli".to_owned());
+        let origin = Origin::new(trace_id, caller.client.clone(), protocol, name.clone(), &arguments);
         let (plan, routed, tries) = Default::default();
         let executed = desk.executed().clone();
-        let has_session = caller.has_session;
-        let call = Call { origin, executed, plan, routed, desk, tries, has_session };
+        let Caller { has_session, agent_id, .. } = caller;
+        let call = Call { origin, executed, plan, routed, desk, tries, has_session, agent_id };
         let answering = async {
             refused?;
             call.desk.take().await.map_err(Busy::into_problem)?;
@@ -475,7 +491,9 @@ impl Pipeline {
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
 
         let turn = Held::default();
-        if tool.risk > Risk::ReadOnly && !dry_run {
+        // What is about connections or about other calls doesn't wait until such a call is over, but where it has a plan.
+        let of_host = tool.on_controller && (module.imports("target-control") || module.imports("jobs"));
+        if tool.risk > Risk::ReadOnly && !dry_run && !of_host {
             turn.hold(self.gate.turn(target).await?);
         }
         let reach = Reach {
@@ -483,8 +501,11 @@ impl Pipeline {
                 true => Some(self.session(&live, target, &facts).await),
                 false => None,
             },
-            connections: module.imports("target-control").then(|| self.connections(target, call)),
-            jobs: module.imports("jobs").then(|| self.jobs.clone() as Arc<dyn component::Jobs>),
+            connections: module.imports("target-control").then(|| self.connections(target, call, dry_run)),
+            jobs: module.imports("jobs").then(|| {
+                let agent_id = call.agent_id.clone();
+                Arc::new(JobsOf::new(&self.jobs, agent_id, dry_run)) as Arc<dyn component::Jobs>
+            }),
         };
         let context = |times| CallContext {
             tool: tool.name.clone(),
@@ -517,8 +538,8 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
-    fn connections(&self, target: &Arc<Target>, call: &Call) -> Arc<dyn Connections> {
-        Arc::new(Control::new(&self.targets, target, call.has_session))
+    fn connections(&self, target: &Arc<Target>, call: &Call, dry_run: bool) -> Arc<dyn Connections> {
+        Arc::new(Control::new(&self.targets, target, call.has_session, dry_run))
     }
 
     async fn session(&self, live: &Arc<Live>, target: &Arc<Target>, facts: &Facts) -> Arc<Session> {

@@ -64,12 +64,22 @@ impl Room {
     }
 }
 
+/// What a call is, in a few words.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Its tool.
+    pub tool: String,
+    /// Where it works.
+    pub host: String,
+    /// Which of several agents asks, by its own word.
+    pub agent_id: Option<String>,
+}
+
 /// A call under way. Dropped, it is cancelled.
 pub struct Running {
     key: CallKey,
     says_confirmed: bool,
-    tool: String,
-    target: String,
+    about: About,
     started: (Instant, SystemTime),
     executed: Arc<Executed>,
     task: JoinHandle<Envelope>,
@@ -132,7 +142,7 @@ impl Said {
 impl Running {
     /// Begins the call: with its desk, what it says goes through, and what ends it.
     pub fn begin<F>(
-        (tool, target): (String, String),
+        about: About,
         key: CallKey,
         room: &Room,
         call: impl FnOnce(Arc<Desk>, Progress, CancellationToken) -> F,
@@ -147,7 +157,7 @@ impl Running {
             all_questions: room.questions.clone(),
             patience: room.patience,
             holds_plans: room.holds_plans,
-            target: target.clone(),
+            target: about.host.clone(),
             slot: Mutex::default(),
             questions: sender,
             executed: executed.clone(),
@@ -161,8 +171,7 @@ impl Running {
         Self {
             key,
             says_confirmed: false,
-            tool,
-            target,
+            about,
             started: (Instant::now(), SystemTime::now()),
             executed,
             task,
@@ -179,16 +188,16 @@ impl Running {
             biased;
             Some(asked) = self.questions.recv() => Next::Asks(asked),
             ended = &mut self.task => Next::Answered(Box::new(ended.unwrap_or_else(|error| {
-                tracing::error!(tool = self.tool, %error, "a call failed");
+                tracing::error!(tool = self.about.tool, %error, "a call failed");
                 let problem = Problem::new("INTERNAL_ERROR", Category::Internal, "the host failed; its log says how");
-                Envelope::failure(&self.tool, &self.target, self.started.0, None, problem)
+                Envelope::failure(&self.about.tool, &self.about.host, self.started.0, None, problem)
             }))),
         }
     }
 
-    /// Its tool, and where it works.
-    pub fn about(&self) -> (&str, &str) {
-        (&self.tool, &self.target)
+    /// What it is.
+    pub fn about(&self) -> &About {
+        &self.about
     }
 
     /// When it was begun.
@@ -353,7 +362,7 @@ pub(crate) mod tests {
 
     /// A call that asks, and says in its envelope's note what it was answered.
     pub fn asking_call(id: &'static str, key: CallKey, room: &Room) -> Running {
-        let about = ("tool".into(), "localhost".into());
+        let about = About { tool: "tool".into(), host: "localhost".into(), agent_id: None };
         Running::begin(about, key, room, move |desk, _, cancelled| async move {
             desk.take().await.unwrap();
             let answer = tokio::select! {

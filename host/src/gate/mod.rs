@@ -160,6 +160,9 @@ impl Gate {
     /// been changed. Dropping the future doesn't drop the plan: what was done is undone.
     pub async fn apply(&self, asking: Asking, change: Change) -> Result<Outcome, Problem> {
         let id = random_id()?;
+        if !asking.dry_run && !asking.turn.is_held() {
+            asking.turn.hold(self.turn(&asking.target).await?);
+        }
         let against = Against {
             grants: &asking.grants,
             target: &asking.target,

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, Seal};
 use super::changes::Changes;
 use super::tasks;
-use crate::arguments::{self, Shown};
+use crate::arguments::{self, LONGEST_AGENT, Shown};
 use crate::capability::Risk;
 use crate::component;
 use crate::envelope::Envelope;
@@ -69,11 +69,11 @@ impl Handler {
     async fn follow(
         &self,
         mut running: Running,
-        agent_id: Option<String>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Envelope, CallToolResponse> {
         let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
-        let mut goes_on = self.pipeline.job_after(has_tasks).map(|after| tokio::time::Instant::now() + after);
+        let after = self.pipeline.job_after(&running.about().tool, has_tasks);
+        let mut goes_on = after.map(|after| tokio::time::Instant::now() + after);
         let reporter = Reporter::of(&running);
         // Beside the call and not in between: a client that doesn't read what it is told holds up nothing.
         let reporting = async {
@@ -101,11 +101,10 @@ impl Handler {
                     continue;
                 }
                 let started = running.started().0;
-                let (tool, host) = running.about();
-                let (tool, host) = (tool.to_owned(), host.to_owned());
-                match self.pipeline.jobs().adopt(running, agent_id.clone()) {
+                let about = running.about().clone();
+                match self.pipeline.jobs().adopt(running) {
                     Ok(job) if has_tasks => return Err(CallToolResponse::Task(tasks::created(&job))),
-                    Ok(job) => return Ok(Envelope::running(&tool, &host, started, &job.id)),
+                    Ok(job) => return Ok(Envelope::running(&about.tool, &about.host, started, &job.id)),
                     Err(given_back) => {
                         running = *given_back;
                         goes_on = None;
@@ -227,17 +226,15 @@ impl ServerHandler for Handler {
         let name = request.name.to_string();
         let is_known = self.pipeline.live().registry.tool(&name).is_some();
         let answered = self.seal.answered(&request);
-        let caller = caller(&context);
-        let agent_id = caller.agent_id.clone();
         let asked = Request {
             tool: name,
             arguments: request.arguments.unwrap_or_default(),
-            caller,
+            caller: caller(&context),
             two_step: self.two_step(&context),
             answered,
         };
         let followed = match self.pipeline.call(asked) {
-            Begun::Runs(running) => self.follow(*running, agent_id, &context).await,
+            Begun::Runs(running) => self.follow(*running, &context).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
         };
         let envelope = match followed {
@@ -270,7 +267,7 @@ fn caller(context: &RequestContext<RoleServer>) -> Caller {
     let protocol = context.meta.protocol_version().or_else(|| info.map(|info| info.protocol_version.clone()));
     Caller {
         has_session,
-        agent_id: context.meta.get("agent_id").and_then(|id| Some(excerpt(id.as_str()?, 64))),
+        agent_id: context.meta.get("agent_id").and_then(|id| Some(excerpt(id.as_str()?, LONGEST_AGENT))),
         client: client.unwrap_or_default(),
         protocol: protocol.map(|protocol| excerpt(&protocol.to_string(), 20)),
         trace_id: context.meta.get("traceparent").and_then(|parent| trace_id(parent.as_str()?)),

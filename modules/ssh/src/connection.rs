@@ -59,16 +59,12 @@ pub(crate) struct Connection {
     address: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     user: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    port: Option<u16>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     jumps: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cipher: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    mac: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_exchange: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
