@@ -27,10 +27,13 @@ impl Control {
         Self { targets: targets.clone(), target: target.clone(), has_session, dry_run }
     }
 
-    /// Where calls without `host` work.
-    fn current(&self) -> Arc<Target> {
-        let current = self.targets.current().filter(|_| self.has_session);
-        current.unwrap_or_else(|| self.targets.usual().clone())
+    /// Where calls without `host` work, where they do.
+    fn current(&self) -> Result<Arc<Target>, Problem> {
+        if self.has_session { self.targets.current() } else { Ok(self.targets.usual().clone()) }
+    }
+
+    fn is_current(&self, target: &Target) -> bool {
+        self.current().is_ok_and(|current| current.name() == target.name())
     }
 
     async fn connect_to(&self, host: &str, given: Given) -> Result<Value, Problem> {
@@ -46,7 +49,7 @@ impl Control {
         }
         let mut told = json!({
             "host": target.name(),
-            "current": self.has_session,
+            "current": self.is_current(&target),
             "hostname": facts.hostname,
             "user": facts.user,
             "distro": facts.name,
@@ -67,21 +70,21 @@ impl Control {
                 Problem::new("NOT_CONNECTED", Category::NotFound, message)
                     .remedy("Call ssh_session_info, which names the hosts")
             })?,
-            None => self.current(),
+            None => self.current()?,
         };
         let was_connected = target.is_connected().await;
-        let is_current = self.targets.current().is_some_and(|current| current.name() == target.name());
+        let was_current = self.is_current(&target);
         if !self.dry_run {
             target.leave_connection().await;
-            if is_current {
+            if was_current && self.has_session {
                 self.targets.set_current(None);
             }
         }
-        let current = if is_current { self.targets.usual().clone() } else { self.current() };
+        let current = if was_current { Ok(self.targets.usual().clone()) } else { self.current() };
         Ok(json!({
             "host": target.name(),
             "was_connected": was_connected,
-            "current": current.name(),
+            "current": current.ok().map(|current| current.name().to_owned()),
         }))
     }
 
@@ -89,7 +92,7 @@ impl Control {
         let facts = self.target.facts().await?;
         let mut told = json!({
             "host": self.target.name(),
-            "current": self.current().name() == self.target.name(),
+            "current": self.is_current(&self.target),
             "connected": false,
             "known": self.targets.names(),
         });

@@ -35,7 +35,30 @@ pub struct Targets {
 #[derive(Default)]
 struct Session {
     current: Option<Arc<Target>>,
+    /// Every host that was the current one.
+    connected: BTreeSet<String>,
     used: BTreeSet<String>,
+}
+
+impl Session {
+    /// Where calls work that name no host, unless that is the usual place. Two that share a connection share what is here
+    /// as well, and who of them has chosen it nobody can tell: with a second choice there is none any more.
+    fn current(&self) -> Result<Option<Arc<Target>>, Problem> {
+        match self.connected.len() {
+            0 | 1 => Ok(self.current.clone()),
+            _ => Err(host_required("a call", "were connected to", &self.connected)),
+        }
+    }
+}
+
+fn host_required(what: &str, how: &str, hosts: &BTreeSet<String>) -> Problem {
+    let names = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let message = format!("{what} has to name its host here, since several {how}: {names}");
+    let problem = Problem::new("HOST_REQUIRED", Category::Validation, message);
+    match hosts.first() {
+        Some(first) => problem.remedy(format!("Say which one is meant, as in host: {first:?}")),
+        None => problem,
+    }
 }
 
 /// Where a call works.
@@ -134,22 +157,19 @@ impl Targets {
 
     /// The connected host, or the usual one.
     fn unnamed(&self, naming: &Naming) -> Result<Arc<Target>, Problem> {
-        let session = self.session();
-        let current = session.current.clone().filter(|_| naming.has_session);
-        let is_connected = current.is_some();
-        let target = current.unwrap_or_else(|| self.usual.clone());
-        // Two that share a connection share its current host as well: who of them has chosen it, nobody can tell.
-        if naming.has_session && naming.changes && (is_connected || !session.used.is_empty()) {
-            let mut used = session.used.clone();
-            used.insert(target.name().to_owned());
-            if used.len() > 1 {
-                let used = used.into_iter().collect::<Vec<_>>().join(", ");
-                let message = format!("a change has to name its host here, since several were used: {used}");
-                return Err(Problem::new("HOST_REQUIRED", Category::Validation, message)
-                    .remedy(format!("Say which one is meant, as in host: {:?}", target.name())));
+        let target = match naming.has_session {
+            false => self.usual.clone(),
+            true => {
+                let session = self.session();
+                let target = session.current()?.unwrap_or_else(|| self.usual.clone());
+                let mut used = session.used.clone();
+                used.insert(target.name().to_owned());
+                if naming.changes && used.len() > 1 {
+                    return Err(host_required("a change", "were used", &used));
+                }
+                target
             }
-        }
-        drop(session);
+        };
         if !target.is_remote() {
             return self.here();
         }
@@ -223,13 +243,14 @@ impl Targets {
         let mut session = self.session();
         if let Some(target) = &target {
             session.used.insert(target.name().to_owned());
+            session.connected.insert(target.name().to_owned());
         }
         session.current = target;
     }
 
-    /// The host that a client with a session is connected to.
-    pub fn current(&self) -> Option<Arc<Target>> {
-        self.session().current.clone()
+    /// Where such calls work. A problem where they have to name a host.
+    pub fn current(&self) -> Result<Arc<Target>, Problem> {
+        Ok(self.session().current()?.unwrap_or_else(|| self.usual.clone()))
     }
 
     /// One that was used before.
