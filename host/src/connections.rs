@@ -165,6 +165,10 @@ impl Connections for Control {
         Box::pin(async move { Ok(self.disconnect_from(host.as_deref()).await?.to_string()) })
     }
 
+    fn is_host(&self, name: &str) -> bool {
+        self.targets.is_host(name)
+    }
+
     fn connection(&self) -> BoxFuture<'_, Result<String, Problem>> {
         Box::pin(async move { Ok(self.of_connection().await?.to_string()) })
     }

@@ -261,6 +261,12 @@ impl Targets {
         }
     }
 
+    /// Whether a call may name it, as one host.
+    pub fn is_host(&self, name: &str) -> bool {
+        let named = self.hosts.expand(&[name.to_owned()]);
+        name == self.usual.name() || named.is_ok_and(|names| names == [name])
+    }
+
     /// Names that may be used, by group; those of none under an empty name.
     pub fn names(&self) -> BTreeMap<String, Vec<String>> {
         self.hosts.names()
