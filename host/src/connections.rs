@@ -72,6 +72,11 @@ impl Control {
             })?,
             None => self.current()?,
         };
+        if target.is_pinned() {
+            let message = format!("a change is being made on {}", target.name());
+            return Err(Problem::new("RESOURCE_LOCKED", Category::Lock, message)
+                .remedy("Wait until it is over, or cancel it: without its connection nobody would know what became of it"));
+        }
         let was_connected = target.is_connected().await;
         let was_current = self.is_current(&target);
         if !self.dry_run {

@@ -243,7 +243,8 @@ impl JobsOf {
         Self { jobs: jobs.clone(), agent_id, dry_run }
     }
 
-    fn of(&self, id: &str) -> Result<Arc<Job>, Problem> {
+    /// The one of this id.
+    pub fn of(&self, id: &str) -> Result<Arc<Job>, Problem> {
         let job = self.jobs.of(id)?;
         if job.is_of(self.agent_id.as_deref()) { Ok(job) } else { Err(not_found(id)) }
     }
@@ -251,7 +252,7 @@ impl JobsOf {
 
 impl component::Jobs for JobsOf {
     fn list(&self, agent_id: Option<&str>) -> String {
-        let wanted = agent_id.or(self.agent_id.as_deref());
+        let wanted = self.agent_id.as_deref().or(agent_id);
         let jobs = self.jobs.state().jobs.clone();
         Value::Array(jobs.iter().filter(|job| job.is_of(wanted)).map(|job| job.told()).collect()).to_string()
     }

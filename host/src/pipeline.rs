@@ -12,7 +12,7 @@ use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
 use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
-use crate::capability::Risk;
+use crate::capability::{Grants, Risk};
 use crate::component::{
     self, CallContext, Cold, Connections, Module, Places, Progress, Reach, Registry, Reply, Route, Session,
     Shape, Times, Tool,
@@ -59,6 +59,9 @@ pub struct Pipeline {
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
+
+/// What a module has left once its plan was interrupted: to say what was undone.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
@@ -184,11 +187,8 @@ impl Pipeline {
     pub fn job_after(&self, tool: &str, has_tasks: bool) -> Option<Duration> {
         let seconds = self.loaded.config.jobs.after_seconds.get();
         let live = self.live();
-        let of_jobs = || live.registry.modules().iter().filter(|module| module.imports("jobs"));
-        let can_ask = || has_tasks || of_jobs().next().is_some();
-        let is_of_jobs =
-            || of_jobs().any(|module| module.description.tools.iter().any(|own| own.name == tool));
-        (seconds > 0 && can_ask() && !is_of_jobs()).then(|| Duration::from_secs(seconds.into()))
+        let can_ask = || has_tasks || live.registry.modules().iter().any(|module| module.imports("jobs"));
+        (seconds > 0 && can_ask() && !live.is_of_host(tool)).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// The modules and their tools as they are now.
@@ -260,7 +260,10 @@ impl Pipeline {
             Some(tool) => self.pick(tool, &mut request),
             None => Ok(Picked::One(self.targets.usual().clone())),
         };
-        let key = |picked: &Picked| CallKey::new(&request.tool, &request.arguments, picked.names());
+        let agent_id = request.caller.agent_id.clone();
+        let key = |picked: &Picked| {
+            CallKey::new(&request.tool, &request.arguments, agent_id.as_deref(), picked.names())
+        };
         let resumed = match (confirmed, picked, request.answered.take()) {
             (Err(problem), ..) | (_, Err(problem), _) => Err(problem),
             (_, Ok(picked), Some((id, answer))) => {
@@ -292,7 +295,9 @@ impl Pipeline {
     /// Where it works.
     fn pick(&self, tool: &Tool, request: &mut Request) -> Result<Picked, Problem> {
         if tool.on_controller {
-            return self.targets.here().map(Picked::One);
+            let of_host = self.live().is_of_host(&tool.name);
+            return if of_host { Ok(self.targets.controller()) } else { self.targets.here() }
+                .map(Picked::One);
         }
         let said = arguments::take_host(tool, &mut request.arguments)?;
         let changes = tool.risk > Risk::ReadOnly && !arguments::is_dry_run(tool, &request.arguments);
@@ -303,7 +308,7 @@ impl Pipeline {
     /// One that is refused already, for its answer and its record.
     fn refused(self: &Arc<Self>, request: Request, problem: Problem) -> Running {
         let (pipeline, target) = (self.clone(), self.targets.usual().clone());
-        let key = CallKey::new(&request.tool, &request.arguments, [target.name()]);
+        let key = CallKey::new(&request.tool, &request.arguments, None, [target.name()]);
         let about = request.about(target.name());
         Running::begin(about, key, &self.room, move |desk, progress, cancelled| async move {
             pipeline.run(request, (target, Err(problem)), desk, progress, cancelled).await
@@ -346,7 +351,7 @@ impl Pipeline {
             let room = pipeline.room.of_parts(targets.len());
             let parts = targets.into_iter().map(|target| {
                 let host = target.name().to_owned();
-                let key = CallKey::new(&request.tool, &request.arguments, [host.as_str()]);
+                let key = CallKey::new(&request.tool, &request.arguments, None, [host.as_str()]);
                 Part { host, running: pipeline.begin_on(request.clone(), key, target, &room) }
             });
             let serial = pipeline.loaded.config.ssh.serial.get() as usize;
@@ -377,10 +382,22 @@ impl Pipeline {
         let call = Call { origin, executed, plan, routed, desk, tries, has_session, agent_id };
         let answering = async {
             refused?;
-            call.desk.take().await.map_err(Busy::into_problem)?;
+            // What is about the other calls doesn't wait for them.
+            if !self.live().is_of_host(&tool) {
+                call.desk.take().await.map_err(Busy::into_problem)?;
+            }
             self.answer(&tool, arguments, &target, &call, progress).await
         };
         let mut answering = pin!(answering);
+        let cancelled = async {
+            cancelled.cancelled().await;
+            // What it has begun is undone, and it says so.
+            if call.executed.interrupt() {
+                call.executed.over().await;
+                tokio::time::sleep(LAST_WORDS).await;
+            }
+        };
+        let mut cancelled = pin!(cancelled);
         let answer = loop {
             tokio::select! {
                 biased;
@@ -391,7 +408,7 @@ impl Pipeline {
                 }
                 answer = &mut answering => break answer,
                 // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
-                () = cancelled.cancelled() => {
+                () = &mut cancelled => {
                     break Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled"));
                 }
             }
@@ -491,9 +508,8 @@ impl Pipeline {
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
 
         let turn = Held::default();
-        // What is about connections or about other calls doesn't wait until such a call is over, but where it has a plan.
-        let of_host = tool.on_controller && (module.imports("target-control") || module.imports("jobs"));
-        if tool.risk > Risk::ReadOnly && !dry_run && !of_host {
+        // What is about connections or about other calls takes its turn only where it has a plan.
+        if tool.risk > Risk::ReadOnly && !dry_run && !live.is_of_host(name) {
             turn.hold(self.gate.turn(target).await?);
         }
         let reach = Reach {
@@ -511,7 +527,7 @@ impl Pipeline {
             tool: tool.name.clone(),
             risk: tool.risk,
             target: target.clone(),
-            grants: module.grants(),
+            grants: self.grants(&module, target),
             times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
             reach: reach.clone(),
             executed: call.executed.clone(),
@@ -538,6 +554,12 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
+    /// A module's, where anything may run at all: a call about connections has this machine as its target even where
+    /// nothing may be run on it.
+    fn grants(&self, module: &Module, target: &Target) -> Arc<Grants> {
+        if target.is_remote() || self.targets.here().is_ok() { module.grants() } else { Arc::default() }
+    }
+
     fn connections(&self, target: &Arc<Target>, call: &Call, dry_run: bool) -> Arc<dyn Connections> {
         Arc::new(Control::new(&self.targets, target, call.has_session, dry_run))
     }
@@ -550,6 +572,17 @@ impl Pipeline {
 }
 
 impl Live {
+    /// Whether a tool is about connections or about other calls, which the host has, and no target.
+    fn is_of_host(&self, tool: &str) -> bool {
+        let is_it = |known: &Tool| known.name == tool && known.on_controller;
+        let of_host = |module: &&Arc<Module>| module.imports("target-control") || module.imports("jobs");
+        self.registry
+            .modules()
+            .iter()
+            .filter(of_host)
+            .any(|module| module.description.tools.iter().any(is_it))
+    }
+
     fn route(&self, name: &str, facts: &Facts) -> Result<(Arc<Module>, Tool), Problem> {
         match self.registry.route(name, facts) {
             Route::Module(module, tool) => Ok((module, tool)),

@@ -15,6 +15,8 @@ pub const HERE: &str = "localhost";
 
 /// Hosts of one call.
 const MOST: usize = 1000;
+/// The same of a call that changes something: each keeps its plan, with all that this holds, until its turn.
+const MOST_CHANGED: usize = 100;
 /// Characters of a name in a message.
 const SHOWN: usize = 80;
 
@@ -84,13 +86,17 @@ impl Targets {
     /// As the configuration says.
     pub fn new(config: &Config) -> Result<Self, InventoryError> {
         let here = Arc::new(Target::local(Overrides::default()));
-        let usual = config.ssh.machine(config.distro.clone());
+        let hosts = Hosts::new(config)?;
+        let usual = match config.ssh.alias() {
+            None => Target::local(config.distro.clone()),
+            Some(alias) => Target::remote(hosts.place(alias), config.ssh.settings(), config.distro.clone()),
+        };
         Ok(Self {
             settings: config.ssh.settings(),
             is_local_allowed: config.ssh.local,
             here,
             usual: Arc::new(usual),
-            hosts: Hosts::new(config)?,
+            hosts,
             known: Mutex::default(),
             session: Mutex::default(),
         })
@@ -115,17 +121,29 @@ impl Targets {
                 .remedy("Name a host, as in host: \"web1\""));
         }
         // With the operator's overrides, where it is the usual one.
-        Ok(if self.usual.is_remote() { self.here.clone() } else { self.usual.clone() })
+        Ok(self.controller())
+    }
+
+    /// This machine, as the place of a call that is about the server's connections or its other calls: nothing runs on
+    /// it where it isn't allowed.
+    pub fn controller(&self) -> Arc<Target> {
+        if self.usual.is_remote() { self.here.clone() } else { self.usual.clone() }
     }
 
     /// Where a call works.
     pub fn pick(&self, naming: &Naming) -> Result<Picked, Problem> {
         let picked = match naming.said {
             Some(said) => {
-                let mut all = self.expand(said)?.into_iter().map(|name| self.named(&name));
-                match (all.next(), all.len()) {
-                    (Some(one), 0) => Picked::One(one?),
-                    (first, _) => Picked::Many(first.into_iter().chain(all).collect::<Result<_, _>>()?),
+                let mut all: Vec<Arc<Target>> = Vec::new();
+                for name in self.expand(said, if naming.changes { MOST_CHANGED } else { MOST })? {
+                    let target = self.named(&name)?;
+                    if !all.iter().any(|known| Arc::ptr_eq(known, &target)) {
+                        all.push(target);
+                    }
+                }
+                match <[Arc<Target>; 1]>::try_from(all) {
+                    Ok([one]) => Picked::One(one),
+                    Err(several) => Picked::Many(several),
                 }
             }
             None => Picked::One(self.unnamed(naming)?),
@@ -136,23 +154,28 @@ impl Targets {
     }
 
     /// What is meant by it, each once: what was used before is known by its name, whatever else may be named.
-    fn expand(&self, said: &[String]) -> Result<Vec<String>, Problem> {
-        let mut names = Vec::new();
-        for word in said.iter().flat_map(|said| said.split(',')).map(str::trim) {
-            match self.used(word) {
-                Some(target) => names.push(target.name().to_owned()),
-                None => names.extend(self.hosts.expand(&[word.to_owned()])?),
+    fn expand(&self, said: &[String], most: usize) -> Result<Vec<String>, Problem> {
+        let many = |what: &str| {
+            let message = format!("{what} in one call; expected at most {most}");
+            Problem::new("TOO_MANY_HOSTS", Category::Validation, message)
+        };
+        let words = || said.iter().flat_map(|said| said.split(',')).map(str::trim);
+        let count = words().count();
+        if count > MOST {
+            return Err(many(&format!("{count} names")));
+        }
+        let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
+        for word in words() {
+            let meant = match self.used(word) {
+                Some(target) => vec![target.name().to_owned()],
+                None => self.hosts.expand(&[word.to_owned()])?,
+            };
+            names.extend(meant.into_iter().filter(|name| seen.insert(name.clone())));
+            if names.len() > most {
+                return Err(many(&format!("{} hosts or more", names.len())));
             }
         }
-        let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        match names.len() {
-            1..=MOST => Ok(names),
-            count => {
-                let message = format!("{count} hosts in one call; expected 1 to {MOST}");
-                Err(Problem::new("TOO_MANY_HOSTS", Category::Validation, message))
-            }
-        }
+        Ok(names)
     }
 
     /// The connected host, or the usual one.
@@ -242,7 +265,8 @@ impl Targets {
     pub fn set_current(&self, target: Option<Arc<Target>>) {
         let mut session = self.session();
         if let Some(target) = &target {
-            session.used.insert(target.name().to_owned());
+            // Another agent may still mean the place where it was before.
+            session.used.extend([self.usual.name().to_owned(), target.name().to_owned()]);
             session.connected.insert(target.name().to_owned());
         }
         session.current = target;

@@ -57,7 +57,7 @@ impl Setting {
     fn part(&self, host: &str, fate: Fate) -> Part {
         let (name, begun) = (host.to_owned(), self.begun.clone());
         let (risk, needs_person) = (self.risk, self.needs_person);
-        let key = CallKey::new("tool", &Map::new(), [host]);
+        let key = CallKey::new("tool", &Map::new(), None, [host]);
         let about = About { tool: "tool".to_owned(), host: host.to_owned(), agent_id: None };
         let room = self.room.of_parts(64);
         let running = Running::begin(about, key, &room, move |desk, _, cancelled| async move {

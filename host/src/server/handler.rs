@@ -21,6 +21,7 @@ use crate::arguments::{self, LONGEST_AGENT, Shown};
 use crate::capability::Risk;
 use crate::component;
 use crate::envelope::Envelope;
+use crate::jobs::JobsOf;
 use crate::parking::Way;
 use crate::pipeline::{Begun, Caller, Pipeline, Request};
 use crate::problem::{Category, Problem};
@@ -71,6 +72,11 @@ impl Handler {
     /// Whether this client confirms in a second call.
     fn two_step(&self, context: &RequestContext<RoleServer>) -> bool {
         self.pipeline.way_of(asking::way(context)) == Way::TwoStep
+    }
+
+    /// The jobs that whoever asks may ask for.
+    fn jobs(&self, context: &RequestContext<RoleServer>) -> JobsOf {
+        JobsOf::new(self.pipeline.jobs(), agent_id(context), false)
     }
 
     /// The call's answer, or what the client has instead of one.
@@ -215,17 +221,17 @@ impl ServerHandler for Handler {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        tasks::get(self.pipeline.jobs(), &request.task_id)
+        tasks::get(&self.jobs(&context), &request.task_id)
     }
 
     async fn cancel_task(
         &self,
         request: CancelTaskParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        tasks::cancel(self.pipeline.jobs(), &request.task_id)
+        tasks::cancel(&self.jobs(&context), &request.task_id)
     }
 
     async fn call_tool(
@@ -277,11 +283,16 @@ fn caller(context: &RequestContext<RoleServer>) -> Caller {
     let protocol = context.meta.protocol_version().or_else(|| info.map(|info| info.protocol_version.clone()));
     Caller {
         has_session,
-        agent_id: context.meta.get("agent_id").and_then(|id| Some(excerpt(id.as_str()?, LONGEST_AGENT))),
+        agent_id: agent_id(context),
         client: client.unwrap_or_default(),
         protocol: protocol.map(|protocol| excerpt(&protocol.to_string(), 20)),
         trace_id: context.meta.get("traceparent").and_then(|parent| trace_id(parent.as_str()?)),
     }
+}
+
+/// By its own word.
+fn agent_id(context: &RequestContext<RoleServer>) -> Option<String> {
+    context.meta.get("agent_id").and_then(|id| Some(excerpt(id.as_str()?, LONGEST_AGENT)))
 }
 
 /// The trace id of a `traceparent`, W3C Trace Context: `00-TRACE-SPAN-FLAGS`.
