@@ -876,6 +876,62 @@ fn a_host_is_written_and_is_not_thereby_allowed() {
 }
 
 #[test]
+fn to_lead_calls_elsewhere_is_critical() {
+    let path = "/home/ada/.ssh/config";
+    let before = "Host web1\n    HostName 10.0.0.1\n";
+    let change = |dry: bool, hosts: &[&str], arguments: &Value| {
+        fake::set(FakeHost {
+            hosts: hosts.iter().map(|host| host.to_string()).collect(),
+            ..FakeHost::default()
+        });
+        let target = target(&[(path, before)]);
+        let (answer, plans) =
+            run(if dry { dry_run(target) } else { target }, "ssh_config_add", arguments.clone());
+        (answer.unwrap().1, plans)
+    };
+    let plan = |summary: &str, text: &str| {
+        Change::new(summary)
+            .lock(Lock::Named("ssh-config".into()))
+            .step(Step::write(path, text).files_as(Privilege::Caller))
+            .lock(Lock::File(path.into()))
+    };
+    let warning =
+        "calls with host web1 would work on db1.prod:22 as root from then on; so far on 10.0.0.1:22 as ada";
+    let moved = json!({"host": "web1", "hostname": "db1.prod", "user": "root"});
+    let plain = plan(
+        "Change the host web1 in ~/.ssh/config: HostName db1.prod, User root",
+        "Host web1\n    HostName db1.prod\n    User root\n",
+    );
+    for dry in [false, true] {
+        let (notes, plans) = change(dry, &["web1"], &moved);
+        assert_eq!(plans, [plain.clone().warning(warning).risk(Risk::Critical)]);
+        assert_eq!(
+            notes,
+            [
+                "web1 is a host that `host` takes: connections to it are made as this says from then on",
+                warning
+            ]
+        );
+        // None that calls can name.
+        let (notes, plans) = change(dry, &["web2"], &moved);
+        assert_eq!(plans, std::slice::from_ref(&plain));
+        assert!(notes.len() == 1 && notes[0].contains("not thereby a host"), "{notes:?}");
+    }
+    // A new alias that a glob of the allowed ones fits is one at once.
+    let (notes, plans) = change(false, &["web2"], &json!({"host": "web2", "hostname": "db1"}));
+    let warning = "calls with host web2 would work on db1:22 as ada from then on; so far on web2:22 as ada";
+    let text = format!("Host web2\n    HostName db1\n\n{before}");
+    let summary = "Add the host web2 in ~/.ssh/config: HostName db1";
+    assert_eq!(plans, [plan(summary, &text).warning(warning).risk(Risk::Critical)]);
+    assert!(notes[0].starts_with("web2 is a host"), "{notes:?}");
+    // A key alone leads nowhere else.
+    let key = json!({"host": "web1", "identity_file": "~/.ssh/k", "identities_only": true});
+    let summary = "Change the host web1 in ~/.ssh/config: IdentityFile ~/.ssh/k, IdentitiesOnly yes";
+    let text = format!("{before}    IdentityFile ~/.ssh/k\n    IdentitiesOnly yes\n");
+    assert_eq!(change(false, &["web1"], &key).1, [plan(summary, &text)]);
+}
+
+#[test]
 fn a_configuration_that_cannot_be_kept_as_it_is_is_not_edited() {
     let path = "/home/ada/.ssh/config";
     let there = || target(&[(path, "Host *\n")]);
