@@ -576,6 +576,63 @@ fn where_sshd_looks_for_keys_is_asked_of_it() {
 }
 
 #[test]
+fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
+    fake::set(connected());
+    let remove =
+        |number: usize| json!({"action": "remove", "user": "bob", "fingerprint": fingerprint(number)});
+    let second = "/home/bob/.ssh/authorized_keys2";
+    let both = format!("{}\n{}\n", key(4), key(5));
+    let here = |text: &str| target(&[(FILES[1], &both)]).file(second, text);
+    let by_name = key(1).replacen("ssh-rsa", "rsa-sha2-256", 1);
+    for (other, number, line) in [
+        (format!("# old\nno-pty {}\n", key(4)), 4, 2),
+        // Not in the first one, but it isn't gone all the same.
+        (by_name, 1, 1),
+    ] {
+        let notes = keys(here(&other), json!({"user": "bob"})).0.unwrap().1;
+        assert_eq!(notes, [format!("keys of bob are in {second} as well")]);
+        let problem = refused(here(&other), "ssh_authorized_keys", remove(number));
+        assert_eq!((problem.code.as_str(), problem.category), ("KEY_ELSEWHERE", Category::State));
+        let said = format!(
+            "{} would still open bob by {second}, line {line}; nothing was removed",
+            fingerprint(number)
+        );
+        assert_eq!(problem.message, said);
+        assert!(problem.remediation[0].contains(second), "{:?}", problem.remediation);
+        // Another key goes.
+        assert_eq!(keys(here(&other), remove(5)).1.len(), 1);
+    }
+    // There, and not to be read.
+    let closed = || target(&[(FILES[1], &both)]).metadata(second, metadata("bob", 0o600, false));
+    let notes = keys(closed(), json!({"user": "bob"})).0.unwrap().1;
+    assert!(notes[0].starts_with(&format!("keys of bob may be in {second} as well: ")), "{notes:?}");
+    let problem = refused(closed(), "ssh_authorized_keys", remove(4));
+    assert_eq!(problem.code, "KEY_ELSEWHERE");
+    assert!(problem.message.contains("can't be read"), "{}", problem.message);
+    // A directory, or a file without keys, opens nothing; and without sshd's word the default holds.
+    let directory = target(&[(FILES[1], &both)]).metadata(second, metadata("bob", 0o700, true));
+    for harmless in [directory, here("# none\n"), target(&[(FILES[1], &both)])] {
+        assert!(keys(harmless.clone(), json!({"user": "bob"})).0.unwrap().1.is_empty());
+        assert_eq!(keys(harmless, remove(4)).1.len(), 1);
+    }
+    let mut unasked = here(key(4));
+    unasked.distro.extra.clear();
+    let unasked = unasked.answer(
+        &["sshd", "-T", "-C", "user=bob,host=127.0.0.1,addr=127.0.0.1"],
+        255,
+        "",
+        "no hostkeys",
+    );
+    assert_eq!(refused(unasked, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");
+    // Wherever sshd is told to look.
+    let mut told = target(&[(FILES[1], &both)]).file("/etc/ssh/keys/bob", key(4));
+    told.distro.extra.clear();
+    let files = "authorizedkeysfile /etc/ssh/keys/%u .ssh/authorized_keys\n";
+    let told = told.answer(&["sshd", "-T", "-C", "user=bob,host=127.0.0.1,addr=127.0.0.1"], 0, files, "");
+    assert_eq!(refused(told, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");
+}
+
+#[test]
 fn permissions_for_which_sshd_passes_over_keys_are_told() {
     fake::set(connected());
     for (path, is, part) in [
@@ -1000,5 +1057,7 @@ fn no_grant_is_for_private_keys() {
     // As root only root's own home is worked in.
     let of_root =
         paths.iter().filter(|grant| grant.privilege == Privilege::Root).map(|grant| grant.glob.as_str());
-    assert!(of_root.eq(["/root/.ssh/authorized_keys", "/root/.ssh"]));
+    assert!(of_root.eq(["/root/.ssh/authorized_keys", "/root/.ssh/authorized_keys2", "/root/.ssh"]));
+    let others = paths.iter().filter(|grant| grant.glob.ends_with("authorized_keys2"));
+    assert!(others.map(|grant| grant.write).eq([false; 3]));
 }
