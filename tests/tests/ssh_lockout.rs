@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 
 /// Sequences begin for so long.
 const LASTS: Duration = Duration::from_secs(60);
+/// So many there are on a slow machine, too.
+const FEWEST: usize = 4;
 /// Calls of a sequence.
-const CALLS: u64 = 16;
+const CALLS: u64 = 24;
 /// The sshd's.
 const PORT: u16 = 2210;
 
@@ -27,10 +29,10 @@ const ACCOUNTS: [(&str, &str); 3] =
 /// The server's keys, in its home: two where ssh looks for keys, one without a public half, and one elsewhere.
 const OWN: [&str; 4] = [".ssh/first", ".ssh/second", ".ssh/bare", "keys/elsewhere"];
 /// Keys of others, which the server has only the public halves of, and nowhere in its home.
-const OTHERS: usize = 2;
+const OTHERS: usize = 1;
 
 /// Lines that open nothing from here or now, and lines that open as much as is needed.
-const OPTIONS: [&str; 6] = ["", "", "", "restrict ", "expiry-time=\"20200101\" ", "from=\"192.0.2.1\" "];
+const OPTIONS: [&str; 7] = ["", "", "", "", "restrict ", "expiry-time=\"20200101\" ", "from=\"192.0.2.1\" "];
 
 /// What the lab gets in by as root isn't the test's.
 const CLEAN: &str = r"
@@ -75,7 +77,8 @@ impl World {
         lab.host(host).run(&["sh", "-c", PREPARE]);
         let sshd = lab.sshd(host, PORT);
         let key = lab.key("host", "ed25519");
-        sshd.start(&[&key], "MaxAuthTries 100\nMaxStartups 100\n");
+        // A session of systemd's for each connection would take most of the time.
+        sshd.start(&[&key], "UsePAM no\nMaxAuthTries 100\nMaxStartups 100\n");
         lab.know(&format!("{} {}", sshd.known_as(), key.public()));
         // It is a host's, and opens nothing.
         lab.run(&["mkdir", "keys", "others"]);
@@ -99,19 +102,24 @@ impl World {
         Some(Self { lab, host, keys, _sshd: sshd })
     }
 
-    /// Each account's file, as the dice have it.
+    /// Each account's file, as the dice have it: most keys are in it, in any order.
     fn begin(&self, dice: &mut Dice) {
         self.lab.run(&["sh", "-c", "rm -f .ssh/made*"]);
         for (account, home) in ACCOUNTS {
-            let lines: String = (0..dice.below(6)).map(|_| format!("{}\n", self.line(dice))).collect();
-            // Some of the server's gets in to most.
-            let own = if dice.below(6) > 0 {
-                format!("{}\n", dice.one_of(&self.keys[..OWN.len()]))
-            } else {
-                String::new()
-            };
-            self.lab.host(self.host).run(&["sh", "-c", REPLACE, account, home, &(own + &lines)]);
+            let mut lines: Vec<String> = Vec::new();
+            for key in &self.keys {
+                let line = format!("{}{key}\n", dice.one_of(&OPTIONS));
+                let at = dice.below(2) * u64::try_from(lines.len()).expect("few");
+                if dice.below(3) > 0 {
+                    lines.insert(usize::try_from(at).expect("few"), line);
+                }
+            }
+            self.replace(account, home, &lines.concat());
         }
+    }
+
+    fn replace(&self, account: &str, home: &str, file: &str) {
+        self.lab.host(self.host).run(&["sh", "-c", REPLACE, account, home, file]);
     }
 
     fn line(&self, dice: &mut Dice) -> String {
@@ -245,7 +253,8 @@ impl Sequence<'_> {
     /// The arguments of a change of an account's keys.
     fn change(&mut self) -> Value {
         let mut arguments = json!({"host": self.somewhere()});
-        if self.dice.below(3) == 0 {
+        let is_plain = arguments["host"].to_string().contains(ACCOUNTS[2].0);
+        if self.dice.below(if is_plain { 12 } else { 2 }) == 0 {
             arguments["user"] = self.dice.one_of(&ACCOUNTS).0.into();
         }
         arguments
@@ -267,25 +276,25 @@ impl Sequence<'_> {
     }
 
     async fn step(&mut self, tally: &mut Tally) {
-        match self.dice.below(16) {
-            _ if self.connections.is_empty() => self.connect().await,
-            0..3 => self.connect().await,
-            3 => {
+        match self.dice.below(18) {
+            _ if self.connections.len() < 2 => self.connect().await,
+            0..2 => self.connect().await,
+            2 => {
                 let host = self.dice.one_of(&self.connections).clone();
                 self.call("ssh_disconnect", json!({"host": host})).await;
             }
-            4 if self.open.is_empty() => {
+            3 if self.open.is_empty() => {
                 let name = format!("made{}", self.story.len());
                 self.call("ssh_key_generate", json!({"name": name})).await;
             }
-            4 => {
+            3 | 4 if !self.open.is_empty() => {
                 let asked = self.open.remove(0);
                 self.story.push("yes to what was asked first".to_owned());
                 let envelope = self.client.answers(&asked, "accept").await;
                 self.tell(&envelope);
                 tally.answered_late += 1;
             }
-            5 | 6 => {
+            4..7 => {
                 let mut arguments = self.change();
                 let private = self.world.private();
                 arguments["key"] = format!("~/{}", self.dice.one_of(&private)).into();
@@ -321,7 +330,7 @@ async fn nobody_is_locked_out_of(host: &'static str, test: &str) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").subsec_nanos();
     let (begun, mut seed): (Instant, u64) = (Instant::now(), given.unwrap_or(now.into()));
     let mut tally = Tally::default();
-    while begun.elapsed() < LASTS {
+    while begun.elapsed() < LASTS || tally.sequences < FEWEST {
         let mut dice = Dice(seed);
         world.begin(&mut dice);
         let before = world.files();
@@ -329,12 +338,8 @@ async fn nobody_is_locked_out_of(host: &'static str, test: &str) {
         let (connections, accounts, open) = (Vec::new(), BTreeSet::new(), Vec::new());
         let mut sequence = Sequence { world: &world, client, dice, connections, accounts, open, story };
         for _ in 0..CALLS {
-            let t = Instant::now();
             sequence.step(&mut tally).await;
-            let u = Instant::now();
-            let locked = world.locked_out_of(&sequence.accounts);
-            eprintln!("{:?} {:?} {:?}", u - t, u.elapsed(), &sequence.story[sequence.story.len().saturating_sub(2)..]);
-            if let Some(account) = locked {
+            if let Some(account) = world.locked_out_of(&sequence.accounts) {
                 let (story, after) = (sequence.story.join("\n"), world.files());
                 panic!(
                     "locked out of {account} on {host}, LINUX_SYSADMIN_SEED={seed}\n{story}\n\nbefore:\n{before}\n\
@@ -348,6 +353,31 @@ async fn nobody_is_locked_out_of(host: &'static str, test: &str) {
     }
     eprintln!("{host}: {tally:?}");
     assert!(tally.added > 0 && tally.removed > 0 && tally.kept > 0, "{tally:?}");
+}
+
+#[tokio::test]
+async fn a_key_of_the_servers_is_one_wherever_it_lies() {
+    let Some(world) = World::new("debian1", "a_key_of_the_servers_is_one_wherever_it_lies") else { return };
+    let [(root, of_root), _, (plain, of_plain)] = ACCOUNTS;
+    let other = world.keys.last().expect("a key of another's");
+    for (number, key) in OWN.into_iter().enumerate().skip(1) {
+        world.replace(root, of_root, &world.keys[0]);
+        world.replace(plain, of_plain, &format!("{}\n{other}\n", world.keys[number]));
+        let mut client = world.serve().await;
+        let mut connections = Vec::new();
+        for (account, key) in [(root, OWN[0]), (plain, key)] {
+            let key = world.lab.home().path().join(key);
+            let envelope =
+                client.envelope("ssh_connect", json!({"host": account, "identity_file": key})).await;
+            connections.push(envelope["data"]["host"].clone());
+        }
+        let remove =
+            json!({"host": connections[0], "user": plain, "action": "remove", "key": world.keys[number]});
+        let envelope = client.agrees(Way::InputRequired, "ssh_authorized_keys", remove).await;
+        assert_eq!(envelope["error_code"], "KEY_OF_CONTROLLER", "{key}: {envelope}");
+        assert_eq!(world.locked_out_of(&BTreeSet::from([plain.to_owned()])), None, "{key}");
+        assert!(client.close().await.0.success());
+    }
 }
 
 #[tokio::test]
