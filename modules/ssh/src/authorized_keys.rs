@@ -104,6 +104,11 @@ impl Authorized {
             && self.key.algorithm != "ssh-dss"
             && self.unknown_option().is_none()
     }
+
+    /// The same from anywhere, at any time and for any command. Whether it is from here, now and for ours isn't known.
+    pub(crate) fn opens_always(&self) -> bool {
+        self.opens() && !["command", "expiry-time", "from"].iter().any(|option| self.has(option))
+    }
 }
 
 /// Before the equals sign.

@@ -400,7 +400,7 @@ fn the_last_key_of_another_account_goes_with_a_warning() {
     .lock(Lock::Named("ssh-keys".into()))
     .step(Step::write(FILES[1], "").files_as(Privilege::User("bob".into())))
     .lock(Lock::File(FILES[1].into()))
-    .warning("it is the last key of bob: afterwards no key opens the account")
+    .warning("it is the last key of bob: afterwards no key is sure to open the account")
     .risk(Risk::Critical);
     assert_eq!(plans, [expected]);
 }
@@ -662,12 +662,16 @@ fn the_only_key_of_the_server_is_copied_and_of_several_the_one_that_is_meant() {
             public(5, None),
         ]
     };
+    let absolute = || [(0, "/home/x/.ssh/id_ed25519.pub"), (4, "/home/x/.ssh/id_ecdsa.pub")];
+    let absolute = || absolute().map(|(number, path)| public(number, Some(path))).to_vec();
     let twice = || vec![public(0, Some("~/.ssh/id_ed25519.pub")), public(0, None)];
     for (keys, wanted, number) in [
         (twice(), None, 0),
         (several(), Some("~/.ssh/id_ecdsa.pub"), 4),
         (several(), Some("~/.ssh/id_ecdsa"), 4),
         (several(), Some("/home/x/.ssh/id_ecdsa.pub"), 4),
+        (absolute(), Some("~/.ssh/id_ecdsa"), 4),
+        (absolute(), Some("/home/x/.ssh/id_ecdsa"), 4),
         (several(), Some(fingerprint(5)), 5),
     ] {
         let (answer, plans) = copied(keys, json!({"user": "bob", "key": wanted}));
@@ -680,6 +684,9 @@ fn the_only_key_of_the_server_is_copied_and_of_several_the_one_that_is_meant() {
     for (keys, wanted, code) in [
         (several(), None, "KEY_NOT_CHOSEN"),
         (several(), Some("id_ecdsa"), "KEY_NOT_FOUND"),
+        (absolute(), Some("~/id_ecdsa"), "KEY_NOT_FOUND"),
+        (absolute(), Some("~x/.ssh/id_ecdsa"), "KEY_NOT_FOUND"),
+        (absolute(), Some("/home/y/.ssh/id_ecdsa"), "KEY_NOT_FOUND"),
         (several(), Some("SHA256:x"), "KEY_NOT_FOUND"),
         (Vec::new(), None, "NO_KEYS"),
         (Vec::new(), Some("~/.ssh/x"), "NO_KEYS"),
