@@ -187,6 +187,10 @@ impl Connections for Control {
         Box::pin(async { Ok(own_keys().await?.into_iter().map(public).collect()) })
     }
 
+    fn keys_used(&self) -> Vec<String> {
+        self.targets.keys_used()
+    }
+
     fn key_in_use(&self) -> BoxFuture<'_, Option<String>> {
         Box::pin(async { self.target.peer().await?.key })
     }

@@ -89,12 +89,13 @@ impl Targets {
     pub fn new(config: &Config) -> Result<Self, InventoryError> {
         let here = Arc::new(Target::local(Overrides::default()));
         let hosts = Hosts::new(config)?;
+        let settings = config.ssh.settings();
         let usual = match config.ssh.alias() {
             None => Target::local(config.distro.clone()),
-            Some(alias) => Target::remote(hosts.place(alias), config.ssh.settings(), config.distro.clone()),
+            Some(alias) => Target::remote(hosts.place(alias), settings.clone(), config.distro.clone()),
         };
         Ok(Self {
-            settings: config.ssh.settings(),
+            settings,
             is_local_allowed: config.ssh.local,
             here,
             usual: Arc::new(usual),
@@ -254,6 +255,11 @@ impl Targets {
             return Ok(Target::local(Overrides::default()));
         }
         Ok(self.target(self.hosts.place(&name).with(given)))
+    }
+
+    /// SHA-256 fingerprints of the keys by which any host was reached since the server started.
+    pub fn keys_used(&self) -> Vec<String> {
+        self.settings.keys.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// How often a connection is asked whether it is there; none where it isn't.

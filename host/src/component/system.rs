@@ -50,6 +50,8 @@ pub trait Connections: Send + Sync {
     fn test(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>>;
     /// The account's own.
     fn public_keys(&self) -> BoxFuture<'_, Result<Vec<PublicKey>, Problem>>;
+    /// SHA-256 fingerprints of those by which any host was reached.
+    fn keys_used(&self) -> Vec<String>;
     /// SHA-256 fingerprint of the one that the target has taken.
     fn key_in_use(&self) -> BoxFuture<'_, Option<String>>;
 }
@@ -132,6 +134,11 @@ impl target_control::Host for State {
         let call = self.call()?;
         let connections = call.reach.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.public_keys().await))
+    }
+
+    async fn keys_used(&mut self) -> wasmtime::Result<Vec<String>> {
+        let call = self.call()?;
+        Ok(call.reach.connections.as_ref().ok_or_else(missing)?.keys_used())
     }
 
     async fn key_in_use(&mut self) -> wasmtime::Result<Option<String>> {

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -204,6 +205,7 @@ impl Ssh {
             keepalive_max_missed: self.keepalive_max_missed.get() as usize,
             reconnects: self.auto_reconnect,
             attempts: self.max_reconnect_attempts.get() as usize,
+            keys: Arc::default(),
         }
     }
 }

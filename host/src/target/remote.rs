@@ -10,6 +10,7 @@ mod programs;
 mod quote;
 mod sftp;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,8 @@ pub struct Settings {
     pub reconnects: bool,
     /// How often that is tried, at most as often as there are pauses.
     pub attempts: usize,
+    /// What connections were authenticated by since the server started.
+    pub keys: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// A machine behind SSH, and how it is found.
@@ -279,6 +282,9 @@ impl Remote {
         };
         let number = self.story().count + 1;
         let link = Link::new(session, number, self.tasks.clone())?;
+        if let Some(key) = &link.peer().key {
+            self.settings.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        }
         for warning in &link.peer().warnings {
             tracing::warn!(host = self.place.name, warning, "the configuration of ssh isn't followed here");
         }

@@ -122,7 +122,11 @@ fn a_host_reached_otherwise_is_another_target_with_a_name_of_its_own() {
     let given = Given { user: Some("deploy".into()), port: Some(2222), ..Given::default() };
     let target = targets.given("web1", given.clone()).unwrap();
     assert_eq!(target.name(), "deploy@web1:2222");
-    assert_eq!(said(&targets, &["deploy@web1:2222"], true), code("INVALID_ARGUMENTS"), "nobody has been there");
+    assert_eq!(
+        said(&targets, &["deploy@web1:2222"], true),
+        code("INVALID_ARGUMENTS"),
+        "nobody has been there"
+    );
     targets.keep(&target).unwrap();
     assert!(Arc::ptr_eq(&target, &targets.given("web1", given).unwrap()));
     assert_eq!(said(&targets, &["deploy@web1:2222"], true), is(&["deploy@web1:2222"]));

@@ -128,7 +128,7 @@ fn what_the_contract_names_of_a_connection_is_handed_through() {
     let (answer, plans) = run(FakeTarget::new(), "ssh_connect", arguments.clone());
     let (data, notes) = answer.unwrap();
     assert_eq!((data, plans), (said, Vec::new()));
-    assert_eq!(notes, ["calls without host work on web1 from now on"]);
+    assert_eq!(notes, ["calls without host look at web1 from now on; a change names it: host=web1"]);
 
     let tested = json!({"host": "web1", "address": "10.0.0.1:22", "user": "ada", "host_key": "SHA256:x",
         "host_key_algorithm": "ssh-ed25519", "jumps": ["a@b:22"], "connect_ms": 81.5, "round_trip_ms": 2,
