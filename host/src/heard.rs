@@ -10,6 +10,8 @@ use crate::visible::visible;
 const KEPT: usize = 256 << 10;
 /// A line that is longer is several.
 const LONGEST: usize = 16 << 10;
+/// What keeping a line takes besides its bytes: empty ones aren't free.
+const LINE: usize = 64;
 
 /// Lines, numbered from 0.
 #[derive(Debug, Default)]
@@ -101,11 +103,11 @@ impl Lines {
         if line.last() != Some(&b'\n') {
             line.push(b'\n');
         }
-        self.bytes += line.len();
+        self.bytes += line.len() + LINE;
         self.kept.push_back(line);
         while self.bytes > KEPT {
             let Some(oldest) = self.kept.pop_front() else { return };
-            self.bytes -= oldest.len();
+            self.bytes -= oldest.len() + LINE;
             self.first += 1;
         }
     }
@@ -141,6 +143,14 @@ mod tests {
         assert!(piece.text.starts_with(&format!("line {}\n", piece.first)));
         heard.add(&vec![b'x'; 3 * KEPT]);
         assert!(heard.from(0, true).text.len() <= KEPT);
+    }
+
+    #[test]
+    fn empty_lines_are_not_free() {
+        let heard = Heard::default();
+        heard.add(&vec![b'\n'; 2 * KEPT]);
+        let kept = heard.lines().kept.len();
+        assert!(kept > 0 && kept <= KEPT / LINE, "{kept}");
     }
 
     #[test]
