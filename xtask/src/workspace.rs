@@ -3,8 +3,8 @@
 use crate::cmd;
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::fs;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
