@@ -31,12 +31,17 @@ impl Ansible {
         Ok(Self { program, inventory, forks: names.len().to_string() })
     }
 
-    /// Asks all of them with this module; gives how long it took, and how many answered.
-    pub(super) fn ask(&self, lab: &Lab, module: &[&str], ssh: &str) -> Result<(Duration, usize)> {
+    /// Asks all of them with this module and its arguments; gives how long it took, and how many answered.
+    pub(super) fn ask(
+        &self,
+        lab: &Lab,
+        (module, args): (&str, &str),
+        ssh: &str,
+    ) -> Result<(Duration, usize)> {
         let mut command = lab.command(&self.program);
         command.args(["all", "--forks", &self.forks, "--inventory"]).arg(&self.inventory);
-        command.arg("--module-name").args(module).env("LC_ALL", "C.UTF-8");
-        command.env("ANSIBLE_SSH_ARGS", ssh);
+        command.args(["--module-name", module, "--args", args]);
+        command.env("LC_ALL", "C.UTF-8").env("ANSIBLE_SSH_ARGS", ssh);
         // Neither is on by itself: a module goes over in one piece, and nobody looks for an interpreter first.
         command.env("ANSIBLE_PIPELINING", "True").env("ANSIBLE_PYTHON_INTERPRETER", "/usr/bin/python3");
         let started = Instant::now();

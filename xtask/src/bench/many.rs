@@ -78,8 +78,8 @@ impl Fleet<'_> {
             Ok(started.elapsed())
         };
         let mut peers = vec![self.ssh("ssh to each, all at once", "-o ControlMaster=no")?];
-        peers.extend(self.ansible("ansible -m raw", &["raw", "--args", COMMAND], ANEW));
-        peers.extend(self.ansible("ansible -m command", &["command", "--args", COMMAND], ANEW));
+        peers.extend(self.ansible("ansible -m raw", ("raw", COMMAND), ANEW));
+        peers.extend(self.ansible("ansible -m command", ("command", COMMAND), ANEW));
         let mut rows = compare("50 hosts, one command, from the start", ours, peers)?;
 
         let mut server = self.serve_probe()?;
@@ -87,9 +87,8 @@ impl Fleet<'_> {
         let socket = self.lab.path().join("master-%n").display().to_string();
         let keep = format!("-o ControlMaster=auto -o ControlPersist=60 -o ControlPath={socket}");
         let mut peers = vec![self.ssh("ssh over ControlMasters, all at once", &keep)?];
-        peers.extend(self.ansible("ansible -m raw, connections kept", &["raw", "--args", COMMAND], KEPT));
-        let module = ["command", "--args", COMMAND];
-        peers.extend(self.ansible("ansible -m command, connections kept", &module, KEPT));
+        peers.extend(self.ansible("ansible -m raw, connections kept", ("raw", COMMAND), KEPT));
+        peers.extend(self.ansible("ansible -m command, connections kept", ("command", COMMAND), KEPT));
         connect(&mut ours, &mut peers)?;
         rows.extend(compare("50 hosts, one command, warm", ours, peers)?);
         Ok(rows)
@@ -99,18 +98,18 @@ impl Fleet<'_> {
     fn facts_and_a_service(&self) -> Result<Vec<Row>> {
         let mut server = self.serve_shipped()?;
         let mut rows = Vec::new();
-        let questions: [(_, _, _, &[&str]); 2] = [
+        let questions = [
             (
                 "50 hosts, facts anew, warm",
                 call("sysadmin_session_info", json!({"refresh": true})),
                 "ansible -m setup, the least subset, kept",
-                &["setup", "--args", "gather_subset=!all"],
+                ("setup", "gather_subset=!all"),
             ),
             (
                 "50 hosts, svc_status, warm",
                 call("svc_status", json!({"service": "ssh"})),
                 "ansible -m systemd_service, connections kept",
-                &["systemd_service", "--args", "name=ssh"],
+                ("systemd_service", "name=ssh"),
             ),
         ];
         for (what, params, floor_is, module) in questions {
@@ -151,7 +150,7 @@ impl Fleet<'_> {
         ask(&mut self.serve_probe()?, &run(), HOSTS - 2)?;
         let ours = started.elapsed().as_secs_f64();
         let Some(ansible) = &self.ansible else { return Ok(Vec::new()) };
-        let (took, answered) = ansible.ask(&self.lab, &["raw", "--args", COMMAND], ANEW)?;
+        let (took, answered) = ansible.ask(&self.lab, ("raw", COMMAND), ANEW)?;
         if answered != HOSTS - 2 {
             bail!("{answered} hosts answered Ansible");
         }
@@ -179,7 +178,12 @@ impl Fleet<'_> {
         Ok(Peer { is, ask: Box::new(ask) })
     }
 
-    fn ansible<'a>(&'a self, is: &'static str, module: &'a [&str], ssh: &'static str) -> Option<Peer<'a>> {
+    fn ansible(
+        &self,
+        is: &'static str,
+        module: (&'static str, &'static str),
+        ssh: &'static str,
+    ) -> Option<Peer<'_>> {
         let ansible = self.ansible.as_ref()?;
         let ask = move || match ansible.ask(&self.lab, module, ssh)? {
             (took, HOSTS) => Ok(took),
