@@ -33,6 +33,8 @@ pub struct Call {
     pub tries: Tries,
     /// Whether its client's connection is a session.
     pub has_session: bool,
+    /// Which of several that share a connection asks, by its own word.
+    pub agent_id: Option<String>,
 }
 
 /// What is known once a module answers the call.

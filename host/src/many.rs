@@ -91,6 +91,10 @@ impl Parts {
             let problem = self.not_begun(first);
             return self.leave(waiting, &problem).await;
         }
+        waiting
+            .iter()
+            .filter(|(_, asked, _)| asked.question.needs_person)
+            .for_each(|(_, asked, _)| asked.put());
         let questions: Vec<_> = waiting.iter().map(|(_, asked, _)| asked.question.clone()).collect();
         let answer = match questions.iter().any(|question| question.needs_person) {
             false => Ok(Answer::Yes(DecidedBy::Policy)),
@@ -116,6 +120,9 @@ impl Parts {
         let mut waiting = waiting.into_iter();
         let mut at_once = 1;
         loop {
+            if cancelled.is_cancelled() {
+                return self.leave(waiting.collect(), &cancelled_by_caller()).await;
+            }
             let batch: Vec<_> = waiting.by_ref().take(at_once).collect();
             if batch.is_empty() {
                 return;

@@ -42,6 +42,8 @@ pub trait Connections: Send + Sync {
     fn connect(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>>;
     /// Ends a connection.
     fn disconnect(&self, host: Option<String>) -> BoxFuture<'_, Result<String, Problem>>;
+    /// Whether calls can name it as their host.
+    fn is_host(&self, name: &str) -> bool;
     /// Of the connection to the call's target.
     fn connection(&self) -> BoxFuture<'_, Result<String, Problem>>;
     /// Whether one can be had.
@@ -107,6 +109,11 @@ impl target_control::Host for State {
         let call = self.call()?;
         let connections = call.reach.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.disconnect(host).await))
+    }
+
+    async fn is_host(&mut self, name: String) -> wasmtime::Result<bool> {
+        let call = self.call()?;
+        Ok(call.reach.connections.as_ref().ok_or_else(missing)?.is_host(&name))
     }
 
     async fn connection(&mut self) -> wasmtime::Result<Answer<String>> {

@@ -5,8 +5,8 @@ use futures_util::future::BoxFuture;
 use super::*;
 use crate::capability::Risk;
 use crate::parking::CallKey;
-use crate::running::Room;
 use crate::running::tests::question;
+use crate::running::{About, Room};
 use crate::turns::Turns;
 
 /// What becomes of the call on one host.
@@ -57,8 +57,8 @@ impl Setting {
     fn part(&self, host: &str, fate: Fate) -> Part {
         let (name, begun) = (host.to_owned(), self.begun.clone());
         let (risk, needs_person) = (self.risk, self.needs_person);
-        let key = CallKey::new("tool", &Map::new(), [host]);
-        let about = ("tool".to_owned(), host.to_owned());
+        let key = CallKey::new("tool", &Map::new(), None, [host]);
+        let about = About { tool: "tool".to_owned(), host: host.to_owned(), agent_id: None };
         let room = self.room.of_parts(64);
         let running = Running::begin(about, key, &room, move |desk, _, cancelled| async move {
             let started = std::time::Instant::now();

@@ -82,16 +82,25 @@ fn a_session_works_where_it_is_connected_and_others_on_the_usual_machine() {
     assert_eq!(unsaid(&targets, true, false), is(&["localhost"]));
 }
 
-/// Two agents share a connection: the second one's choice must not become the place of the first one's change.
+/// Two agents share a connection: the second one's choice must not become the place of the first one's calls.
 #[test]
-fn once_several_hosts_were_used_a_change_has_to_name_its_own() {
+fn once_several_hosts_were_connected_to_every_call_has_to_name_its_own() {
     let targets = targets(CONFIG);
-    targets.set_current(Some(targets.given("web1", Given::default()).unwrap()));
+    let connect = |host| targets.set_current(Some(targets.given(host, Given::default()).unwrap()));
+    connect("web1");
+    connect("web1");
     assert_eq!(unsaid(&targets, true, true), is(&["web1"]));
-    targets.set_current(Some(targets.given("web2", Given::default()).unwrap()));
-    assert_eq!(unsaid(&targets, true, true), code("HOST_REQUIRED"));
-    assert_eq!(unsaid(&targets, true, false), is(&["web2"]));
+    connect("web2");
+    for changes in [true, false] {
+        assert_eq!(unsaid(&targets, true, changes), code("HOST_REQUIRED"));
+    }
     assert_eq!(said(&targets, &["web1"], true), is(&["web1"]));
+    targets.set_current(None);
+    assert_eq!(
+        unsaid(&targets, true, false),
+        code("HOST_REQUIRED"),
+        "the other one may not have disconnected"
+    );
     // Where nothing is kept between two requests there is nothing to be mistaken about.
     assert_eq!(unsaid(&targets, false, true), is(&["localhost"]));
 }
