@@ -39,7 +39,7 @@ fn everywhere_is<'a>(fleet: &'a Fleet, listed: &str) -> Vec<(&'a str, String)> {
     fleet.names().into_iter().map(|name| (name, listed.to_owned())).collect()
 }
 
-/// The error codes of the calls on record, in the order of the hosts; null where one did what it should.
+/// The error codes of the calls on record, host after host; null where one did what it should.
 fn codes(fleet: &Fleet) -> Vec<(String, Value)> {
     let records = fleet.home().audit();
     let calls = records.iter().filter(|record| record["event"] == "call" && record["tool"] == APPLY);
@@ -97,7 +97,11 @@ async fn who_hangs_and_who_is_gone_keep_nobody_from_the_others_answers() {
     prepare(&fleet, None);
     let mut client = served(&fleet, Way::InputRequired).await;
     let envelope = client.envelope(APPLY, everywhere(&plan())).await;
-    assert_eq!(envelope["status"], "error", "{envelope}");
+    assert_eq!(
+        (&envelope["status"], &envelope["error_code"]),
+        (&json!("error"), &json!("HOST_SLOW")),
+        "{envelope}"
+    );
     let (answered, silent): (Vec<_>, Vec<_>) =
         fleet.names().into_iter().partition(|name| *name != hangs && *name != gone);
     assert_eq!(envelope["not_begun"], json!(answered), "{envelope}");
@@ -114,7 +118,7 @@ async fn a_change_ends_with_the_hosts_that_are_changed_when_one_fails() {
     // The first host is always alone.
     for (serial, done, not_begun) in [(1, 1..=2, 4..=10), (4, 1..=5, 6..=10)] {
         let context = format!("serial: {serial}");
-        fleet.settle(&format!("ssh:\n  serial: {serial}\n"));
+        fleet.settle_for(&format!("ssh:\n  serial: {serial}\n"));
         let _ = std::fs::remove_dir_all(fleet.home().state());
         prepare(&fleet, Some(FAILS));
         let mut client = served(&fleet, Way::InputRequired).await;
@@ -169,6 +173,7 @@ async fn all_hosts_are_asked_about_once_and_a_no_is_of_all() {
     prepare(&fleet, None);
     let grave = everywhere(&plan().with("risk", "high"));
     for way in Way::ALL {
+        let _ = std::fs::remove_dir_all(fleet.home().state());
         let mut client = served(&fleet, way).await;
         let asked = client.is_asked(way, APPLY, grave.clone()).await;
         if way == Way::TwoStep {
@@ -191,6 +196,11 @@ async fn all_hosts_are_asked_about_once_and_a_no_is_of_all() {
                 "{way:?}: {envelope}"
             );
             assert_eq!(envelope["hosts"], json!({"total": 10, "succeeded": 0, "failed": 10}), "{way:?}");
+            let on_record = |name: &str| {
+                ["CONFIRMATION_REQUIRED", "CONFIRMATION_DECLINED"].map(|code| (name.to_owned(), code.into()))
+            };
+            let expected: Vec<_> = fleet.names().into_iter().flat_map(on_record).collect();
+            assert_eq!(codes(&fleet), expected, "{way:?}");
         }
         assert!(client.close().await.0.success());
         assert_eq!(found(&fleet), everywhere_is(&fleet, "empty\n"), "{way:?}");

@@ -42,6 +42,7 @@ struct Row {
 pub(crate) fn bench() -> Result<()> {
     let built = build::build(false)?;
     let floor = build_floor()?;
+    lab::watch_for_signals()?;
     let listed = built.binary.with_file_name("bench-tools.json");
     let tools = cmd::output(Command::new(&built.binary).args(["tools", "--json"]))?;
     std::fs::write(&listed, &tools)?;
@@ -306,4 +307,13 @@ impl Drop for Server {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+pub(crate) fn dev(dir: PathBuf) -> Result<()> {
+    let built = Built { binary: dir.join("linux-sysadmin"), modules: dir.join("modules") };
+    lab::watch_for_signals()?;
+    let remote = std::env::var_os("DEV_REMOTE").is_some();
+    let rows = if remote { remote::calls(&built)? } else { many::calls(&built)? };
+    show(&rows);
+    Ok(())
 }

@@ -19,8 +19,8 @@ use std::thread;
 const HOSTS: [(&str, &[&str]); 3] = [("debian", &["debian1"]), ("rhel-like", &["rhel1"]), ("bare", &BARE)];
 /// One, and those of which a test needs many.
 const BARE: [&str; 11] = [
-    "bare1", "fleet01", "fleet02", "fleet03", "fleet04", "fleet05", "fleet06", "fleet07", "fleet08", "fleet09",
-    "fleet10",
+    "bare1", "fleet01", "fleet02", "fleet03", "fleet04", "fleet05", "fleet06", "fleet07", "fleet08",
+    "fleet09", "fleet10",
 ];
 
 /// Whether someone wants us to stop, and which process group has to be told.

@@ -36,13 +36,13 @@ impl Fleet {
             fleet.knows_keys(&format!("{name},{address}"), host);
         }
         fleet.configure(&config);
-        fleet.settle("");
+        fleet.settle_for("");
         Some(fleet)
     }
 
-    /// Replaces the program's own configuration: the group, and this.
-    pub fn settle(&self, yaml: &str) {
-        self.settle_for(&format!("hosts: {{fleet: [\"fleet[01:{SIZE}]\"]}}\n{yaml}"));
+    /// The program's own configuration: the group, and this.
+    pub fn settle_for(&self, yaml: &str) {
+        self.lab.settle_for(&format!("hosts: {{fleet: [\"fleet[01:{SIZE}]\"]}}\n{yaml}"));
     }
 
     /// The names of all.

@@ -6,12 +6,32 @@ use crate::build::Built;
 use crate::hosts::{self, down};
 use crate::{cmd, files};
 use anyhow::{Context, Result, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Those that are up, for whoever is interrupted.
+static UP: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Taken down again, however it ends.
 pub(super) struct Hosts(Vec<String>);
+
+/// From now on a signal takes the hosts down before it ends us.
+pub(super) fn watch_for_signals() -> Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let names = UP.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            take_down(&names);
+            std::process::exit(130);
+        }
+    });
+    Ok(())
+}
 
 impl Hosts {
     /// Up and ready; none where hosts can't be had.
@@ -21,6 +41,7 @@ impl Hosts {
             return Ok(None);
         }
         let up = Self(names.to_vec());
+        UP.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(names);
         hosts::up(image, names, built.binary.parent())?;
         Ok(Some(up))
     }
@@ -28,9 +49,17 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        if let Err(error) = down(&self.0) {
-            eprintln!("xtask: hosts are left: {error:#}");
-        }
+        take_down(&self.0);
+        UP.lock().unwrap_or_else(PoisonError::into_inner).retain(|name| !self.0.contains(name));
+    }
+}
+
+fn take_down(names: &[String]) {
+    // Without names it would be every host there is.
+    if !names.is_empty()
+        && let Err(error) = down(names)
+    {
+        eprintln!("xtask: hosts are left: {error:#}");
     }
 }
 
