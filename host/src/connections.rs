@@ -44,6 +44,7 @@ impl Control {
         }
         let target = self.targets.given(host, given)?;
         let facts = target.refresh_facts().await?;
+        self.targets.keep(&target)?;
         if self.has_session {
             self.targets.set_current(Some(target.clone()));
         }

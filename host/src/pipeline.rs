@@ -354,7 +354,8 @@ impl Pipeline {
                 let key = CallKey::new(&request.tool, &request.arguments, None, [host.as_str()]);
                 Part { host, running: pipeline.begin_on(request.clone(), key, target, &room) }
             });
-            let serial = pipeline.loaded.config.ssh.serial.get() as usize;
+            let changes = only_looks != Some(Risk::ReadOnly);
+            let serial = changes.then_some(pipeline.loaded.config.ssh.serial.get() as usize);
             let mut all = Parts::new(tool, parts.collect(), serial, desk.executed().clone());
             all.run(&*desk, &cancelled).await;
             all.envelope(started)

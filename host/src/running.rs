@@ -1,6 +1,5 @@
 //! A call under way. It may stop to have somebody asked, and goes on when there is an answer, whoever brings it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -111,9 +110,9 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// It is put to somebody, which goes on record.
-    pub fn put(&self) {
-        self.put.put();
+    /// It is put to somebody as a part of this one, which goes on record.
+    pub fn put(&self, question: &Question) {
+        self.put.put(question);
     }
 
     /// Goes on, where the question hasn't expired meanwhile: so many answers as there may be, one counts.
@@ -278,13 +277,14 @@ struct Slot {
 /// Whether a question was put to somebody.
 #[derive(Debug, Default)]
 struct Put {
-    has_been: AtomicBool,
+    /// SHA-256 of the question.
+    question: OnceLock<String>,
     now: Notify,
 }
 
 impl Put {
-    fn put(&self) {
-        self.has_been.store(true, Ordering::Relaxed);
+    fn put(&self, question: &Question) {
+        let _ = self.question.set(question.sha256.clone());
         self.now.notify_one();
     }
 }
@@ -323,9 +323,9 @@ impl Desk {
         &self.executed
     }
 
-    /// Whether anybody was asked.
-    pub fn has_asked(&self) -> bool {
-        self.put.has_been.load(Ordering::Relaxed)
+    /// SHA-256 of what somebody was asked, if anybody was.
+    pub fn question(&self) -> Option<&str> {
+        self.put.question.get().map(String::as_str)
     }
 
     /// Returns when somebody is asked.
@@ -351,7 +351,7 @@ impl Ask for Desk {
             let asked = Asked { question: Arc::new(question), answer, put: self.put.clone() };
             // A part's is put to somebody with all the others, if it comes to that.
             if !self.holds_plans() {
-                asked.put();
+                asked.put(&asked.question);
             }
             let had_slot = self.leave();
             self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
@@ -397,6 +397,7 @@ pub(crate) mod tests {
             tool: "tool".into(),
             module: "module 1".into(),
             target: "localhost".into(),
+            machine: (None, None),
             client: String::new(),
             summary: "Do it".into(),
             risk: Risk::High,

@@ -17,6 +17,8 @@ pub const HERE: &str = "localhost";
 const MOST: usize = 1000;
 /// The same of a call that changes something: each keeps its plan, with all that this holds, until its turn.
 const MOST_CHANGED: usize = 100;
+/// Hosts that are known by their own name, and those reached otherwise.
+const MOST_KNOWN: usize = 10_000;
 /// Characters of a name in a message.
 const SHOWN: usize = 80;
 
@@ -220,16 +222,28 @@ impl Targets {
         Target::remote(place, self.settings.clone(), Overrides::default())
     }
 
-    /// Of a host that may be named, reached otherwise than its configuration says. Further calls name it by what differs.
+    /// Of a host that may be named, reached otherwise than its configuration says. Once it is kept, calls name it by what
+    /// differs.
     pub fn given(&self, host: &str, given: Given) -> Result<Arc<Target>, Problem> {
         let name = self.one(host, &given)?;
         if given == Given::default() {
             return self.named(&name);
         }
         let place = self.hosts.place(&name).with(given);
+        let known = self.known().get(&place.name).cloned();
+        Ok(known.unwrap_or_else(|| Arc::new(self.target(place))))
+    }
+
+    /// Calls can name it from now on, by its own name.
+    pub fn keep(&self, target: &Arc<Target>) -> Result<(), Problem> {
         let mut known = self.known();
-        let target = known.entry(place.name.clone()).or_insert_with(|| Arc::new(self.target(place)));
-        Ok(target.clone())
+        if known.len() >= MOST_KNOWN && !known.contains_key(target.name()) {
+            let message = format!("{MOST_KNOWN} hosts were used, and no more are kept");
+            return Err(Problem::new("TOO_MANY_HOSTS", Category::Resource, message)
+                .remedy("Start the server anew, or connect as the SSH configuration says"));
+        }
+        known.entry(target.name().to_owned()).or_insert_with(|| target.clone());
+        Ok(())
     }
 
     /// The same, for nothing but a look at it.

@@ -95,27 +95,38 @@ impl Sandbox {
 impl Client {
     /// Calls a tool, and is asked in this way and in no other.
     pub async fn is_asked(&mut self, way: Way, tool: &str, arguments: Value) -> Asked {
+        match self.may_be_asked(way, tool, arguments).await {
+            Ok(asked) => asked,
+            Err(message) => panic!("not asked: {message}"),
+        }
+    }
+
+    /// Calls a tool, and is asked in this way; else gives the envelope.
+    pub async fn may_be_asked(&mut self, way: Way, tool: &str, arguments: Value) -> Result<Asked, Value> {
         let params = json!({"name": tool, "arguments": arguments});
         let call = self.ask("tools/call", params.clone()).await;
         let message = self
             .receive_where(|message| message["id"] == call || message["method"] == "elicitation/create")
             .await;
+        let envelope = &message["result"]["structuredContent"];
         let message = match way {
-            Way::InputRequired => {
-                assert_eq!(message["result"]["resultType"], "input_required", "{message}");
+            Way::InputRequired if message["result"]["resultType"] == "input_required" => {
                 message["result"].clone()
             }
-            Way::Elicitation => {
-                assert_eq!(message["method"], "elicitation/create", "{message}");
-                message
-            }
-            Way::TwoStep => {
-                let envelope = &message["result"]["structuredContent"];
-                assert_eq!(envelope["status"], "confirmation_required", "{message}");
-                envelope.clone()
-            }
+            Way::Elicitation if message["method"] == "elicitation/create" => message,
+            Way::TwoStep if envelope["status"] == "confirmation_required" => envelope.clone(),
+            _ if envelope.is_object() => return Err(envelope.clone()),
+            _ => panic!("neither a question in this way nor an envelope: {message}"),
         };
-        Asked { way, params, call, message }
+        Ok(Asked { way, params, call, message })
+    }
+
+    /// Calls a tool and says yes, where it asks in this way; gives the envelope.
+    pub async fn agrees(&mut self, way: Way, tool: &str, arguments: Value) -> Value {
+        match self.may_be_asked(way, tool, arguments).await {
+            Ok(asked) => self.answers(&asked, "accept").await,
+            Err(envelope) => envelope,
+        }
     }
 
     /// Answers and gives the call's envelope: `accept`, `decline` or `cancel`. In two steps only the first can be said.

@@ -67,7 +67,7 @@ impl Lab {
         let turn = turn();
         let listing = listing();
         let network = Network::of(&listing);
-        let lab = Self { home: Home::new(), hosts, network, agent: Mutex::default(), turn };
+        let lab = Self { home: Home::of_root(), hosts, network, agent: Mutex::default(), turn };
         lab.clean();
         lab.settle(Path::new(listing["key"].as_str().expect("the lab's key")));
         Some(lab)

@@ -95,6 +95,12 @@ impl Home {
         Self { path: temporary.path().to_owned(), _temporary: Some(temporary) }
     }
 
+    /// Empty, and nobody but root may write anywhere on the way to it, as it is with root's own.
+    pub fn of_root() -> Self {
+        let temporary = tempfile::tempdir_in("/run").expect("a temporary directory");
+        Self { path: temporary.path().to_owned(), _temporary: Some(temporary) }
+    }
+
     /// Emptied, at this place: for several tests, the last of which nobody knows.
     pub fn at(path: PathBuf) -> Self {
         let _ = std::fs::remove_dir_all(&path);

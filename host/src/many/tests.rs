@@ -114,7 +114,8 @@ impl Setting {
         cancelled: &CancellationToken,
     ) -> Map<String, Value> {
         let parts = fates.iter().map(|(host, fate)| self.part(host, fate.clone())).collect();
-        let mut parts = Parts::new("tool".to_owned(), parts, serial, Arc::default());
+        let changes = fates.iter().any(|(_, fate)| matches!(fate, Fate::Plans(_)));
+        let mut parts = Parts::new("tool".to_owned(), parts, changes.then_some(serial), Arc::default());
         parts.run(person, cancelled).await;
         parts.envelope(std::time::Instant::now()).into_json()
     }

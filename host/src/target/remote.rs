@@ -74,14 +74,19 @@ impl Place {
     /// The same, reached otherwise, and known by what differs.
     pub fn with(self, given: Given) -> Self {
         let user = given.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        // Else an IPv6 address and a port would be another address.
+        let host = match given.port.is_some() && self.name.contains(':') {
+            true => format!("[{}]", self.name),
+            false => self.name.clone(),
+        };
         let port = given.port.map(|port| format!(":{port}")).unwrap_or_default();
         // A name is a part of a file's name as well, and no two are alike.
         let key = given.identity_file.as_ref().map(|file| {
             let sha256 = crate::gate::sha256(file.as_os_str().as_encoded_bytes());
-            format!("+{}", &sha256[..8])
+            format!("+{}", &sha256[..16])
         });
         let key = key.unwrap_or_default();
-        let name = format!("{user}{}{port}{key}", self.name);
+        let name = format!("{user}{host}{port}{key}");
         let Given { hostname, port, user, identity_file } = self.given;
         let given = Given {
             hostname: given.hostname.or(hostname),

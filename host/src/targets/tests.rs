@@ -89,7 +89,8 @@ fn once_several_hosts_were_connected_to_every_call_has_to_name_its_own() {
     let connect = |host| targets.set_current(Some(targets.given(host, Given::default()).unwrap()));
     connect("web1");
     connect("web1");
-    assert_eq!(unsaid(&targets, true, true), is(&["web1"]));
+    assert_eq!(unsaid(&targets, true, false), is(&["web1"]));
+    assert_eq!(unsaid(&targets, true, true), code("HOST_REQUIRED"), "another one may mean the usual machine");
     connect("web2");
     for changes in [true, false] {
         assert_eq!(unsaid(&targets, true, changes), code("HOST_REQUIRED"));
@@ -121,6 +122,8 @@ fn a_host_reached_otherwise_is_another_target_with_a_name_of_its_own() {
     let given = Given { user: Some("deploy".into()), port: Some(2222), ..Given::default() };
     let target = targets.given("web1", given.clone()).unwrap();
     assert_eq!(target.name(), "deploy@web1:2222");
+    assert_eq!(said(&targets, &["deploy@web1:2222"], true), code("INVALID_ARGUMENTS"), "nobody has been there");
+    targets.keep(&target).unwrap();
     assert!(Arc::ptr_eq(&target, &targets.given("web1", given).unwrap()));
     assert_eq!(said(&targets, &["deploy@web1:2222"], true), is(&["deploy@web1:2222"]));
     assert_eq!(said(&targets, &["root@web1"], true), code("INVALID_ARGUMENTS"));

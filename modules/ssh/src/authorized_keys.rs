@@ -104,6 +104,11 @@ impl Authorized {
             && self.key.algorithm != "ssh-dss"
             && self.unknown_option().is_none()
     }
+
+    /// The same from anywhere, at any time and for any command. Whether it is from here, now and for ours isn't known.
+    pub(crate) fn opens_always(&self) -> bool {
+        self.opens() && !["command", "expiry-time", "from"].iter().any(|option| self.has(option))
+    }
 }
 
 /// Before the equals sign.
@@ -118,7 +123,8 @@ pub(crate) fn lines(file: &[u8]) -> Vec<Line<'_>> {
 }
 
 fn entry(bytes: &[u8]) -> Entry {
-    let text = String::from_utf8_lossy(bytes);
+    // As C reads it: what is behind a zero byte isn't there.
+    let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
     match text.trim_matches([' ', '\t', '\r', '\n']) {
         "" => Entry::Nothing,
         text if text.starts_with('#') => Entry::Nothing,

@@ -118,7 +118,7 @@ pub(crate) fn ssh_connect(args: HostArgs, _: &Context) -> Result<Noted<Connected
     let connected: Connected = typed(&host::connect(&host, &given)?)?;
     let name = &connected.host;
     let note = match connected.current {
-        true => format!("calls without host work on {name} from now on"),
+        true => format!("calls without host look at {name} from now on; a change names it: host={name}"),
         false => format!("calls reach it where they name it: host={name}"),
     };
     Ok(Noted { data: connected, notes: vec![note] })

@@ -110,10 +110,13 @@ pub(crate) fn chosen(keys: Vec<PublicKey>, wanted: Option<&str>) -> Result<Publi
 
 /// With or without `.pub`, and with the home or `~` in front.
 fn is_at(path: &str, wanted: &str) -> bool {
-    let wanted = wanted.strip_suffix(".pub").unwrap_or(wanted);
-    let path = path.strip_suffix(".pub").unwrap_or(path);
-    let below_home = path.strip_prefix("~/").map(|below| format!("/{below}"));
-    path == wanted || below_home.is_some_and(|below| wanted.starts_with('/') && wanted.ends_with(&below))
+    let [path, wanted] = [path, wanted].map(|path| path.strip_suffix(".pub").unwrap_or(path));
+    let is_below = |absolute: &str, short: &str| {
+        let below = short.strip_prefix('~').filter(|below| below.starts_with('/'));
+        let home = below.and_then(|below| absolute.strip_suffix(below));
+        home.is_some_and(|home| home.starts_with('/') && !home.ends_with("/.ssh"))
+    };
+    path == wanted || is_below(path, wanted) || is_below(wanted, path)
 }
 
 fn listed(key: &PublicKey) -> String {

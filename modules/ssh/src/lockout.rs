@@ -6,6 +6,7 @@
 //!   the same file, and stays there. So an account that one of the controller's keys opens is opened by one ever after:
 //!   not even several connections can shut each other out.
 //! - The last key of the connection's own account stays; of another account it goes with a warning.
+//! - Of what stays, only a line counts that opens the account from anywhere, at any time and for any command.
 //! - An authority stays: whose certificates it has signed isn't known.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
@@ -72,22 +73,22 @@ pub(crate) fn may_remove(
         return Err(stays("KEY_IN_USE_UNKNOWN", fingerprint, &why).remedy(OTHERWISE));
     }
     // Another call may have removed the connection's key from the account since, over another connection.
-    let in_use_opens =
-        account.is_own && keys().any(|found| found.opens() && ways.is_in_use(&found.key.fingerprint()));
+    let in_use_opens = account.is_own
+        && keys().any(|found| found.opens_always() && ways.is_in_use(&found.key.fingerprint()));
     if !in_use_opens && ways.controllers.iter().any(|own| own == fingerprint) {
         let why = format!("is a key by which this server itself gets in as {name}");
         return Err(stays("KEY_OF_CONTROLLER", fingerprint, &why)
             .remedy(format!("Connect as {name} by another key first, and remove it over that connection")));
     }
     let opens = keys().filter(is_it).any(Authorized::opens);
-    if !opens || keys().any(|found| found.opens() && !is_it(&found)) {
+    if !opens || keys().any(|found| found.opens_always() && !is_it(&found)) {
         return Ok(None);
     }
     if account.is_own {
-        let why = format!("is the last key that opens {name}, the account in use");
+        let why = format!("is the last key that is sure to open {name}, the account in use");
         return Err(stays("LAST_KEY", fingerprint, &why).remedy("Add another key first"));
     }
-    Ok(Some(format!("it is the last key of {name}: afterwards no key opens the account")))
+    Ok(Some(format!("it is the last key of {name}: afterwards no key is sure to open the account")))
 }
 
 /// The way to remove a key that is in use.

@@ -37,6 +37,8 @@ fn what_the_way_in_may_depend_on_stays() {
     let by_key = || ways(Some(0), true, &[0, 1]);
     let unknown = || ways(None, true, &[0]);
     let here = || ways(None, false, &[0]);
+    let limited = |options: &str| format!("{options} {}\n{}\n{}\n", key(0), key(1), key(4)).into_bytes();
+    let rest_limited = format!("{}\nfrom=\"192.0.2.1\" {}\n", key(4), key(5)).into_bytes();
     let authority = format!("{}\ncert-authority {}\n", key(0), key(4)).into_bytes();
     for (file, number, account, ways, expected) in [
         (file(&[0, 1, 4]), 4, &own, by_key(), Ok(false)),
@@ -59,6 +61,13 @@ fn what_the_way_in_may_depend_on_stays() {
         // Old DSA keys open nothing, so that they don't count.
         (file(&[4, 7]), 4, &own, here(), Err("LAST_KEY")),
         (file(&[4, 7]), 7, &own, here(), Ok(false)),
+        // The connection's key may have come in by another line than the one that is left of it.
+        (limited("restrict"), 1, &own, by_key(), Ok(false)),
+        (limited("from=\"192.0.2.1\""), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
+        (limited("no-pty,expiry-time=\"20200101\""), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
+        (limited("command=\"true\""), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
+        (rest_limited.clone(), 4, &own, here(), Err("LAST_KEY")),
+        (rest_limited, 4, &other, by_key(), Ok(true)),
         (authority.clone(), 4, &own, by_key(), Err("AUTHORITY_STAYS")),
         (authority, 4, &other, by_key(), Err("AUTHORITY_STAYS")),
     ] {

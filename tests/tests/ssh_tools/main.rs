@@ -1,0 +1,124 @@
+//! The ssh tools on real hosts of both families: what they say is what OpenSSH says, and what they do, it finds.
+
+mod access;
+mod access_links;
+mod configuration;
+mod connections;
+mod own_keys;
+mod session;
+
+use linux_sysadmin_tests::{Client, Host, Lab};
+use serde_json::{Value, json};
+
+/// A Debian and a Fedora.
+const FAMILIES: [&str; 2] = ["debian1", "rhel1"];
+
+/// Has a session, and with it a current host.
+const WITH_SESSION: &str = "2025-06-18";
+/// Has none.
+const WITHOUT_SESSION: &str = "2026-07-28";
+
+/// Of a second sshd.
+const PORT: u16 = 2211;
+
+/// An account on a host, which is the test's own until it is dropped.
+struct Account<'a> {
+    host: &'a Host,
+    name: &'static str,
+}
+
+/// Writes a file of the account's, with its home and `.ssh` where they aren't there.
+const WRITE: &str = r#"
+set -e
+install -d -m 700 -o "$0" -g "$0" "/home/$0/.ssh"
+printf %s "$1" > "/home/$0/.ssh/authorized_keys"
+chown "$0:$0" "/home/$0/.ssh/authorized_keys"
+chmod 600 "/home/$0/.ssh/authorized_keys"
+"#;
+
+impl<'a> Account<'a> {
+    /// With an empty home, and no password.
+    fn new(host: &'a Host, name: &'static str) -> Self {
+        let account = Self { host, name };
+        account.remove();
+        host.run(&["useradd", "--create-home", "--shell", "/bin/bash", "--password", "*", name]);
+        account
+    }
+
+    fn file(&self) -> String {
+        format!("/home/{}/.ssh/authorized_keys", self.name)
+    }
+
+    /// Replaces its authorized_keys.
+    fn write(&self, text: &str) {
+        self.host.run(&["sh", "-c", WRITE, self.name, text]);
+    }
+
+    fn read(&self) -> String {
+        self.host.run(&["cat", &self.file()])
+    }
+
+    /// Of everything in its home: kind, mode, owner, what a link leads to, checksum, and when it was last changed.
+    fn facts(&self) -> String {
+        let home = format!("/home/{}", self.name);
+        let find = ["find", &home, "-printf", "%P %y %m %u:%g %l %T@ %i\n"];
+        self.host.run(&find) + &self.host.run(&["find", &home, "-type", "f", "-exec", "sha256sum", "{}", "+"])
+    }
+
+    fn remove(&self) {
+        let script = "userdel --force --remove \"$0\"; rm -rf \"/home/$0\"";
+        let _ = self.host.command(&["sh", "-c", script, self.name]).output();
+    }
+}
+
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// A server for a client of this protocol version, which can be asked where the version lets the server ask.
+async fn served(lab: &Lab, version: &str) -> Client {
+    let mut client = lab.serve(&[]);
+    if version == WITHOUT_SESSION {
+        client.can(json!({"elicitation": {"form": {}}}));
+    }
+    client.initialize(version).await;
+    client
+}
+
+/// It is done, and the envelope's data is given.
+#[track_caller]
+fn done(envelope: Value) -> Value {
+    assert_eq!(envelope["status"], "success", "{envelope}");
+    envelope["data"].clone()
+}
+
+/// It is refused with this code, and says all of this.
+#[track_caller]
+fn refused(envelope: &Value, code: &str, texts: &[&str]) {
+    assert_eq!((&envelope["status"], &envelope["error_code"]), (&json!("error"), &json!(code)), "{envelope}");
+    let said = format!("{} {}", envelope["message"], envelope["remediation"]);
+    for text in texts {
+        assert!(said.contains(text), "{text}: {envelope}");
+    }
+}
+
+/// What ssh-keygen says of a key's file: bits, fingerprint, comment.
+#[track_caller]
+fn listed(lab: &Lab, path: &str) -> (u64, String, String) {
+    let shown = lab.run(&["ssh-keygen", "-lf", path]);
+    let mut words = shown.trim().splitn(3, ' ');
+    let mut word = || words.next().expect("bits, fingerprint and comment");
+    let (bits, fingerprint, rest) = (word().parse().expect("a number"), word().to_owned(), word());
+    (bits, fingerprint, rest.rsplit_once(" (").expect("a kind").0.to_owned())
+}
+
+/// Somebody gets in by this key, and is this account.
+#[track_caller]
+fn gets_in(lab: &Lab, key: &str, account: &str, address: &str) -> bool {
+    let options = ["-o", "IdentitiesOnly=yes", "-i", key, "-l", account, address, "id", "-un"];
+    let output = lab.ssh(&options);
+    assert!(!output.status.success() || String::from_utf8_lossy(&output.stdout).trim() == account);
+    output.status.success()
+}
