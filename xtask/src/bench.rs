@@ -308,12 +308,3 @@ impl Drop for Server {
         self.child.wait().ok();
     }
 }
-
-pub(crate) fn dev(dir: PathBuf) -> Result<()> {
-    let built = Built { binary: dir.join("linux-sysadmin"), modules: dir.join("modules") };
-    lab::watch_for_signals()?;
-    let remote = std::env::var_os("DEV_REMOTE").is_some();
-    let rows = if remote { remote::calls(&built)? } else { many::calls(&built)? };
-    show(&rows);
-    Ok(())
-}
