@@ -15,8 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
-/// The hosts that tests ask for by name, and what each is made of.
-const HOSTS: [(&str, &str); 3] = [("debian1", "debian"), ("rhel1", "rhel-like"), ("bare1", "bare")];
+/// The hosts that tests ask for by name, by what they are made of.
+const HOSTS: [(&str, &[&str]); 3] = [("debian", &["debian1"]), ("rhel-like", &["rhel1"]), ("bare", &BARE)];
+/// One, and those of which a test needs many.
+const BARE: [&str; 11] = [
+    "bare1", "fleet01", "fleet02", "fleet03", "fleet04", "fleet05", "fleet06", "fleet07", "fleet08",
+    "fleet09", "fleet10",
+];
 
 /// Those that are done with a processor soon, and wait for one of a few machines: all of them at once, each takes what is
 /// free.
@@ -40,10 +45,12 @@ pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
     }
     // Those that somebody else brought up are used, and theirs to take down.
     let is_ours = |name: &&str| !hosts::is_supervised(name);
-    let ours: Vec<String> = HOSTS.iter().map(|(name, _)| *name).filter(is_ours).map(str::to_owned).collect();
-    let up = HOSTS.iter().try_for_each(|(name, image)| {
-        hosts::up(image, &[(*name).to_owned()], built.binary.parent())
-            .with_context(|| format!("{name} isn't up"))
+    let names = HOSTS.iter().flat_map(|(_, names)| names.iter().copied());
+    let ours: Vec<String> = names.filter(is_ours).map(str::to_owned).collect();
+    let up = HOSTS.iter().try_for_each(|(image, names)| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        hosts::up(image, &names, built.binary.parent())
+            .with_context(|| format!("not all are up: {}", names.join(", ")))
     });
     let json = up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{error:#}"));
     let result = run_tests(&built.binary, &faulty, json, filters, &interrupt);
