@@ -41,7 +41,7 @@ enum Stage {
     /// It has its answer.
     Ended(Box<Envelope>),
     /// Its plan waits.
-    Waits(Asked, Running),
+    Waits(Box<(Asked, Running)>),
     /// It was given up.
     Late(Duration),
 }
@@ -82,7 +82,7 @@ impl Parts {
             match stage {
                 Stage::Ended(envelope) => self.ended[at] = Some(Ended::Answered(envelope)),
                 Stage::Late(after) => self.ended[at] = Some(Ended::Late(after)),
-                Stage::Waits(asked, running) => waiting.push((at, asked, running)),
+                Stage::Waits(waits) => waiting.push((at, waits.0, waits.1)),
             }
         }
         waiting.sort_by_key(|(at, ..)| *at);
@@ -348,7 +348,7 @@ async fn stages(parts: Vec<Part>, cancelled: &CancellationToken) -> Vec<(usize, 
     let going = parts.into_iter().enumerate().map(|(at, mut part)| async move {
         let stage = match next(&mut part.running, cancelled).await {
             Next::Answered(envelope) => Stage::Ended(envelope),
-            Next::Asks(asked) => Stage::Waits(asked, part.running),
+            Next::Asks(asked) => Stage::Waits(Box::new((asked, part.running))),
         };
         (at, stage)
     });
