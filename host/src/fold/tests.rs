@@ -443,7 +443,9 @@ fn cut_note(folded: &Folded) -> Option<&String> {
 }
 
 fn is_within(folded: &Folded) -> bool {
-    folded.truncated && cut_note(folded).is_some() && folded.data.to_string().len() <= 256 << 10
+    folded.truncated
+        && cut_note(folded).is_some_and(|note| !note.contains("  "))
+        && folded.data.to_string().len() <= 256 << 10
 }
 
 #[test]
@@ -537,6 +539,7 @@ fn what_a_listing_was_cut_to_says_nothing_of_what_is_lacking() {
     assert!(folded.truncated);
     let [note] = folded.notes.as_slice() else { panic!("{:?}", folded.notes) };
     assert!(note.starts_with("The listing is cut on web02: what $on and $not_on say"), "{note}");
+    assert!(!note.contains("  "), "{note}");
     for (names, truncated) in [(["b", "c", "b"], false), (["b", "b", "b"], true)] {
         let folded = fold(says(&names, truncated));
         assert_eq!((folded.notes.len(), folded.truncated), (0, truncated));

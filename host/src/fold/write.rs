@@ -59,12 +59,14 @@ impl Seen {
             all.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect();
         if let Some(hosts) = self.cut_before.as_ref().filter(|_| self.told_apart) {
             notes.push(format!(
-                "The listing is cut on {hosts}: what $on and $not_on say is lacking there may only have been cut.                  Use a filter or a greater limit where it matters."
+                "The listing is cut on {hosts}: what $on and $not_on say is lacking there may only have been cut. \
+                 Use a filter or a greater limit where it matters."
             ));
         }
         if self.is_cut() {
             notes.push(format!(
-                "There was room for {} KiB: {} items and members and {} values are left out where $cut stands, or                  where a text ends with its length. Name fewer hosts, use a filter or a smaller limit.",
+                "There was room for {} KiB: {} items and members and {} values are left out where $cut stands, or \
+                 where a text ends with its length. Name fewer hosts, use a filter or a smaller limit.",
                 MOST >> 10,
                 self.parts_cut,
                 self.values_cut
