@@ -31,6 +31,11 @@ const HOST: &str = "host";
 /// What every tool takes that changes something.
 const DRY_RUN: &str = "dry_run";
 
+/// What every tool takes, though no schema shows it: which of several agents asks, where they share a server.
+const AGENT: &str = "agent_id";
+/// Characters of it.
+pub const LONGEST_AGENT: usize = 64;
+
 /// What a client says in the second of two steps.
 const CONFIRMED: &str = "confirmed";
 
@@ -84,6 +89,18 @@ pub fn take_host(tool: &Tool, arguments: &mut Map<String, Value>) -> Result<Opti
 /// Whether it may be the host's. A tool that declares it keeps it.
 fn takes_host(tool: &Tool) -> bool {
     !tool.on_controller && !declares(tool, HOST)
+}
+
+/// Takes out which of several agents asks, where that is said and isn't the tool's own argument. Anything may be said.
+pub fn take_agent(tool: &Tool, arguments: &mut Map<String, Value>) -> Option<String> {
+    match arguments.get(AGENT) {
+        Some(Value::String(said)) if !declares(tool, AGENT) => {
+            let said = excerpt(said, LONGEST_AGENT);
+            arguments.remove(AGENT);
+            Some(said)
+        }
+        _ => None,
+    }
 }
 
 /// Whether the caller says that nothing is to be changed.

@@ -33,6 +33,8 @@ pub struct Call {
     pub tries: Tries,
     /// Whether its client's connection is a session.
     pub has_session: bool,
+    /// Which of several that share a connection asks, by its own word.
+    pub agent_id: Option<String>,
 }
 
 /// What is known once a module answers the call.
@@ -132,7 +134,7 @@ impl Call {
         };
         let decided_by = match self.desk.answer() {
             Some(asking::Answer::Yes(by) | asking::Answer::No(by)) => Some(by.clone()),
-            None if self.desk.has_asked() => {
+            None if self.desk.question().is_some() => {
                 decision = Decision::Asked;
                 None
             }
@@ -143,6 +145,7 @@ impl Call {
             risk: routed.map(|routed| routed.risk),
             decision,
             decided_by,
+            question: self.desk.question(),
             change,
             envelope,
             executed: &self.executed,

@@ -17,29 +17,40 @@ pub struct Control {
     target: Arc<Target>,
     /// Whether its client's connection is a session, which has a current host.
     has_session: bool,
+    /// Whether it only says what it would do.
+    dry_run: bool,
 }
 
 impl Control {
     /// Of a call that works there.
-    pub fn new(targets: &Arc<Targets>, target: &Arc<Target>, has_session: bool) -> Self {
-        Self { targets: targets.clone(), target: target.clone(), has_session }
+    pub fn new(targets: &Arc<Targets>, target: &Arc<Target>, has_session: bool, dry_run: bool) -> Self {
+        Self { targets: targets.clone(), target: target.clone(), has_session, dry_run }
     }
 
-    /// Where calls without `host` work.
-    fn current(&self) -> Arc<Target> {
-        let current = self.targets.current().filter(|_| self.has_session);
-        current.unwrap_or_else(|| self.targets.usual().clone())
+    /// Where calls without `host` work, where they do.
+    fn current(&self) -> Result<Arc<Target>, Problem> {
+        if self.has_session { self.targets.current() } else { Ok(self.targets.usual().clone()) }
+    }
+
+    fn is_current(&self, target: &Target) -> bool {
+        self.current().is_ok_and(|current| current.name() == target.name())
     }
 
     async fn connect_to(&self, host: &str, given: Given) -> Result<Value, Problem> {
+        if self.dry_run {
+            let mut told = self.tested(host, given).await?;
+            told["current"] = self.has_session.into();
+            return Ok(told);
+        }
         let target = self.targets.given(host, given)?;
         let facts = target.refresh_facts().await?;
+        self.targets.keep(&target)?;
         if self.has_session {
             self.targets.set_current(Some(target.clone()));
         }
         let mut told = json!({
             "host": target.name(),
-            "current": self.has_session,
+            "current": self.is_current(&target),
             "hostname": facts.hostname,
             "user": facts.user,
             "distro": facts.name,
@@ -60,17 +71,26 @@ impl Control {
                 Problem::new("NOT_CONNECTED", Category::NotFound, message)
                     .remedy("Call ssh_session_info, which names the hosts")
             })?,
-            None => self.current(),
+            None => self.current()?,
         };
-        let was_connected = target.is_connected().await;
-        target.leave_connection().await;
-        if self.targets.current().is_some_and(|current| current.name() == target.name()) {
-            self.targets.set_current(None);
+        if target.is_pinned() {
+            let message = format!("a change is being made on {}", target.name());
+            return Err(Problem::new("RESOURCE_LOCKED", Category::Lock, message)
+                .remedy("Wait until it is over, or cancel it: without its connection nobody would know what became of it"));
         }
+        let was_connected = target.is_connected().await;
+        let was_current = self.is_current(&target);
+        if !self.dry_run {
+            target.leave_connection().await;
+            if was_current && self.has_session {
+                self.targets.set_current(None);
+            }
+        }
+        let current = if was_current { Ok(self.targets.usual().clone()) } else { self.current() };
         Ok(json!({
             "host": target.name(),
             "was_connected": was_connected,
-            "current": self.current().name(),
+            "current": current.ok().map(|current| current.name().to_owned()),
         }))
     }
 
@@ -78,7 +98,7 @@ impl Control {
         let facts = self.target.facts().await?;
         let mut told = json!({
             "host": self.target.name(),
-            "current": self.current().name(),
+            "current": self.is_current(&self.target),
             "connected": false,
             "known": self.targets.names(),
         });
@@ -151,6 +171,10 @@ impl Connections for Control {
         Box::pin(async move { Ok(self.disconnect_from(host.as_deref()).await?.to_string()) })
     }
 
+    fn is_host(&self, name: &str) -> bool {
+        self.targets.is_host(name)
+    }
+
     fn connection(&self) -> BoxFuture<'_, Result<String, Problem>> {
         Box::pin(async move { Ok(self.of_connection().await?.to_string()) })
     }
@@ -161,6 +185,10 @@ impl Connections for Control {
 
     fn public_keys(&self) -> BoxFuture<'_, Result<Vec<PublicKey>, Problem>> {
         Box::pin(async { Ok(own_keys().await?.into_iter().map(public).collect()) })
+    }
+
+    fn keys_used(&self) -> Vec<String> {
+        self.targets.keys_used()
     }
 
     fn key_in_use(&self) -> BoxFuture<'_, Option<String>> {

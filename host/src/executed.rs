@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
+
 use crate::capability::command_line;
 use crate::heard::Heard;
 use crate::redact::excerpt;
@@ -27,11 +30,20 @@ pub struct Line {
 #[derive(Clone, Copy, Debug)]
 pub struct Number(usize);
 
+/// A plan under way.
+struct Change {
+    id: String,
+    /// Ends it, and has it undone.
+    cancel: CancellationToken,
+}
+
 /// The commands of one call, what they say, and the change that it makes.
 #[derive(Default)]
 pub struct Executed {
     lines: Mutex<Vec<Line>>,
-    change: OnceLock<String>,
+    change: OnceLock<Change>,
+    /// It is over, and so is its undo.
+    is_over: SetOnce<()>,
     /// As it comes.
     pub heard: Arc<Heard>,
     /// Nobody has to be asked any more.
@@ -60,9 +72,26 @@ impl Executed {
     }
 
     /// The change of this id is on record from now on. A call makes one at most.
-    pub fn begins(&self, change: &str) {
-        let _ = self.change.set(change.to_owned());
+    pub fn begins(&self, change: &str, cancel: &CancellationToken) {
+        let _ = self.change.set(Change { id: change.to_owned(), cancel: cancel.clone() });
         self.decided();
+    }
+
+    /// The change is over.
+    pub fn ends(&self) {
+        let _ = self.is_over.set(());
+    }
+
+    /// Has the change undone, as far as it may be stopped: whether there is one that isn't over.
+    pub fn interrupt(&self) -> bool {
+        let Some(change) = self.change.get() else { return false };
+        change.cancel.cancel();
+        self.is_over.get().is_none()
+    }
+
+    /// Waits until the change is over.
+    pub async fn over(&self) {
+        self.is_over.wait().await;
     }
 
     /// Whatever it does, it does without anybody's further word.
@@ -82,7 +111,7 @@ impl Executed {
 
     /// The change that has begun, whether the call is still there to be told of its end or not.
     pub fn change(&self) -> Option<&str> {
-        self.change.get().map(String::as_str)
+        self.change.get().map(|change| change.id.as_str())
     }
 
     /// All that are remembered.

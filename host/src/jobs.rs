@@ -15,15 +15,15 @@ use crate::component;
 use crate::executed::Executed;
 use crate::gate::asking::unavailable;
 use crate::problem::{Category, Problem};
-use crate::running::{Next, Running, Said};
+use crate::running::{About, Next, Running, Said};
 use crate::visible::excerpt;
 
 /// Jobs that run at the same time; a call that would be one more is waited for.
 const RUNNING: usize = 64;
 /// Those that have ended and are kept.
 const KEPT: usize = 64;
-/// Of one question, which is a call of its own.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Of one question, which is a call of its own: clients give up after a minute.
+const LONGEST_WAIT: Duration = Duration::from_secs(45);
 
 /// All of them.
 #[derive(Default)]
@@ -43,10 +43,7 @@ struct State {
 pub struct Job {
     /// Sixteen hexadecimal digits.
     pub id: String,
-    /// Whose it is, by its own word.
-    agent_id: Option<String>,
-    tool: String,
-    host: String,
+    about: About,
     /// When the call was made, and when that was by the clock.
     started: (Instant, SystemTime),
     said: Said,
@@ -67,23 +64,16 @@ pub struct Ended {
 
 impl Jobs {
     /// From now on the call goes on by itself. Given back, where that can't be.
-    pub fn adopt(
-        self: &Arc<Self>,
-        running: Running,
-        agent_id: Option<String>,
-    ) -> Result<Arc<Job>, Box<Running>> {
+    pub fn adopt(self: &Arc<Self>, running: Running) -> Result<Arc<Job>, Box<Running>> {
         let Ok(id) = crate::gate::random_id() else { return Err(Box::new(running)) };
         let mut state = self.state();
         let is_running = |job: &&Arc<Job>| !job.has_ended();
         if state.is_closed || state.jobs.iter().filter(is_running).count() >= RUNNING {
             return Err(Box::new(running));
         }
-        let (tool, host) = running.about();
         let job = Arc::new(Job {
             id,
-            agent_id,
-            tool: tool.to_owned(),
-            host: host.to_owned(),
+            about: running.about().clone(),
             started: running.started(),
             said: running.said(),
             executed: running.executed().clone(),
@@ -105,10 +95,7 @@ impl Jobs {
     /// The one of this id.
     pub fn of(&self, id: &str) -> Result<Arc<Job>, Problem> {
         let found = self.state().jobs.iter().find(|job| job.id == id).cloned();
-        found.ok_or_else(|| {
-            let message = format!("there is no job {}; they end with the server", excerpt(id, 40));
-            Problem::new("JOB_NOT_FOUND", Category::NotFound, message).remedy("Call job_list")
-        })
+        found.ok_or_else(|| not_found(id))
     }
 
     /// Ends all of them, and waits for that.
@@ -154,6 +141,14 @@ impl Job {
             after: self.started.0.elapsed(),
         };
         self.ended.send_replace(Some(Arc::new(ended)));
+    }
+
+    /// Whether an agent may ask for it: its own, and whose agent or whose caller hasn't said who it is.
+    fn is_of(&self, agent_id: Option<&str>) -> bool {
+        match (self.about.agent_id.as_deref(), agent_id) {
+            (Some(own), Some(wanted)) => own == wanted,
+            _ => true,
+        }
     }
 
     fn has_ended(&self) -> bool {
@@ -203,8 +198,8 @@ impl Job {
         let started_unix = self.started.1.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut told = json!({
             "id": self.id,
-            "tool": self.tool,
-            "host": self.host,
+            "tool": self.about.tool,
+            "host": self.about.host,
             "status": status,
             "started_unix": started_unix,
             "seconds": seconds,
@@ -213,7 +208,7 @@ impl Job {
         if status == "running" && !latest.is_empty() {
             told["progress"] = latest.into();
         }
-        if let Some(agent_id) = &self.agent_id {
+        if let Some(agent_id) = &self.about.agent_id {
             told["agent_id"] = agent_id.as_str().into();
         }
         told
@@ -235,12 +230,31 @@ impl Job {
     }
 }
 
-impl component::Jobs for Jobs {
+/// As one call may ask for them: those of another agent aren't its own, where both say who they are.
+pub struct JobsOf {
+    jobs: Arc<Jobs>,
+    agent_id: Option<String>,
+    dry_run: bool,
+}
+
+impl JobsOf {
+    /// Of a call by this agent, which in a dry run ends nothing.
+    pub fn new(jobs: &Arc<Jobs>, agent_id: Option<String>, dry_run: bool) -> Self {
+        Self { jobs: jobs.clone(), agent_id, dry_run }
+    }
+
+    /// The one of this id.
+    pub fn of(&self, id: &str) -> Result<Arc<Job>, Problem> {
+        let job = self.jobs.of(id)?;
+        if job.is_of(self.agent_id.as_deref()) { Ok(job) } else { Err(not_found(id)) }
+    }
+}
+
+impl component::Jobs for JobsOf {
     fn list(&self, agent_id: Option<&str>) -> String {
-        let jobs = self.state().jobs.clone();
-        let wanted =
-            jobs.iter().filter(|job| agent_id.is_none_or(|wanted| job.agent_id.as_deref() == Some(wanted)));
-        Value::Array(wanted.map(|job| job.told()).collect()).to_string()
+        let wanted = self.agent_id.as_deref().or(agent_id);
+        let jobs = self.jobs.state().jobs.clone();
+        Value::Array(jobs.iter().filter(|job| job.is_of(wanted)).map(|job| job.told()).collect()).to_string()
     }
 
     fn output(&self, id: String, offset: u64, wait_seconds: u32) -> BoxFuture<'_, Result<String, Problem>> {
@@ -254,9 +268,16 @@ impl component::Jobs for Jobs {
     fn cancel(&self, id: String, wait_seconds: u32) -> BoxFuture<'_, Result<String, Problem>> {
         Box::pin(async move {
             let job = self.of(&id)?;
-            job.cancel();
-            job.wait(Duration::from_secs(wait_seconds.into())).await;
+            if !self.dry_run {
+                job.cancel();
+                job.wait(Duration::from_secs(wait_seconds.into())).await;
+            }
             Ok(job.told_from(u64::MAX).to_string())
         })
     }
+}
+
+fn not_found(id: &str) -> Problem {
+    let message = format!("there is no job {}; they end with the server", excerpt(id, 40));
+    Problem::new("JOB_NOT_FOUND", Category::NotFound, message).remedy("Call job_list")
 }

@@ -58,15 +58,15 @@ pub struct Parts {
     hosts: Vec<String>,
     begun: Vec<Part>,
     ended: Vec<Option<Ended>>,
-    /// Machines that are changed at the same time.
-    serial: usize,
+    /// Machines that are changed at the same time; none where they are only looked at.
+    serial: Option<usize>,
     /// Of the whole.
     executed: Arc<Executed>,
 }
 
 impl Parts {
     /// Of this tool, not yet followed.
-    pub fn new(tool: String, parts: Vec<Part>, serial: usize, executed: Arc<Executed>) -> Self {
+    pub fn new(tool: String, parts: Vec<Part>, serial: Option<usize>, executed: Arc<Executed>) -> Self {
         let hosts = parts.iter().map(|part| part.host.clone()).collect();
         let ended = parts.iter().map(|_| None).collect();
         Self { tool, hosts, begun: parts, ended, serial, executed }
@@ -91,14 +91,25 @@ impl Parts {
             let problem = self.not_begun(first);
             return self.leave(waiting, &problem).await;
         }
+        if let Some(problem) = twice(&waiting) {
+            for (at, asked, running) in waiting {
+                let _ = asked.answer(Err(problem.clone()));
+                self.ended[at] = Some(Ended::Answered(ended(&mut { running }, cancelled).await));
+            }
+            return;
+        }
         let questions: Vec<_> = waiting.iter().map(|(_, asked, _)| asked.question.clone()).collect();
         let answer = match questions.iter().any(|question| question.needs_person) {
             false => Ok(Answer::Yes(DecidedBy::Policy)),
             true => match Question::of_many(&questions) {
-                Ok(question) => tokio::select! {
-                    answer = ask.ask(question) => answer,
-                    () = cancelled.cancelled() => Err(cancelled_by_caller()),
-                },
+                Ok(question) => {
+                    let puts = waiting.iter().map(|(_, asked, _)| asked);
+                    puts.filter(|asked| asked.question.needs_person).for_each(|asked| asked.put(&question));
+                    tokio::select! {
+                        answer = ask.ask(question) => answer,
+                        () = cancelled.cancelled() => Err(cancelled_by_caller()),
+                    }
+                }
                 Err(problem) => Err(problem),
             },
         };
@@ -116,6 +127,9 @@ impl Parts {
         let mut waiting = waiting.into_iter();
         let mut at_once = 1;
         loop {
+            if cancelled.is_cancelled() {
+                return self.leave(waiting.collect(), &cancelled_by_caller()).await;
+            }
             let batch: Vec<_> = waiting.by_ref().take(at_once).collect();
             if batch.is_empty() {
                 return;
@@ -131,7 +145,7 @@ impl Parts {
             for (at, envelope) in futures_util::future::join_all(ends).await {
                 self.ended[at] = Some(Ended::Answered(envelope));
             }
-            at_once = self.serial;
+            at_once = self.serial.unwrap_or(1);
             // Whoever said no said it of all.
             if let (Ok(Answer::Yes(_)), Some(first)) = (&answer, self.first_failed()) {
                 let problem = self.not_begun(first);
@@ -236,7 +250,7 @@ impl Parts {
         envelope.filter = filter;
         envelope.truncated = truncated.then_some(true);
         if let Some((host, mut error, status)) = first
-            && (answers.is_empty() || !many.not_begun.is_empty())
+            && (answers.is_empty() || self.serial.is_some())
         {
             error.message = format!("{host}: {}", error.message);
             envelope.status = status;
@@ -318,6 +332,24 @@ async fn next(running: &mut Running, cancelled: &CancellationToken) -> Next {
             () = cancelled.cancelled(), if !running.is_cancelled() => running.cancel(),
         }
     }
+}
+
+/// Where two names are one machine, which would be changed twice.
+fn twice(waiting: &[(usize, Asked, Running)]) -> Option<Problem> {
+    let mut known: Vec<&Question> = Vec::new();
+    for (_, asked, _) in waiting {
+        let question = &asked.question;
+        if let Some(same) = known.iter().find(|known| known.is_of_same_machine(question)) {
+            let message =
+                format!("{} and {} are one machine: nothing was changed", same.target, question.target);
+            return Some(
+                Problem::new("SAME_MACHINE", Category::Validation, message)
+                    .remedy("Name it once in one call"),
+            );
+        }
+        known.push(question);
+    }
+    None
 }
 
 fn cancelled_by_caller() -> Problem {

@@ -46,17 +46,18 @@ pub struct CallKey {
 }
 
 impl CallKey {
-    /// Of a call whose `confirmed` and `host` have been taken out, on these machines. A member that is null is as good as
-    /// left out.
+    /// Of a call whose `confirmed`, `agent_id` and `host` have been taken out, by this agent, on these machines. A member
+    /// that is null is as good as left out.
     pub fn new<'a>(
         tool: &str,
         arguments: &Map<String, Value>,
+        agent_id: Option<&str>,
         hosts: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let mut said = arguments.clone();
         said.retain(|_, value| !value.is_null());
         let hosts: Vec<&str> = hosts.into_iter().collect();
-        let said = serde_json::json!({"arguments": said, "hosts": hosts});
+        let said = serde_json::json!({"arguments": said, "agent_id": agent_id, "hosts": hosts});
         let bytes = audit::canonical(&said).unwrap_or_else(|_| said.to_string().into_bytes());
         Self { tool: tool.to_owned(), arguments: sha256(&bytes) }
     }
@@ -217,7 +218,7 @@ mod tests {
     use crate::turns::Turns;
 
     fn key(arguments: Value) -> CallKey {
-        CallKey::new("tool", arguments.as_object().unwrap(), ["localhost"])
+        CallKey::new("tool", arguments.as_object().unwrap(), None, ["localhost"])
     }
 
     async fn parked(parking: &Parking, id: &'static str, key: CallKey, way: Way) {
@@ -241,13 +242,18 @@ mod tests {
     #[test]
     fn calls_are_the_same_whatever_the_order_and_what_is_null() {
         assert_eq!(key(json!({"a": 1, "b": [2]})), key(json!({"b": [2], "a": 1, "c": null})));
-        let elsewhere = CallKey::new("tool", json!({"a": 1, "b": [2]}).as_object().unwrap(), ["web1"]);
+        let elsewhere = CallKey::new("tool", json!({"a": 1, "b": [2]}).as_object().unwrap(), None, ["web1"]);
         assert_ne!(key(json!({"a": 1, "b": [2]})), elsewhere);
         for other in [json!({"a": 2, "b": [2]}), json!({"a": 1}), json!({"a": 1, "b": [2], "host": "other"})]
         {
             assert_ne!(key(json!({"a": 1, "b": [2]})), key(other));
         }
-        assert_ne!(CallKey::new("a", &Map::new(), []), CallKey::new("b", &Map::new(), []));
+        assert_ne!(CallKey::new("a", &Map::new(), None, []), CallKey::new("b", &Map::new(), None, []));
+        // What one agent was shown isn't another one's to confirm.
+        assert_ne!(
+            CallKey::new("a", &Map::new(), Some("a1"), []),
+            CallKey::new("a", &Map::new(), Some("a2"), [])
+        );
     }
 
     #[tokio::test]

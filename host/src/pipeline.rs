@@ -12,7 +12,7 @@ use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
 use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
-use crate::capability::Risk;
+use crate::capability::{Grants, Risk};
 use crate::component::{
     self, CallContext, Cold, Connections, Module, Places, Progress, Reach, Registry, Reply, Route, Session,
     Shape, Times, Tool,
@@ -23,13 +23,13 @@ use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
 use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::inventory::InventoryError;
-use crate::jobs::Jobs;
+use crate::jobs::{Jobs, JobsOf};
 use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
 use crate::problem::{Category, Problem};
 use crate::retry;
-use crate::running::{Asked, Desk, Room, Running};
+use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
 use crate::spelling;
 use crate::system::{self, Mode};
@@ -59,6 +59,9 @@ pub struct Pipeline {
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
+
+/// What a module has left once its plan was interrupted: to say what was undone.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +96,13 @@ pub struct Request {
     pub two_step: bool,
     /// Of a call that is made again with an answer: which one, where that could be told, and what was answered.
     pub answered: Option<(Result<String, Problem>, asking::Answer)>,
+}
+
+impl Request {
+    fn about(&self, host: &str) -> About {
+        let tool = crate::redact::excerpt(&self.tool, 64);
+        About { tool, host: host.to_owned(), agent_id: self.caller.agent_id.clone() }
+    }
 }
 
 /// A call has begun.
@@ -172,11 +182,13 @@ impl Pipeline {
         &self.jobs
     }
 
-    /// When a call goes on by itself, of a client that has a way to ask for it; never, where nothing is set.
-    pub fn job_after(&self, has_tasks: bool) -> Option<Duration> {
+    /// When a call goes on by itself, of a client that has a way to ask for it; never, where nothing is set, and of a call
+    /// that itself asks for such calls.
+    pub fn job_after(&self, tool: &str, has_tasks: bool) -> Option<Duration> {
         let seconds = self.loaded.config.jobs.after_seconds.get();
-        let can_ask = || self.live().registry.modules().iter().any(|module| module.imports("jobs"));
-        (seconds > 0 && (has_tasks || can_ask())).then(|| Duration::from_secs(seconds.into()))
+        let live = self.live();
+        let can_ask = || has_tasks || live.registry.modules().iter().any(|module| module.imports("jobs"));
+        (seconds > 0 && can_ask() && !live.is_of_host(tool)).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// The modules and their tools as they are now.
@@ -241,11 +253,17 @@ impl Pipeline {
             None => Ok(false),
         };
         let says_confirmed = matches!(confirmed, Ok(true));
+        if let Some(agent_id) = tool.and_then(|tool| arguments::take_agent(tool, &mut request.arguments)) {
+            request.caller.agent_id = Some(agent_id);
+        }
         let picked = match tool {
             Some(tool) => self.pick(tool, &mut request),
             None => Ok(Picked::One(self.targets.usual().clone())),
         };
-        let key = |picked: &Picked| CallKey::new(&request.tool, &request.arguments, picked.names());
+        let agent_id = request.caller.agent_id.clone();
+        let key = |picked: &Picked| {
+            CallKey::new(&request.tool, &request.arguments, agent_id.as_deref(), picked.names())
+        };
         let resumed = match (confirmed, picked, request.answered.take()) {
             (Err(problem), ..) | (_, Err(problem), _) => Err(problem),
             (_, Ok(picked), Some((id, answer))) => {
@@ -277,7 +295,9 @@ impl Pipeline {
     /// Where it works.
     fn pick(&self, tool: &Tool, request: &mut Request) -> Result<Picked, Problem> {
         if tool.on_controller {
-            return self.targets.here().map(Picked::One);
+            let of_host = self.live().is_of_host(&tool.name);
+            return if of_host { Ok(self.targets.controller()) } else { self.targets.here() }
+                .map(Picked::One);
         }
         let said = arguments::take_host(tool, &mut request.arguments)?;
         let changes = tool.risk > Risk::ReadOnly && !arguments::is_dry_run(tool, &request.arguments);
@@ -288,8 +308,8 @@ impl Pipeline {
     /// One that is refused already, for its answer and its record.
     fn refused(self: &Arc<Self>, request: Request, problem: Problem) -> Running {
         let (pipeline, target) = (self.clone(), self.targets.usual().clone());
-        let key = CallKey::new(&request.tool, &request.arguments, [target.name()]);
-        let about = (crate::redact::excerpt(&request.tool, 64), target.name().to_owned());
+        let key = CallKey::new(&request.tool, &request.arguments, None, [target.name()]);
+        let about = request.about(target.name());
         Running::begin(about, key, &self.room, move |desk, progress, cancelled| async move {
             pipeline.run(request, (target, Err(problem)), desk, progress, cancelled).await
         })
@@ -311,7 +331,7 @@ impl Pipeline {
         room: &Room,
     ) -> Running {
         let pipeline = self.clone();
-        let about = (crate::redact::excerpt(&request.tool, 64), target.name().to_owned());
+        let about = request.about(target.name());
         Running::begin(about, key, room, move |desk, progress, cancelled| async move {
             pipeline.run(request, (target, Ok(())), desk, progress, cancelled).await
         })
@@ -320,8 +340,8 @@ impl Pipeline {
     /// A call of its own on each, which are put on record each for itself.
     fn begin_on_many(self: &Arc<Self>, request: Request, key: CallKey, targets: Vec<Arc<Target>>) -> Running {
         let pipeline = self.clone();
-        let tool = crate::redact::excerpt(&request.tool, 64);
-        let about = (tool.clone(), format!("{} hosts", targets.len()));
+        let about = request.about(&format!("{} hosts", targets.len()));
+        let tool = about.tool.clone();
         Running::begin(about, key, &self.room, move |desk, _, cancelled| async move {
             let started = Instant::now();
             let only_looks = pipeline.live().registry.tool(&request.tool).map(|tool| tool.risk);
@@ -331,10 +351,11 @@ impl Pipeline {
             let room = pipeline.room.of_parts(targets.len());
             let parts = targets.into_iter().map(|target| {
                 let host = target.name().to_owned();
-                let key = CallKey::new(&request.tool, &request.arguments, [host.as_str()]);
+                let key = CallKey::new(&request.tool, &request.arguments, None, [host.as_str()]);
                 Part { host, running: pipeline.begin_on(request.clone(), key, target, &room) }
             });
-            let serial = pipeline.loaded.config.ssh.serial.get() as usize;
+            let changes = only_looks != Some(Risk::ReadOnly);
+            let serial = changes.then_some(pipeline.loaded.config.ssh.serial.get() as usize);
             let mut all = Parts::new(tool, parts.collect(), serial, desk.executed().clone());
             all.run(&*desk, &cancelled).await;
             all.envelope(started)
@@ -352,19 +373,32 @@ impl Pipeline {
         let started = Instant::now();
         let Request { tool, arguments, caller, .. } = request;
         let name = crate::redact::excerpt(&tool, 64);
-        let trace_id = caller.trace_id.unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
-        let protocol = caller.protocol.unwrap_or_else(|| "cli".to_owned());
-        let origin = Origin::new(trace_id, caller.client, protocol, name.clone(), &arguments);
+        let trace_id =
+            caller.trace_id.clone().unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
+        let protocol = caller.protocol.clone().unwrap_or_else(|| "cli".to_owned());
+        let origin = Origin::new(trace_id, caller.client.clone(), protocol, name.clone(), &arguments);
         let (plan, routed, tries) = Default::default();
         let executed = desk.executed().clone();
-        let has_session = caller.has_session;
-        let call = Call { origin, executed, plan, routed, desk, tries, has_session };
+        let Caller { has_session, agent_id, .. } = caller;
+        let call = Call { origin, executed, plan, routed, desk, tries, has_session, agent_id };
         let answering = async {
             refused?;
-            call.desk.take().await.map_err(Busy::into_problem)?;
+            // What is about the other calls doesn't wait for them.
+            if !self.live().is_of_host(&tool) {
+                call.desk.take().await.map_err(Busy::into_problem)?;
+            }
             self.answer(&tool, arguments, &target, &call, progress).await
         };
         let mut answering = pin!(answering);
+        let cancelled = async {
+            cancelled.cancelled().await;
+            // What it has begun is undone, and it says so.
+            if call.executed.interrupt() {
+                call.executed.over().await;
+                tokio::time::sleep(LAST_WORDS).await;
+            }
+        };
+        let mut cancelled = pin!(cancelled);
         let answer = loop {
             tokio::select! {
                 biased;
@@ -375,7 +409,7 @@ impl Pipeline {
                 }
                 answer = &mut answering => break answer,
                 // Dropping the call drops its store and ends the process groups that it started; its plan is the gate's.
-                () = cancelled.cancelled() => {
+                () = &mut cancelled => {
                     break Err(Problem::new("CANCELLED", Category::Other, "the call was cancelled"));
                 }
             }
@@ -475,7 +509,8 @@ impl Pipeline {
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
 
         let turn = Held::default();
-        if tool.risk > Risk::ReadOnly && !dry_run {
+        // What is about connections or about other calls takes its turn only where it has a plan.
+        if tool.risk > Risk::ReadOnly && !dry_run && !live.is_of_host(name) {
             turn.hold(self.gate.turn(target).await?);
         }
         let reach = Reach {
@@ -483,14 +518,17 @@ impl Pipeline {
                 true => Some(self.session(&live, target, &facts).await),
                 false => None,
             },
-            connections: module.imports("target-control").then(|| self.connections(target, call)),
-            jobs: module.imports("jobs").then(|| self.jobs.clone() as Arc<dyn component::Jobs>),
+            connections: module.imports("target-control").then(|| self.connections(target, call, dry_run)),
+            jobs: module.imports("jobs").then(|| {
+                let agent_id = call.agent_id.clone();
+                Arc::new(JobsOf::new(&self.jobs, agent_id, dry_run)) as Arc<dyn component::Jobs>
+            }),
         };
         let context = |times| CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
             target: target.clone(),
-            grants: module.grants(),
+            grants: self.grants(&module, target),
             times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
             reach: reach.clone(),
             executed: call.executed.clone(),
@@ -517,8 +555,14 @@ impl Pipeline {
         Ok((answer, reply))
     }
 
-    fn connections(&self, target: &Arc<Target>, call: &Call) -> Arc<dyn Connections> {
-        Arc::new(Control::new(&self.targets, target, call.has_session))
+    /// A module's, where anything may run at all: a call about connections has this machine as its target even where
+    /// nothing may be run on it.
+    fn grants(&self, module: &Module, target: &Target) -> Arc<Grants> {
+        if target.is_remote() || self.targets.here().is_ok() { module.grants() } else { Arc::default() }
+    }
+
+    fn connections(&self, target: &Arc<Target>, call: &Call, dry_run: bool) -> Arc<dyn Connections> {
+        Arc::new(Control::new(&self.targets, target, call.has_session, dry_run))
     }
 
     async fn session(&self, live: &Arc<Live>, target: &Arc<Target>, facts: &Facts) -> Arc<Session> {
@@ -529,6 +573,17 @@ impl Pipeline {
 }
 
 impl Live {
+    /// Whether a tool is about connections or about other calls, which the host has, and no target.
+    fn is_of_host(&self, tool: &str) -> bool {
+        let is_it = |known: &Tool| known.name == tool && known.on_controller;
+        let of_host = |module: &&Arc<Module>| module.imports("target-control") || module.imports("jobs");
+        self.registry
+            .modules()
+            .iter()
+            .filter(of_host)
+            .any(|module| module.description.tools.iter().any(is_it))
+    }
+
     fn route(&self, name: &str, facts: &Facts) -> Result<(Arc<Module>, Tool), Problem> {
         match self.registry.route(name, facts) {
             Route::Module(module, tool) => Ok((module, tool)),

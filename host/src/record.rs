@@ -16,6 +16,8 @@ pub struct Answered<'a> {
     pub decision: Decision,
     /// Who said so.
     pub decided_by: Option<DecidedBy>,
+    /// SHA-256 of what somebody was asked.
+    pub question: Option<&'a str>,
     /// The change that it made.
     pub change: Option<String>,
     /// What was answered.
@@ -26,7 +28,7 @@ pub struct Answered<'a> {
 
 /// The record of a call.
 pub fn call(answered: Answered<'_>) -> Event {
-    let Answered { origin, risk, decision, decided_by, change, envelope, executed } = answered;
+    let Answered { origin, risk, decision, decided_by, question, change, envelope, executed } = answered;
     let commands: Vec<CommandUsed> = executed
         .lines()
         .into_iter()
@@ -43,6 +45,7 @@ pub fn call(answered: Answered<'_>) -> Event {
         risk,
         decision,
         decided_by,
+        question: question.map(str::to_owned),
         change,
         status: match envelope.status {
             Status::Success | Status::Running => CallStatus::Success,

@@ -1,11 +1,10 @@
 //! A call under way. It may stop to have somebody asked, and goes on when there is an answer, whoever brings it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -23,6 +22,9 @@ use crate::visible::excerpt;
 /// Questions that wait for an answer at the same time: each keeps its call, with all that this holds.
 const QUESTIONS: usize = 32;
 
+/// Parts of one call that want a slot at the same time: the queue is everybody's.
+const AT_ONCE: usize = 64;
+
 /// What all calls share.
 pub struct Room {
     slots: Turns,
@@ -30,8 +32,9 @@ pub struct Room {
     calls: TaskTracker,
     /// How long a question waits.
     patience: Option<Duration>,
-    /// Whether each plan is put to whoever began the call, whether a person has to be asked or not.
-    holds_plans: bool,
+    /// Of calls that are parts of another one, which puts their plans to somebody, all at once, whether a person has to be
+    /// asked or not: how many of them may have or want a slot.
+    parts: Option<Arc<Semaphore>>,
 }
 
 impl Room {
@@ -42,7 +45,7 @@ impl Room {
             questions: Arc::new(Semaphore::new(QUESTIONS)),
             calls: TaskTracker::new(),
             patience: Some(EXPIRES),
-            holds_plans: false,
+            parts: None,
         }
     }
 
@@ -53,7 +56,7 @@ impl Room {
             questions: Arc::new(Semaphore::new(parts)),
             calls: self.calls.clone(),
             patience: None,
-            holds_plans: true,
+            parts: Some(Arc::new(Semaphore::new(AT_ONCE))),
         }
     }
 
@@ -64,12 +67,22 @@ impl Room {
     }
 }
 
+/// What a call is, in a few words.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Its tool.
+    pub tool: String,
+    /// Where it works.
+    pub host: String,
+    /// Which of several agents asks, by its own word.
+    pub agent_id: Option<String>,
+}
+
 /// A call under way. Dropped, it is cancelled.
 pub struct Running {
     key: CallKey,
     says_confirmed: bool,
-    tool: String,
-    target: String,
+    about: About,
     started: (Instant, SystemTime),
     executed: Arc<Executed>,
     task: JoinHandle<Envelope>,
@@ -93,9 +106,15 @@ pub struct Asked {
     /// What is asked.
     pub question: Arc<Question>,
     answer: oneshot::Sender<Result<Answer, Problem>>,
+    put: Arc<Put>,
 }
 
 impl Asked {
+    /// It is put to somebody as a part of this one, which goes on record.
+    pub fn put(&self, question: &Question) {
+        self.put.put(question);
+    }
+
     /// Goes on, where the question hasn't expired meanwhile: so many answers as there may be, one counts.
     pub fn answer(self, answer: Result<Answer, Problem>) -> Result<(), Problem> {
         self.answer.send(answer).map_err(|_| expired())
@@ -132,7 +151,7 @@ impl Said {
 impl Running {
     /// Begins the call: with its desk, what it says goes through, and what ends it.
     pub fn begin<F>(
-        (tool, target): (String, String),
+        about: About,
         key: CallKey,
         room: &Room,
         call: impl FnOnce(Arc<Desk>, Progress, CancellationToken) -> F,
@@ -146,13 +165,12 @@ impl Running {
             slots: room.slots.clone(),
             all_questions: room.questions.clone(),
             patience: room.patience,
-            holds_plans: room.holds_plans,
-            target: target.clone(),
+            parts: room.parts.clone(),
+            target: about.host.clone(),
             slot: Mutex::default(),
             questions: sender,
             executed: executed.clone(),
-            asked: Notify::new(),
-            has_asked: AtomicBool::new(false),
+            put: Arc::default(),
             answer: OnceLock::new(),
         };
         let (said, cancelled) = (Said::default(), CancellationToken::new());
@@ -161,8 +179,7 @@ impl Running {
         Self {
             key,
             says_confirmed: false,
-            tool,
-            target,
+            about,
             started: (Instant::now(), SystemTime::now()),
             executed,
             task,
@@ -179,16 +196,16 @@ impl Running {
             biased;
             Some(asked) = self.questions.recv() => Next::Asks(asked),
             ended = &mut self.task => Next::Answered(Box::new(ended.unwrap_or_else(|error| {
-                tracing::error!(tool = self.tool, %error, "a call failed");
+                tracing::error!(tool = self.about.tool, %error, "a call failed");
                 let problem = Problem::new("INTERNAL_ERROR", Category::Internal, "the host failed; its log says how");
-                Envelope::failure(&self.tool, &self.target, self.started.0, None, problem)
+                Envelope::failure(&self.about.tool, &self.about.host, self.started.0, None, problem)
             }))),
         }
     }
 
-    /// Its tool, and where it works.
-    pub fn about(&self) -> (&str, &str) {
-        (&self.tool, &self.target)
+    /// What it is.
+    pub fn about(&self) -> &About {
+        &self.about
     }
 
     /// When it was begun.
@@ -241,27 +258,64 @@ impl Running {
 pub struct Desk {
     slots: Turns,
     target: String,
-    slot: Mutex<Option<Turn>>,
+    slot: Mutex<Option<Slot>>,
     all_questions: Arc<Semaphore>,
     patience: Option<Duration>,
-    holds_plans: bool,
+    parts: Option<Arc<Semaphore>>,
     questions: mpsc::Sender<Asked>,
     executed: Arc<Executed>,
-    asked: Notify,
-    has_asked: AtomicBool,
+    put: Arc<Put>,
     answer: OnceLock<Answer>,
+}
+
+/// A call's place among those that are worked on.
+struct Slot {
+    _turn: Option<Turn>,
+    _part: Option<OwnedSemaphorePermit>,
+}
+
+/// Whether a question was put to somebody.
+#[derive(Debug, Default)]
+struct Put {
+    /// SHA-256 of the question.
+    question: OnceLock<String>,
+    now: Notify,
+}
+
+impl Put {
+    fn put(&self, question: &Question) {
+        let _ = self.question.set(question.sha256.clone());
+        self.now.notify_one();
+    }
 }
 
 impl Desk {
     /// Waits until this call may be worked on.
     pub async fn take(&self) -> Result<(), Busy> {
+        let _part = self.part().await;
         let turn = self.slots.take(&self.target).await?;
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
+        self.has(Slot { _turn: Some(turn), _part });
         Ok(())
     }
 
-    fn leave(&self) {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    /// The same after a question: however many wait, who was asked doesn't hear after the answer that there is no place.
+    async fn take_again(&self) {
+        let _part = self.part().await;
+        let _turn = self.slots.take_again(&self.target).await;
+        self.has(Slot { _turn, _part });
+    }
+
+    async fn part(&self) -> Option<OwnedSemaphorePermit> {
+        self.parts.clone()?.acquire_owned().await.ok()
+    }
+
+    fn has(&self, slot: Slot) {
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(slot);
+    }
+
+    /// Whether there was one to leave.
+    fn leave(&self) -> bool {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
     }
 
     /// Where the call's commands are noted.
@@ -269,14 +323,14 @@ impl Desk {
         &self.executed
     }
 
-    /// Whether anybody was asked.
-    pub fn has_asked(&self) -> bool {
-        self.has_asked.load(Ordering::Relaxed)
+    /// SHA-256 of what somebody was asked, if anybody was.
+    pub fn question(&self) -> Option<&str> {
+        self.put.question.get().map(String::as_str)
     }
 
     /// Returns when somebody is asked.
     pub async fn asks(&self) {
-        self.asked.notified().await;
+        self.put.now.notified().await;
     }
 
     /// What was answered, if anything was.
@@ -287,17 +341,19 @@ impl Desk {
 
 impl Ask for Desk {
     fn holds_plans(&self) -> bool {
-        self.holds_plans
+        self.parts.is_some()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Answer, Problem>> {
         Box::pin(async move {
             let _waits = self.all_questions.try_acquire().map_err(|_| too_many())?;
             let (answer, answered) = oneshot::channel();
-            let asked = Asked { question: Arc::new(question), answer };
-            self.has_asked.store(true, Ordering::Relaxed);
-            self.asked.notify_one();
-            self.leave();
+            let asked = Asked { question: Arc::new(question), answer, put: self.put.clone() };
+            // A part's is put to somebody with all the others, if it comes to that.
+            if !self.holds_plans() {
+                asked.put(&asked.question);
+            }
+            let had_slot = self.leave();
             self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
             let answered = async {
                 match self.patience {
@@ -313,10 +369,10 @@ impl Ask for Desk {
             if let Ok(answer) = &answer {
                 let _ = self.answer.set(answer.clone());
             }
-            // However many wait: who was asked doesn't hear after the answer that there is no place. And whatever the
-            // answer, the module goes on.
-            let turn = self.slots.take_again(&self.target).await;
-            *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+            // Whatever the answer, the module goes on.
+            if had_slot {
+                self.take_again().await;
+            }
             answer
         })
     }
@@ -341,6 +397,7 @@ pub(crate) mod tests {
             tool: "tool".into(),
             module: "module 1".into(),
             target: "localhost".into(),
+            machine: (None, None),
             client: String::new(),
             summary: "Do it".into(),
             risk: Risk::High,
@@ -353,7 +410,7 @@ pub(crate) mod tests {
 
     /// A call that asks, and says in its envelope's note what it was answered.
     pub fn asking_call(id: &'static str, key: CallKey, room: &Room) -> Running {
-        let about = ("tool".into(), "localhost".into());
+        let about = About { tool: "tool".into(), host: "localhost".into(), agent_id: None };
         Running::begin(about, key, room, move |desk, _, cancelled| async move {
             desk.take().await.unwrap();
             let answer = tokio::select! {
@@ -386,7 +443,7 @@ pub(crate) mod tests {
     }
 
     fn key() -> CallKey {
-        CallKey::new("tool", &serde_json::Map::new(), [])
+        CallKey::new("tool", &serde_json::Map::new(), None, [])
     }
 
     fn code(envelope: &Envelope) -> &str {

@@ -15,6 +15,10 @@ pub const HERE: &str = "localhost";
 
 /// Hosts of one call.
 const MOST: usize = 1000;
+/// The same of a call that changes something: each keeps its plan, with all that this holds, until its turn.
+const MOST_CHANGED: usize = 100;
+/// Hosts that are known by their own name, and those reached otherwise.
+const MOST_KNOWN: usize = 10_000;
 /// Characters of a name in a message.
 const SHOWN: usize = 80;
 
@@ -35,7 +39,30 @@ pub struct Targets {
 #[derive(Default)]
 struct Session {
     current: Option<Arc<Target>>,
+    /// Every host that was the current one.
+    connected: BTreeSet<String>,
     used: BTreeSet<String>,
+}
+
+impl Session {
+    /// Where calls work that name no host, unless that is the usual place. Two that share a connection share what is here
+    /// as well, and who of them has chosen it nobody can tell: with a second choice there is none any more.
+    fn current(&self) -> Result<Option<Arc<Target>>, Problem> {
+        match self.connected.len() {
+            0 | 1 => Ok(self.current.clone()),
+            _ => Err(host_required("a call", "were connected to", &self.connected)),
+        }
+    }
+}
+
+fn host_required(what: &str, how: &str, hosts: &BTreeSet<String>) -> Problem {
+    let names = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let message = format!("{what} has to name its host here, since several {how}: {names}");
+    let problem = Problem::new("HOST_REQUIRED", Category::Validation, message);
+    match hosts.first() {
+        Some(first) => problem.remedy(format!("Say which one is meant, as in host: {first:?}")),
+        None => problem,
+    }
 }
 
 /// Where a call works.
@@ -61,13 +88,18 @@ impl Targets {
     /// As the configuration says.
     pub fn new(config: &Config) -> Result<Self, InventoryError> {
         let here = Arc::new(Target::local(Overrides::default()));
-        let usual = config.ssh.machine(config.distro.clone());
+        let hosts = Hosts::new(config)?;
+        let settings = config.ssh.settings();
+        let usual = match config.ssh.alias() {
+            None => Target::local(config.distro.clone()),
+            Some(alias) => Target::remote(hosts.place(alias), settings.clone(), config.distro.clone()),
+        };
         Ok(Self {
-            settings: config.ssh.settings(),
+            settings,
             is_local_allowed: config.ssh.local,
             here,
             usual: Arc::new(usual),
-            hosts: Hosts::new(config)?,
+            hosts,
             known: Mutex::default(),
             session: Mutex::default(),
         })
@@ -92,17 +124,29 @@ impl Targets {
                 .remedy("Name a host, as in host: \"web1\""));
         }
         // With the operator's overrides, where it is the usual one.
-        Ok(if self.usual.is_remote() { self.here.clone() } else { self.usual.clone() })
+        Ok(self.controller())
+    }
+
+    /// This machine, as the place of a call that is about the server's connections or its other calls: nothing runs on
+    /// it where it isn't allowed.
+    pub fn controller(&self) -> Arc<Target> {
+        if self.usual.is_remote() { self.here.clone() } else { self.usual.clone() }
     }
 
     /// Where a call works.
     pub fn pick(&self, naming: &Naming) -> Result<Picked, Problem> {
         let picked = match naming.said {
             Some(said) => {
-                let mut all = self.expand(said)?.into_iter().map(|name| self.named(&name));
-                match (all.next(), all.len()) {
-                    (Some(one), 0) => Picked::One(one?),
-                    (first, _) => Picked::Many(first.into_iter().chain(all).collect::<Result<_, _>>()?),
+                let mut all: Vec<Arc<Target>> = Vec::new();
+                for name in self.expand(said, if naming.changes { MOST_CHANGED } else { MOST })? {
+                    let target = self.named(&name)?;
+                    if !all.iter().any(|known| Arc::ptr_eq(known, &target)) {
+                        all.push(target);
+                    }
+                }
+                match <[Arc<Target>; 1]>::try_from(all) {
+                    Ok([one]) => Picked::One(one),
+                    Err(several) => Picked::Many(several),
                 }
             }
             None => Picked::One(self.unnamed(naming)?),
@@ -113,43 +157,45 @@ impl Targets {
     }
 
     /// What is meant by it, each once: what was used before is known by its name, whatever else may be named.
-    fn expand(&self, said: &[String]) -> Result<Vec<String>, Problem> {
-        let mut names = Vec::new();
-        for word in said.iter().flat_map(|said| said.split(',')).map(str::trim) {
-            match self.used(word) {
-                Some(target) => names.push(target.name().to_owned()),
-                None => names.extend(self.hosts.expand(&[word.to_owned()])?),
+    fn expand(&self, said: &[String], most: usize) -> Result<Vec<String>, Problem> {
+        let many = |what: &str| {
+            let message = format!("{what} in one call; expected at most {most}");
+            Problem::new("TOO_MANY_HOSTS", Category::Validation, message)
+        };
+        let words = || said.iter().flat_map(|said| said.split(',')).map(str::trim);
+        let count = words().count();
+        if count > MOST {
+            return Err(many(&format!("{count} names")));
+        }
+        let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
+        for word in words() {
+            let meant = match self.used(word) {
+                Some(target) => vec![target.name().to_owned()],
+                None => self.hosts.expand(&[word.to_owned()])?,
+            };
+            names.extend(meant.into_iter().filter(|name| seen.insert(name.clone())));
+            if names.len() > most {
+                return Err(many(&format!("{} hosts or more", names.len())));
             }
         }
-        let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(name.clone()));
-        match names.len() {
-            1..=MOST => Ok(names),
-            count => {
-                let message = format!("{count} hosts in one call; expected 1 to {MOST}");
-                Err(Problem::new("TOO_MANY_HOSTS", Category::Validation, message))
-            }
-        }
+        Ok(names)
     }
 
     /// The connected host, or the usual one.
     fn unnamed(&self, naming: &Naming) -> Result<Arc<Target>, Problem> {
-        let session = self.session();
-        let current = session.current.clone().filter(|_| naming.has_session);
-        let is_connected = current.is_some();
-        let target = current.unwrap_or_else(|| self.usual.clone());
-        // Two that share a connection share its current host as well: who of them has chosen it, nobody can tell.
-        if naming.has_session && naming.changes && (is_connected || !session.used.is_empty()) {
-            let mut used = session.used.clone();
-            used.insert(target.name().to_owned());
-            if used.len() > 1 {
-                let used = used.into_iter().collect::<Vec<_>>().join(", ");
-                let message = format!("a change has to name its host here, since several were used: {used}");
-                return Err(Problem::new("HOST_REQUIRED", Category::Validation, message)
-                    .remedy(format!("Say which one is meant, as in host: {:?}", target.name())));
+        let target = match naming.has_session {
+            false => self.usual.clone(),
+            true => {
+                let session = self.session();
+                let target = session.current()?.unwrap_or_else(|| self.usual.clone());
+                let mut used = session.used.clone();
+                used.insert(target.name().to_owned());
+                if naming.changes && used.len() > 1 {
+                    return Err(host_required("a change", "were used", &used));
+                }
+                target
             }
-        }
-        drop(session);
+        };
         if !target.is_remote() {
             return self.here();
         }
@@ -177,16 +223,28 @@ impl Targets {
         Target::remote(place, self.settings.clone(), Overrides::default())
     }
 
-    /// Of a host that may be named, reached otherwise than its configuration says. Further calls name it by what differs.
+    /// Of a host that may be named, reached otherwise than its configuration says. Once it is kept, calls name it by what
+    /// differs.
     pub fn given(&self, host: &str, given: Given) -> Result<Arc<Target>, Problem> {
         let name = self.one(host, &given)?;
         if given == Given::default() {
             return self.named(&name);
         }
         let place = self.hosts.place(&name).with(given);
+        let known = self.known().get(&place.name).cloned();
+        Ok(known.unwrap_or_else(|| Arc::new(self.target(place))))
+    }
+
+    /// Calls can name it from now on, by its own name.
+    pub fn keep(&self, target: &Arc<Target>) -> Result<(), Problem> {
         let mut known = self.known();
-        let target = known.entry(place.name.clone()).or_insert_with(|| Arc::new(self.target(place)));
-        Ok(target.clone())
+        if known.len() >= MOST_KNOWN && !known.contains_key(target.name()) {
+            let message = format!("{MOST_KNOWN} hosts were used, and no more are kept");
+            return Err(Problem::new("TOO_MANY_HOSTS", Category::Resource, message)
+                .remedy("Start the server anew, or connect as the SSH configuration says"));
+        }
+        known.entry(target.name().to_owned()).or_insert_with(|| target.clone());
+        Ok(())
     }
 
     /// The same, for nothing but a look at it.
@@ -197,6 +255,11 @@ impl Targets {
             return Ok(Target::local(Overrides::default()));
         }
         Ok(self.target(self.hosts.place(&name).with(given)))
+    }
+
+    /// SHA-256 fingerprints of the keys by which any host was reached since the server started.
+    pub fn keys_used(&self) -> Vec<String> {
+        self.settings.keys.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// How often a connection is asked whether it is there; none where it isn't.
@@ -222,14 +285,16 @@ impl Targets {
     pub fn set_current(&self, target: Option<Arc<Target>>) {
         let mut session = self.session();
         if let Some(target) = &target {
-            session.used.insert(target.name().to_owned());
+            // Another agent may still mean the place where it was before.
+            session.used.extend([self.usual.name().to_owned(), target.name().to_owned()]);
+            session.connected.insert(target.name().to_owned());
         }
         session.current = target;
     }
 
-    /// The host that a client with a session is connected to.
-    pub fn current(&self) -> Option<Arc<Target>> {
-        self.session().current.clone()
+    /// Where such calls work. A problem where they have to name a host.
+    pub fn current(&self) -> Result<Arc<Target>, Problem> {
+        Ok(self.session().current()?.unwrap_or_else(|| self.usual.clone()))
     }
 
     /// One that was used before.
@@ -238,6 +303,12 @@ impl Targets {
             true => Some(self.usual.clone()),
             false => self.known().get(name).cloned(),
         }
+    }
+
+    /// Whether a call may name it, as one host.
+    pub fn is_host(&self, name: &str) -> bool {
+        let named = self.hosts.expand(&[name.to_owned()]);
+        name == self.usual.name() || named.is_ok_and(|names| names == [name])
     }
 
     /// Names that may be used, by group; those of none under an empty name.

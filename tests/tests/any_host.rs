@@ -107,7 +107,7 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
     let envelope = client.envelope("planner_apply", apply).await;
     assert_eq!(
         (&envelope["status"], &envelope["error_code"]),
-        (&json!("error"), &json!("STEP_FAILED")),
+        (&json!("error"), &json!("COMMAND_FAILED")),
         "{envelope}"
     );
     assert_eq!(envelope["hosts"], json!({"total": 3, "succeeded": 1, "failed": 1}));
@@ -120,7 +120,7 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
     assert!(client.close().await.0.success());
     let records = lab.home().audit();
     for (host, said) in
-        [("debian1", Value::Null), ("rhel1", "STEP_FAILED".into()), ("bare1", "NOT_BEGUN".into())]
+        [("debian1", Value::Null), ("rhel1", "COMMAND_FAILED".into()), ("bare1", "NOT_BEGUN".into())]
     {
         let is_its = |record: &&Value| record["event"] == "call" && record["target"]["name"] == host;
         let codes: Vec<_> = records.iter().filter(is_its).map(|record| &record["error_code"]).collect();

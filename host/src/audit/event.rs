@@ -153,6 +153,9 @@ pub struct Call {
     pub decision: Decision,
     /// Where anybody decided.
     pub decided_by: Option<DecidedBy>,
+    /// SHA-256 of what somebody was asked: one question may have been about the same call on several hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
     /// The id of the change that it made.
     pub change: Option<String>,
     /// How it ended.

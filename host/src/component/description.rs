@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
 use super::convert;
+use super::surface::World;
 use crate::capability::{CommandRequest, Grants, PathRequest, Requests, Risk};
 use crate::config::is_module_name;
 use crate::target::Facts;
@@ -198,6 +199,15 @@ impl Description {
         Ok(description)
     }
 
+    /// What only a module may be that comes with the host: the operator of another one has agreed to what it may do on
+    /// targets.
+    pub(super) fn check_for(&self, world: World) -> Result<(), DescriptionError> {
+        match world == World::Tool && self.tools.iter().any(|tool| tool.on_controller) {
+            false => Ok(()),
+            true => Err(DescriptionError::Ungrantable("it has a tool whose place is the controller")),
+        }
+    }
+
     fn check(&self) -> Result<(), DescriptionError> {
         if !is_module_name(&self.name) {
             let (what, form) = ("module", "[a-z0-9-], 1 to 63 characters, a letter or digit first");
@@ -282,6 +292,14 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err(wrong("its type is not object".to_owned()));
     }
+    let on_controller = matches!(said.place, types::Place::Controller);
+    let risk = convert::risk(said.risk);
+    let own_host = input_schema.get("properties").is_some_and(|own| own.get("host").is_some());
+    if own_host && !on_controller && risk > Risk::ReadOnly {
+        return Err(wrong(
+            "host is where the change is made: another name is needed for what is its own".to_owned(),
+        ));
+    }
     let schema = Value::Object(input_schema.clone());
     check_size(&schema).map_err(wrong)?;
     jsonschema::meta::validate(&schema).map_err(|error| wrong(error.to_string()))?;
@@ -289,8 +307,8 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     Ok(Tool {
         summary: visible(&said.summary).into_owned(),
         input_schema,
-        risk: convert::risk(said.risk),
-        on_controller: matches!(said.place, types::Place::Controller),
+        risk,
+        on_controller,
         shape: match said.shape {
             describe::Shape::Single => Shape::Single,
             describe::Shape::Listing => Shape::Listing,

@@ -203,6 +203,7 @@ impl Module {
         source.check(found?)?;
         let (description, pre) = loader.describe(&source).await?;
         check_imports(&description.imports, origin.world())?;
+        description.check_for(origin.world())?;
         if let Some(entry) = &entry {
             if entry.description != description.sha256 {
                 return Err(LoadError::Described);

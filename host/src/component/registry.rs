@@ -65,7 +65,7 @@ pub enum Conflict {
         tool: String,
     },
     /// Clients see one tool.
-    #[error("module {module} has a tool {tool} whose schema, shape or risk differs from this one's")]
+    #[error("module {module} has a tool {tool} whose schema, shape, risk or place differs from this one's")]
     Differs {
         /// The one that is there.
         module: String,
@@ -168,8 +168,8 @@ impl Registry {
                 let (with, tool_name) = (other.name.clone(), tool.name.clone());
                 if !module.description.excludes(other) {
                     conflicts.push(Conflict::Shadows { module: with, origin, tool: tool_name });
-                } else if (&theirs.input_schema, theirs.shape, theirs.risk)
-                    != (&tool.input_schema, tool.shape, tool.risk)
+                } else if (&theirs.input_schema, theirs.shape, theirs.risk, theirs.on_controller)
+                    != (&tool.input_schema, tool.shape, tool.risk, tool.on_controller)
                 {
                     conflicts.push(Conflict::Differs { module: with, tool: tool_name });
                 }

@@ -42,12 +42,16 @@ pub trait Connections: Send + Sync {
     fn connect(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>>;
     /// Ends a connection.
     fn disconnect(&self, host: Option<String>) -> BoxFuture<'_, Result<String, Problem>>;
+    /// Whether calls can name it as their host.
+    fn is_host(&self, name: &str) -> bool;
     /// Of the connection to the call's target.
     fn connection(&self) -> BoxFuture<'_, Result<String, Problem>>;
     /// Whether one can be had.
     fn test(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>>;
     /// The account's own.
     fn public_keys(&self) -> BoxFuture<'_, Result<Vec<PublicKey>, Problem>>;
+    /// SHA-256 fingerprints of those by which any host was reached.
+    fn keys_used(&self) -> Vec<String>;
     /// SHA-256 fingerprint of the one that the target has taken.
     fn key_in_use(&self) -> BoxFuture<'_, Option<String>>;
 }
@@ -109,6 +113,11 @@ impl target_control::Host for State {
         Ok(call.to_guest(connections.disconnect(host).await))
     }
 
+    async fn is_host(&mut self, name: String) -> wasmtime::Result<bool> {
+        let call = self.call()?;
+        Ok(call.reach.connections.as_ref().ok_or_else(missing)?.is_host(&name))
+    }
+
     async fn connection(&mut self) -> wasmtime::Result<Answer<String>> {
         let call = self.call()?;
         let connections = call.reach.connections.as_ref().ok_or_else(missing)?;
@@ -125,6 +134,11 @@ impl target_control::Host for State {
         let call = self.call()?;
         let connections = call.reach.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.public_keys().await))
+    }
+
+    async fn keys_used(&mut self) -> wasmtime::Result<Vec<String>> {
+        let call = self.call()?;
+        Ok(call.reach.connections.as_ref().ok_or_else(missing)?.keys_used())
     }
 
     async fn key_in_use(&mut self) -> wasmtime::Result<Option<String>> {

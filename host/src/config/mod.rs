@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -182,16 +183,18 @@ impl Default for Ssh {
 impl Ssh {
     /// The machine of this name, reached as these settings say; in words, why there can be none.
     pub fn machine_called(&self, name: &str, overrides: Overrides) -> Result<Target, String> {
-        let target = Some(name.parse()?);
-        Ok(Self { target, ..self.clone() }.machine(overrides))
+        let target: Alias = name.parse()?;
+        Ok(match target.elsewhere() {
+            None => Target::local(overrides),
+            Some(alias) => {
+                Target::remote(target::Place::of_alias(alias.to_owned()), self.settings(), overrides)
+            }
+        })
     }
 
-    /// The machine that is meant.
-    pub fn machine(&self, overrides: Overrides) -> Target {
-        let Some(Alias(alias)) = self.target.as_ref().filter(|alias| !alias.is_this_machine()) else {
-            return Target::local(overrides);
-        };
-        Target::remote(target::Place::of_alias(alias.clone()), self.settings(), overrides)
+    /// The usual target, where it isn't this machine.
+    pub fn alias(&self) -> Option<&str> {
+        self.target.as_ref().and_then(Alias::elsewhere)
     }
 
     /// How connections are kept.
@@ -202,6 +205,7 @@ impl Ssh {
             keepalive_max_missed: self.keepalive_max_missed.get() as usize,
             reconnects: self.auto_reconnect,
             attempts: self.max_reconnect_attempts.get() as usize,
+            keys: Arc::default(),
         }
     }
 }
@@ -212,8 +216,9 @@ impl Ssh {
 pub struct Alias(String);
 
 impl Alias {
-    fn is_this_machine(&self) -> bool {
-        self.0 == "localhost"
+    /// None of this machine.
+    fn elsewhere(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|name| *name != "localhost")
     }
 }
 

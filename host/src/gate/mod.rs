@@ -160,6 +160,9 @@ impl Gate {
     /// been changed. Dropping the future doesn't drop the plan: what was done is undone.
     pub async fn apply(&self, asking: Asking, change: Change) -> Result<Outcome, Problem> {
         let id = random_id()?;
+        if !asking.dry_run && !asking.turn.is_held() {
+            asking.turn.hold(self.turn(&asking.target).await?);
+        }
         let against = Against {
             grants: &asking.grants,
             target: &asking.target,
@@ -202,10 +205,13 @@ impl Gate {
             cancelled: cancelled.clone(),
             telling: asking.telling,
         };
+        let executed = execution.executed.clone();
         let task = Task { id, execution, begun, audit: self.audit.clone() };
         let running = tokio::spawn(async move {
             let _token = token;
-            task.run().await
+            let outcome = AssertUnwindSafe(task.run()).catch_unwind().await;
+            executed.ends();
+            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         let outcome = running.await;
         outcome.map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))?
@@ -236,7 +242,7 @@ impl Task {
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await
             .map_err(|error| not_on_record(&error))?;
-        execution.executed.begins(&id);
+        execution.executed.begins(&id, &execution.cancelled);
         let mut ran = Ran::default();
         let armed = match (faults::pass(format_args!("after-begun")), change.guard) {
             (Err(problem), _) => Err(problem),

@@ -19,6 +19,8 @@ use crate::visible::one_line;
 
 /// Characters of a name, as a client gives it.
 const NAME: usize = 200;
+/// Bytes of what several hosts' plans are shown as, to anybody.
+const MOST_TEXT: usize = 1 << 20;
 /// Characters that a client is sent.
 const SENT: usize = 24_000;
 
@@ -35,6 +37,8 @@ pub struct Question {
     pub module: String,
     /// The machine.
     pub target: String,
+    /// What it is known by, whatever it is called: its machine-id and its key as an SSH server.
+    pub machine: (Option<String>, Option<String>),
     /// As it names itself.
     pub client: String,
     /// The module's own sentence.
@@ -69,6 +73,10 @@ impl Question {
             tool: origin.tool.clone(),
             module,
             target: asking.target.name().to_owned(),
+            machine: origin
+                .target
+                .as_ref()
+                .map_or((None, None), |used| (used.machine_id.clone(), used.host_key.clone())),
             client: one_line(&excerpt(&origin.client, NAME)),
             summary: text_of(&preview, "description"),
             risk: plan.risk,
@@ -80,6 +88,12 @@ impl Question {
         let host_key = origin.target.as_ref().and_then(|used| used.host_key.as_deref());
         question.text = question.written(&asking.facts.user, &asking.facts.hostname, host_key);
         question
+    }
+
+    /// Whether both are about one machine, which has two names then.
+    pub fn is_of_same_machine(&self, other: &Self) -> bool {
+        let ((id, key), (other_id, other_key)) = (&self.machine, &other.machine);
+        id.is_some() && id == other_id && (key == other_key || key.is_none() || other_key.is_none())
     }
 
     /// Of several, which are answered with one yes or one no. What is the same of many is written once.
@@ -124,6 +138,11 @@ impl Question {
         let id = random_id()?;
         text.line("");
         text.line(&format!("Plans:   {id} (SHA-256 {sha256})"));
+        if text.0.len() > MOST_TEXT {
+            let message = format!("the plans of {count} hosts are too much to be shown: nothing was changed");
+            return Err(Problem::new("TOO_MUCH_TO_SHOW", Category::Resource, message)
+                .remedy("Name fewer hosts in one call"));
+        }
         Ok(Self {
             id,
             sha256,
@@ -335,6 +354,7 @@ mod tests {
             tool: "web_stop".into(),
             module: "services 0.1.0".into(),
             target: "localhost".into(),
+            machine: (None, None),
             client: "client 1".into(),
             summary: text_of(&preview, "description"),
             risk: Risk::High,

@@ -59,6 +59,11 @@ impl Drop for Turn {
 pub struct Held(Arc<Mutex<Option<Turn>>>);
 
 impl Held {
+    /// Whether it has it.
+    pub fn is_held(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// From now on.
     pub fn hold(&self, turn: Turn) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);

@@ -112,7 +112,7 @@ fn file(path: &Path, collected: &mut Collected) -> Result<(), InventoryError> {
     }
 }
 
-/// The bytes of a file that not everybody could have written.
+/// The bytes of a file that nobody else could have written: whose group may write to it, that group says so.
 fn bytes(path: &Path) -> Result<Vec<u8>, InventoryError> {
     let read = small_file::read_bytes(path, |found| match found.permissions().mode() & 0o002 {
         0 => Ok(()),

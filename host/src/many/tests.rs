@@ -5,8 +5,8 @@ use futures_util::future::BoxFuture;
 use super::*;
 use crate::capability::Risk;
 use crate::parking::CallKey;
-use crate::running::Room;
 use crate::running::tests::question;
+use crate::running::{About, Room};
 use crate::turns::Turns;
 
 /// What becomes of the call on one host.
@@ -57,8 +57,8 @@ impl Setting {
     fn part(&self, host: &str, fate: Fate) -> Part {
         let (name, begun) = (host.to_owned(), self.begun.clone());
         let (risk, needs_person) = (self.risk, self.needs_person);
-        let key = CallKey::new("tool", &Map::new(), [host]);
-        let about = ("tool".to_owned(), host.to_owned());
+        let key = CallKey::new("tool", &Map::new(), None, [host]);
+        let about = About { tool: "tool".to_owned(), host: host.to_owned(), agent_id: None };
         let room = self.room.of_parts(64);
         let running = Running::begin(about, key, &room, move |desk, _, cancelled| async move {
             let started = std::time::Instant::now();
@@ -114,7 +114,8 @@ impl Setting {
         cancelled: &CancellationToken,
     ) -> Map<String, Value> {
         let parts = fates.iter().map(|(host, fate)| self.part(host, fate.clone())).collect();
-        let mut parts = Parts::new("tool".to_owned(), parts, serial, Arc::default());
+        let changes = fates.iter().any(|(_, fate)| matches!(fate, Fate::Plans(_)));
+        let mut parts = Parts::new("tool".to_owned(), parts, changes.then_some(serial), Arc::default());
         parts.run(person, cancelled).await;
         parts.envelope(std::time::Instant::now()).into_json()
     }

@@ -8,7 +8,7 @@ use rmcp::model::{CreateTaskResult, DetailedTask, GetTaskResult, Task, TaskPaylo
 use serde_json::Value;
 
 use super::handler::tool_result;
-use crate::jobs::{Job, Jobs};
+use crate::jobs::{Job, JobsOf};
 
 /// Between two questions of a client.
 const POLL_MS: u64 = 2_000;
@@ -19,7 +19,7 @@ pub(super) fn created(job: &Job) -> CreateTaskResult {
 }
 
 /// How far it is.
-pub(super) fn get(jobs: &Jobs, id: &str) -> Result<GetTaskResult, ErrorData> {
+pub(super) fn get(jobs: &JobsOf, id: &str) -> Result<GetTaskResult, ErrorData> {
     let job = jobs.of(id).map_err(|problem| ErrorData::invalid_params(problem.message, None))?;
     let payload = match job.ended() {
         None => TaskPayload::Working,
@@ -36,7 +36,7 @@ pub(super) fn get(jobs: &Jobs, id: &str) -> Result<GetTaskResult, ErrorData> {
 }
 
 /// Ends it.
-pub(super) fn cancel(jobs: &Jobs, id: &str) -> Result<(), ErrorData> {
+pub(super) fn cancel(jobs: &JobsOf, id: &str) -> Result<(), ErrorData> {
     let job = jobs.of(id).map_err(|problem| ErrorData::invalid_params(problem.message, None))?;
     job.cancel();
     Ok(())

@@ -593,6 +593,11 @@ impl Target {
         Pinned(self.pinned.clone())
     }
 
+    /// Whether a change is being made here.
+    pub fn is_pinned(&self) -> bool {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
         self.once(command, rights, None).await
     }

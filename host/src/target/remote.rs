@@ -10,6 +10,7 @@ mod programs;
 mod quote;
 mod sftp;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,8 @@ pub struct Settings {
     pub reconnects: bool,
     /// How often that is tried, at most as often as there are pauses.
     pub attempts: usize,
+    /// What connections were authenticated by since the server started.
+    pub keys: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// A machine behind SSH, and how it is found.
@@ -74,14 +77,19 @@ impl Place {
     /// The same, reached otherwise, and known by what differs.
     pub fn with(self, given: Given) -> Self {
         let user = given.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        // Else an IPv6 address and a port would be another address.
+        let host = match given.port.is_some() && self.name.contains(':') {
+            true => format!("[{}]", self.name),
+            false => self.name.clone(),
+        };
         let port = given.port.map(|port| format!(":{port}")).unwrap_or_default();
         // A name is a part of a file's name as well, and no two are alike.
         let key = given.identity_file.as_ref().map(|file| {
             let sha256 = crate::gate::sha256(file.as_os_str().as_encoded_bytes());
-            format!("+{}", &sha256[..8])
+            format!("+{}", &sha256[..16])
         });
         let key = key.unwrap_or_default();
-        let name = format!("{user}{}{port}{key}", self.name);
+        let name = format!("{user}{host}{port}{key}");
         let Given { hostname, port, user, identity_file } = self.given;
         let given = Given {
             hostname: given.hostname.or(hostname),
@@ -274,6 +282,9 @@ impl Remote {
         };
         let number = self.story().count + 1;
         let link = Link::new(session, number, self.tasks.clone())?;
+        if let Some(key) = &link.peer().key {
+            self.settings.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        }
         for warning in &link.peer().warnings {
             tracing::warn!(host = self.place.name, warning, "the configuration of ssh isn't followed here");
         }

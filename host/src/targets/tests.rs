@@ -82,16 +82,26 @@ fn a_session_works_where_it_is_connected_and_others_on_the_usual_machine() {
     assert_eq!(unsaid(&targets, true, false), is(&["localhost"]));
 }
 
-/// Two agents share a connection: the second one's choice must not become the place of the first one's change.
+/// Two agents share a connection: the second one's choice must not become the place of the first one's calls.
 #[test]
-fn once_several_hosts_were_used_a_change_has_to_name_its_own() {
+fn once_several_hosts_were_connected_to_every_call_has_to_name_its_own() {
     let targets = targets(CONFIG);
-    targets.set_current(Some(targets.given("web1", Given::default()).unwrap()));
-    assert_eq!(unsaid(&targets, true, true), is(&["web1"]));
-    targets.set_current(Some(targets.given("web2", Given::default()).unwrap()));
-    assert_eq!(unsaid(&targets, true, true), code("HOST_REQUIRED"));
-    assert_eq!(unsaid(&targets, true, false), is(&["web2"]));
+    let connect = |host| targets.set_current(Some(targets.given(host, Given::default()).unwrap()));
+    connect("web1");
+    connect("web1");
+    assert_eq!(unsaid(&targets, true, false), is(&["web1"]));
+    assert_eq!(unsaid(&targets, true, true), code("HOST_REQUIRED"), "another one may mean the usual machine");
+    connect("web2");
+    for changes in [true, false] {
+        assert_eq!(unsaid(&targets, true, changes), code("HOST_REQUIRED"));
+    }
     assert_eq!(said(&targets, &["web1"], true), is(&["web1"]));
+    targets.set_current(None);
+    assert_eq!(
+        unsaid(&targets, true, false),
+        code("HOST_REQUIRED"),
+        "the other one may not have disconnected"
+    );
     // Where nothing is kept between two requests there is nothing to be mistaken about.
     assert_eq!(unsaid(&targets, false, true), is(&["localhost"]));
 }
@@ -112,6 +122,12 @@ fn a_host_reached_otherwise_is_another_target_with_a_name_of_its_own() {
     let given = Given { user: Some("deploy".into()), port: Some(2222), ..Given::default() };
     let target = targets.given("web1", given.clone()).unwrap();
     assert_eq!(target.name(), "deploy@web1:2222");
+    assert_eq!(
+        said(&targets, &["deploy@web1:2222"], true),
+        code("INVALID_ARGUMENTS"),
+        "nobody has been there"
+    );
+    targets.keep(&target).unwrap();
     assert!(Arc::ptr_eq(&target, &targets.given("web1", given).unwrap()));
     assert_eq!(said(&targets, &["deploy@web1:2222"], true), is(&["deploy@web1:2222"]));
     assert_eq!(said(&targets, &["root@web1"], true), code("INVALID_ARGUMENTS"));

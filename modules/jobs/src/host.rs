@@ -5,8 +5,8 @@ use linux_sysadmin_sdk::{Problem, Result};
 pub(crate) fn list(agent_id: Option<&str>) -> String {
     let agent = agent_id.unwrap_or_default();
     format!(
-        r#"[{{"id": "list {agent}", "tool": "pkg_upgrade", "host": ["web1", "web2"], "status": "running",
-            "started_unix": 1795191721, "seconds": 4.2, "agent_id": "{agent}", "progress": {{"fraction": 0.5}},
+        r#"[{{"id": "list {agent}", "tool": "pkg_upgrade", "host": "2 hosts", "status": "running",
+            "started_unix": 1795191721, "seconds": 4.2, "agent_id": "{agent}", "progress": "half of it",
             "new": 1}}]"#
     )
 }

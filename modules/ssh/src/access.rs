@@ -129,13 +129,20 @@ struct File {
     /// None where there is none.
     contents: Option<Vec<u8>>,
     has_directory: bool,
+    others: Vec<Other>,
     notes: Vec<String>,
+}
+
+/// Another file that is there and whose keys open the account as well. It is only read.
+struct Other {
+    path: String,
+    contents: Result<Vec<u8>>,
 }
 
 impl File {
     fn open(user: Option<&str>, cx: &Context) -> Result<Self> {
         let account = Account::find(user, cx)?;
-        let (path, mut notes) = sshd::keys_file(&account, cx)?;
+        let sshd::Places { path, others, mut notes } = sshd::places(&account, cx)?;
         account.must_have_home(cx)?;
         let directory = account.directory();
         let cx = cx.files_as(account.privilege.clone());
@@ -180,7 +187,8 @@ impl File {
                 ));
             }
         }
-        Ok(Self { account, path, contents, has_directory: above.is_some(), notes })
+        let others = others.into_iter().filter_map(|path| Other::find(path, &cx)).collect();
+        Ok(Self { account, path, contents, has_directory: above.is_some(), others, notes })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -200,6 +208,14 @@ impl File {
         if self.contents.is_none() {
             self.notes.push(format!("{} isn't there", self.path));
         }
+        let name = &self.account.name;
+        self.notes.extend(self.others.iter().filter_map(|other| match &other.contents {
+            Ok(contents) if count(contents) == 0 => None,
+            Ok(_) => Some(format!("keys of {name} are in {} as well", other.path)),
+            Err(problem) => {
+                Some(format!("keys of {name} may be in {} as well: {}", other.path, problem.message))
+            }
+        }));
         Noted { data: Access { keys: Some(keys), ..self.reply() }, notes: self.notes }
     }
 
@@ -234,6 +250,7 @@ impl File {
     }
 
     fn remove(mut self, fingerprint: &str, cx: &Context) -> Result<Noted<Access>> {
+        self.others.iter().try_for_each(|other| other.must_not_have(fingerprint, &self.account.name))?;
         let lines = authorized_keys::lines(self.bytes());
         let mut reply = Access { fingerprint: Some(fingerprint.to_owned()), ..self.reply() };
         let of_key = authorized_keys::keys(&lines)
@@ -270,6 +287,42 @@ impl File {
             Some(_) => change.step(write).lock(Lock::File(self.path.clone())),
             None => change.step(write.mode(0o600)),
         }
+    }
+}
+
+impl Other {
+    /// None where there is no such file. What can't be looked at may be one.
+    fn find(path: String, cx: &Context) -> Option<Self> {
+        let found = cx.stat_all(&[&path]).into_iter().next().unwrap_or(Ok(None));
+        let contents = match found {
+            Ok(None) => return None,
+            Ok(Some(found)) if found.is_dir => return None,
+            Ok(Some(_)) => cx.read_bytes(&path),
+            Err(problem) => Err(problem),
+        };
+        Some(Self { path, contents })
+    }
+
+    /// A problem where a key that is removed elsewhere would go on opening the account.
+    fn must_not_have(&self, fingerprint: &str, name: &str) -> Result<()> {
+        let path = &self.path;
+        let why = match &self.contents {
+            Ok(contents) => {
+                let lines = authorized_keys::lines(contents);
+                let line =
+                    authorized_keys::keys(&lines).find(|(_, found)| found.key.fingerprint() == fingerprint);
+                let Some((line, _)) = line else { return Ok(()) };
+                format!("{fingerprint} would still open {name} by {path}, line {line}")
+            }
+            Err(problem) => {
+                format!(
+                    "{fingerprint} may still open {name} by {path}, which can't be read: {}",
+                    problem.message
+                )
+            }
+        };
+        Err(Problem::new("KEY_ELSEWHERE", Category::State, format!("{why}; nothing was removed"))
+            .remedy(format!("Look at {path} by hand, and remove the key there first")))
     }
 }
 

@@ -123,7 +123,8 @@ pub(crate) fn lines(file: &[u8]) -> Vec<Line<'_>> {
 }
 
 fn entry(bytes: &[u8]) -> Entry {
-    let text = String::from_utf8_lossy(bytes);
+    // As C reads it: what is behind a zero byte isn't there.
+    let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
     match text.trim_matches([' ', '\t', '\r', '\n']) {
         "" => Entry::Nothing,
         text if text.starts_with('#') => Entry::Nothing,

@@ -9,6 +9,7 @@ pub(crate) mod line;
 pub(crate) mod list;
 mod pattern;
 pub(crate) mod value;
+mod way;
 
 use line::Said;
 

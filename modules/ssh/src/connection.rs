@@ -47,7 +47,8 @@ pub(crate) struct Connected {
 pub(crate) struct Disconnected {
     host: String,
     was_connected: bool,
-    current: String,
+    /// None where calls have to name their host.
+    current: Option<String>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -59,16 +60,12 @@ pub(crate) struct Connection {
     address: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     user: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    port: Option<u16>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     jumps: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cipher: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    mac: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_exchange: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +118,7 @@ pub(crate) fn ssh_connect(args: HostArgs, _: &Context) -> Result<Noted<Connected
     let connected: Connected = typed(&host::connect(&host, &given)?)?;
     let name = &connected.host;
     let note = match connected.current {
-        true => format!("calls without host work on {name} from now on"),
+        true => format!("calls without host look at {name} from now on; a change names it: host={name}"),
         false => format!("calls reach it where they name it: host={name}"),
     };
     Ok(Noted { data: connected, notes: vec![note] })
@@ -129,7 +126,10 @@ pub(crate) fn ssh_connect(args: HostArgs, _: &Context) -> Result<Noted<Connected
 
 pub(crate) fn ssh_disconnect(args: DisconnectArgs, _: &Context) -> Result<Noted<Disconnected>> {
     let ended: Disconnected = typed(&host::disconnect(args.host.as_deref())?)?;
-    let mut notes = vec![format!("calls without host work on {} from now on", ended.current)];
+    let mut notes = vec![match &ended.current {
+        Some(current) => format!("calls without host work on {current} from now on"),
+        None => "calls have to name their host: several were connected to".to_owned(),
+    }];
     if !ended.was_connected {
         notes.insert(0, format!("there was no connection to {}", ended.host));
     }

@@ -4,10 +4,10 @@
 pub use linux_sysadmin_sdk::bindings::sysadmin::module::target_control::{Given, PublicKey};
 
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use fake::{connect, connection, disconnect, key_in_use, public_keys, test};
+pub(crate) use fake::{connect, connection, disconnect, is_host, key_in_use, keys_used, public_keys, test};
 #[cfg(target_family = "wasm")]
 pub(crate) use linux_sysadmin_sdk::system::targets::{
-    connect, connection, disconnect, key_in_use, public_keys, test,
+    connect, connection, disconnect, is_host, key_in_use, keys_used, public_keys, test,
 };
 
 /// A host that says what it was told to, to the test that told it so.
@@ -26,8 +26,12 @@ pub mod fake {
         pub connection: Result<String>,
         /// The controller's keys.
         pub keys: Result<Vec<PublicKey>>,
+        /// By which any host was reached.
+        pub keys_used: Vec<String>,
         /// By which the connection was authenticated.
         pub key_in_use: Option<String>,
+        /// What calls can name as their host.
+        pub hosts: Vec<String>,
         /// What was asked, in order.
         pub asked: Vec<String>,
     }
@@ -35,7 +39,14 @@ pub mod fake {
     impl Default for FakeHost {
         fn default() -> Self {
             let nothing = Problem::new("NOT_SAID", Category::Internal, "the fake host has no answer");
-            Self { connection: Err(nothing), keys: Ok(Vec::new()), key_in_use: None, asked: Vec::new() }
+            Self {
+                connection: Err(nothing),
+                keys: Ok(Vec::new()),
+                keys_used: Vec::new(),
+                key_in_use: None,
+                hosts: Vec::new(),
+                asked: Vec::new(),
+            }
         }
     }
 
@@ -82,8 +93,16 @@ pub mod fake {
         ask("connection".to_owned())
     }
 
+    pub(crate) fn is_host(name: &str) -> bool {
+        HOST.with_borrow(|host| host.hosts.iter().any(|known| known == name))
+    }
+
     pub(crate) fn public_keys() -> Result<Vec<PublicKey>> {
         HOST.with_borrow(|host| host.keys.clone())
+    }
+
+    pub(crate) fn keys_used() -> Vec<String> {
+        HOST.with_borrow(|host| host.keys_used.clone())
     }
 
     pub(crate) fn key_in_use() -> Option<String> {

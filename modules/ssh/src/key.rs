@@ -1,5 +1,9 @@
 //! Public keys as files have them: an algorithm and, in base64, the same once more and the key's numbers (RFC 4253
 //! section 6.6, RFC 5656, RFC 8709, OpenSSH's PROTOCOL.u2f).
+//!
+//! sshd reads more than it writes: other names of an algorithm, zeros in front of numbers, blanks within base64. All
+//! that is read here too, as the key that sshd makes of it: whatever passed for no key would stay when that key is
+//! removed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -20,7 +24,22 @@ const ALGORITHMS: [&str; 8] = [
     "sk-ecdsa-sha2-nistp256@openssh.com",
 ];
 
-/// One key.
+/// Names of signatures that sshd takes for one of the key they are made with.
+const SIGNATURES: [(&str, &str); 3] = [
+    ("rsa-sha2-256", "ssh-rsa"),
+    ("rsa-sha2-512", "ssh-rsa"),
+    ("webauthn-sk-ecdsa-sha2-nistp256@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"),
+];
+
+/// Short names, which sshd knows within base64 only, of either case. An ECDSA key's would not say its curve.
+const SHORT: [(&str, &str); 4] = [
+    ("RSA", "ssh-rsa"),
+    ("DSA", "ssh-dss"),
+    ("ED25519", "ssh-ed25519"),
+    ("ED25519-SK", "sk-ssh-ed25519@openssh.com"),
+];
+
+/// One key, as sshd would write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) algorithm: String,
@@ -33,15 +52,15 @@ impl Key {
     /// From the beginning of a text, with what follows the key: its comment, or nothing. None where no whole key is
     /// there.
     pub(crate) fn read(text: &str) -> Option<(Self, &str)> {
-        let (algorithm, rest) = word(text)?;
-        if !is_algorithm(algorithm) {
-            return None;
-        }
+        let (name, rest) = word(text)?;
+        let algorithm = algorithm(name)?;
         let (encoded, rest) = word(rest)?;
-        let blob = STANDARD.decode(encoded).ok()?;
-        let bits = bits(algorithm, &blob)?;
+        // C's isspace().
+        let encoded: String = encoded.chars().filter(|c| !matches!(c, '\t'..='\r')).collect();
+        let blob = canonical(&algorithm, &STANDARD.decode(encoded).ok()?)?;
+        let bits = bits(&algorithm, &blob)?;
         let comment = rest.trim_matches([' ', '\t', '\r', '\n']);
-        Some((Self { algorithm: algorithm.to_owned(), bits, blob }, comment))
+        Some((Self { algorithm, bits, blob }, comment))
     }
 
     /// As `ssh-keygen -l` has it: `SHA256:…`.
@@ -77,26 +96,50 @@ pub(crate) fn finding(algorithm: &str, bits: usize) -> Option<String> {
     }
 }
 
-/// Whether sshd knows the word as one that a key begins with.
-pub(crate) fn is_algorithm(word: &str) -> bool {
-    let known = |name: &str| ALGORITHMS.contains(&name);
-    known(word)
-        || word.strip_suffix(CERTIFICATE).is_some_and(|of| known(of) || known(&format!("{of}@openssh.com")))
+/// What sshd takes the word for that a key begins with.
+fn algorithm(word: &str) -> Option<String> {
+    let named = |name: &str| ALGORITHMS.into_iter().find(|known| *known == name);
+    let plain = |name: &str| named(name).or_else(|| meant(&SIGNATURES, |signature| signature == name));
+    let Some(of) = word.strip_suffix(CERTIFICATE) else { return plain(word).map(str::to_owned) };
+    let of = plain(of).or_else(|| named(&format!("{of}@openssh.com")))?;
+    Some(format!("{}{CERTIFICATE}", of.strip_suffix("@openssh.com").unwrap_or(of)))
 }
 
-/// Up to a blank, and what is behind it.
+fn meant(names: &[(&str, &'static str)], is_it: impl Fn(&str) -> bool) -> Option<&'static str> {
+    names.iter().find(|(name, _)| is_it(name)).map(|(_, algorithm)| *algorithm)
+}
+
+/// As sshd writes it, and takes the fingerprint of it; none where it is of another algorithm.
+fn canonical(algorithm: &str, blob: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = blob;
+    let name = std::str::from_utf8(field(&mut rest)?).ok()?;
+    let short = meant(&SHORT, |short| short.eq_ignore_ascii_case(name)).map(str::to_owned);
+    if short.or_else(|| self::algorithm(name))? != algorithm {
+        return None;
+    }
+    let mut own = Vec::new();
+    put(&mut own, algorithm.as_bytes())?;
+    if !["ssh-rsa", "ssh-dss"].contains(&algorithm) {
+        own.extend(rest);
+        return Some(own);
+    }
+    while !rest.is_empty() {
+        put(&mut own, &number(field(&mut rest)?)?)?;
+    }
+    Some(own)
+}
+
+/// Up to a blank or a tab, and what is behind it.
 fn word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches([' ', '\t']);
-    let end = text.find([' ', '\t', '\r', '\n']).unwrap_or(text.len());
+    let end = text.find([' ', '\t']).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
 /// How long the key is; none where its numbers aren't those of the algorithm.
 fn bits(algorithm: &str, blob: &[u8]) -> Option<usize> {
     let mut rest = blob;
-    if field(&mut rest)? != algorithm.as_bytes() {
-        return None;
-    }
+    field(&mut rest)?;
     if algorithm.ends_with(CERTIFICATE) {
         return Some(0);
     }
@@ -143,6 +186,23 @@ fn field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (field, behind) = behind.split_at_checked(u32::from_be_bytes(*length).try_into().ok()?)?;
     *rest = behind;
     Some(field)
+}
+
+fn put(blob: &mut Vec<u8>, field: &[u8]) -> Option<()> {
+    blob.extend(u32::try_from(field.len()).ok()?.to_be_bytes());
+    blob.extend(field);
+    Some(())
+}
+
+/// RFC 4251, mpint: without zeros in front, but for the one that keeps it from being negative. Negative ones sshd
+/// doesn't take.
+fn number(field: &[u8]) -> Option<Vec<u8>> {
+    if field.first().is_some_and(|first| *first >= 0x80) {
+        return None;
+    }
+    let digits: Vec<u8> = field.iter().copied().skip_while(|byte| *byte == 0).collect();
+    let sign = digits.first().filter(|first| **first >= 0x80).map(|_| 0);
+    Some(sign.into_iter().chain(digits).collect())
 }
 
 /// Of a number, in bits.

@@ -55,11 +55,15 @@ fn commands(module: Module) -> Module {
 
 fn files(module: Module) -> Module {
     let reason = "who gets into an account by which key";
+    let other = "whether a key that is removed opens the account all the same";
     let made = "their directory, where there is none";
     let module = module
         .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_caller())
         .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_user("*"))
         .path(PathGrant::write("/root/.ssh/authorized_keys", reason))
+        .path(PathGrant::read("/**/.ssh/authorized_keys2", other).as_caller())
+        .path(PathGrant::read("/**/.ssh/authorized_keys2", other).as_user("*"))
+        .path(PathGrant::read("/root/.ssh/authorized_keys2", other).as_root())
         .path(PathGrant::write("/**/.ssh", made).as_caller())
         .path(PathGrant::write("/**/.ssh", made).as_user("*"))
         .path(PathGrant::write("/root/.ssh", made))

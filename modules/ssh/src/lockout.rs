@@ -31,7 +31,9 @@ impl Ways {
     pub(crate) fn find(cx: &Context) -> Result<Self> {
         let in_use = host::key_in_use();
         let is_remote = in_use.is_some() || sshd::client(cx).is_some() || is_connected();
-        let controllers = host::public_keys()?.into_iter().map(|key| key.fingerprint).collect();
+        let listed = host::public_keys()?.into_iter().map(|key| key.fingerprint);
+        // Those lie anywhere, under any name.
+        let controllers = listed.chain(host::keys_used()).collect();
         Ok(Self { in_use, is_remote, controllers })
     }
 

@@ -12,11 +12,30 @@ pub(crate) const SETTINGS: CommandLine =
 const HERE: &str = "127.0.0.1";
 
 /// sshd_config(5): the first of the default's two.
-const DEFAULT: &str = ".ssh/authorized_keys";
+const KEYS: &str = ".ssh/authorized_keys";
+/// Where sshd looks unless told otherwise.
+const DEFAULT: &str = ".ssh/authorized_keys .ssh/authorized_keys2";
 
-/// The file of the account's keys, and what should be known of it.
-pub(crate) fn keys_file(account: &Account, cx: &Context) -> Result<(String, Vec<String>)> {
-    let path = format!("{}/{DEFAULT}", account.home);
+/// Where sshd looks for an account's keys.
+pub(crate) struct Places {
+    /// The file that is worked on.
+    pub(crate) path: String,
+    /// Those whose keys open the account as well.
+    pub(crate) others: Vec<String>,
+    /// What should be known of it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// As sshd says it.
+pub(crate) fn places(account: &Account, cx: &Context) -> Result<Places> {
+    let path = format!("{}/{KEYS}", account.home);
+    let all = |files: &str| -> Vec<String> {
+        files.split_whitespace().map(|file| expanded(file, account)).collect()
+    };
+    let found = |mut files: Vec<String>, notes: Vec<String>| {
+        files.retain(|file| *file != path);
+        Places { path: path.clone(), others: files, notes }
+    };
     let address = client(cx).unwrap_or_else(|| HERE.to_owned());
     let command = SETTINGS.with([account.name.as_str(), &address, &address]);
     let said = cx.run(command.privilege(Privilege::RootIfAvailable)).and_then(|said| said.success("sshd"));
@@ -25,8 +44,8 @@ pub(crate) fn keys_file(account: &Account, cx: &Context) -> Result<(String, Vec<
         Err(problem) => {
             let why = problem.message.lines().next().unwrap_or_default().to_owned();
             let note =
-                format!("sshd could not be asked where it looks for keys ({why}): ~/{DEFAULT} is supposed");
-            return Ok((path, vec![note]));
+                format!("sshd could not be asked where it looks for keys ({why}): its default is supposed");
+            return Ok(found(all(DEFAULT), vec![note]));
         }
     };
     let value = |name: &str| {
@@ -40,8 +59,9 @@ pub(crate) fn keys_file(account: &Account, cx: &Context) -> Result<(String, Vec<
         notes.push("sshd takes no keys at all: PubkeyAuthentication is no".to_owned());
     }
     let files = value("authorizedkeysfile").unwrap_or(DEFAULT);
-    if files.split_whitespace().any(|file| expanded(file, account) == path) {
-        return Ok((path, notes));
+    let places = all(files);
+    if places.contains(&path) {
+        return Ok(found(places, notes));
     }
     let message = format!(
         "sshd looks for {}'s keys in {files} (AuthorizedKeysFile): expected {path} among them, the only file that \

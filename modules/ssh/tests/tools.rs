@@ -128,7 +128,7 @@ fn what_the_contract_names_of_a_connection_is_handed_through() {
     let (answer, plans) = run(FakeTarget::new(), "ssh_connect", arguments.clone());
     let (data, notes) = answer.unwrap();
     assert_eq!((data, plans), (said, Vec::new()));
-    assert_eq!(notes, ["calls without host work on web1 from now on"]);
+    assert_eq!(notes, ["calls without host look at web1 from now on; a change names it: host=web1"]);
 
     let tested = json!({"host": "web1", "address": "10.0.0.1:22", "user": "ada", "host_key": "SHA256:x",
         "host_key_algorithm": "ssh-ed25519", "jumps": ["a@b:22"], "connect_ms": 81.5, "round_trip_ms": 2,
@@ -137,7 +137,7 @@ fn what_the_contract_names_of_a_connection_is_handed_through() {
     assert_eq!(run(FakeTarget::new(), "ssh_test_connection", json!({"host": "web1"})).0.unwrap().0, tested);
 
     let info = json!({"host": "web1", "connected": true, "current": false, "address": "10.0.0.1", "user": "ada",
-        "port": 22, "jumps": ["b"], "server_version": "v", "cipher": "c", "mac": "m", "key_exchange": "k",
+        "jumps": ["b"], "server_version": "v", "cipher": "c", "key_exchange": "k",
         "host_key": "h", "host_key_algorithm": "a", "round_trip_ms": 1.5, "uptime_seconds": 60, "channels": 2,
         "keepalive_interval_seconds": 15, "sftp": true, "restored": 1, "warnings": ["w"], "known": {"web": ["web1"]}});
     let mut more = info.clone();
@@ -576,6 +576,63 @@ fn where_sshd_looks_for_keys_is_asked_of_it() {
 }
 
 #[test]
+fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
+    fake::set(connected());
+    let remove =
+        |number: usize| json!({"action": "remove", "user": "bob", "fingerprint": fingerprint(number)});
+    let second = "/home/bob/.ssh/authorized_keys2";
+    let both = format!("{}\n{}\n", key(4), key(5));
+    let here = |text: &str| target(&[(FILES[1], &both)]).file(second, text);
+    let by_name = key(1).replacen("ssh-rsa", "rsa-sha2-256", 1);
+    for (other, number, line) in [
+        (format!("# old\nno-pty {}\n", key(4)), 4, 2),
+        // Not in the first one, but it isn't gone all the same.
+        (by_name, 1, 1),
+    ] {
+        let notes = keys(here(&other), json!({"user": "bob"})).0.unwrap().1;
+        assert_eq!(notes, [format!("keys of bob are in {second} as well")]);
+        let problem = refused(here(&other), "ssh_authorized_keys", remove(number));
+        assert_eq!((problem.code.as_str(), problem.category), ("KEY_ELSEWHERE", Category::State));
+        let said = format!(
+            "{} would still open bob by {second}, line {line}; nothing was removed",
+            fingerprint(number)
+        );
+        assert_eq!(problem.message, said);
+        assert!(problem.remediation[0].contains(second), "{:?}", problem.remediation);
+        // Another key goes.
+        assert_eq!(keys(here(&other), remove(5)).1.len(), 1);
+    }
+    // There, and not to be read.
+    let closed = || target(&[(FILES[1], &both)]).metadata(second, metadata("bob", 0o600, false));
+    let notes = keys(closed(), json!({"user": "bob"})).0.unwrap().1;
+    assert!(notes[0].starts_with(&format!("keys of bob may be in {second} as well: ")), "{notes:?}");
+    let problem = refused(closed(), "ssh_authorized_keys", remove(4));
+    assert_eq!(problem.code, "KEY_ELSEWHERE");
+    assert!(problem.message.contains("can't be read"), "{}", problem.message);
+    // A directory, or a file without keys, opens nothing; and without sshd's word the default holds.
+    let directory = target(&[(FILES[1], &both)]).metadata(second, metadata("bob", 0o700, true));
+    for harmless in [directory, here("# none\n"), target(&[(FILES[1], &both)])] {
+        assert!(keys(harmless.clone(), json!({"user": "bob"})).0.unwrap().1.is_empty());
+        assert_eq!(keys(harmless, remove(4)).1.len(), 1);
+    }
+    let mut unasked = here(key(4));
+    unasked.distro.extra.clear();
+    let unasked = unasked.answer(
+        &["sshd", "-T", "-C", "user=bob,host=127.0.0.1,addr=127.0.0.1"],
+        255,
+        "",
+        "no hostkeys",
+    );
+    assert_eq!(refused(unasked, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");
+    // Wherever sshd is told to look.
+    let mut told = target(&[(FILES[1], &both)]).file("/etc/ssh/keys/bob", key(4));
+    told.distro.extra.clear();
+    let files = "authorizedkeysfile /etc/ssh/keys/%u .ssh/authorized_keys\n";
+    let told = told.answer(&["sshd", "-T", "-C", "user=bob,host=127.0.0.1,addr=127.0.0.1"], 0, files, "");
+    assert_eq!(refused(told, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");
+}
+
+#[test]
 fn permissions_for_which_sshd_passes_over_keys_are_told() {
     fake::set(connected());
     for (path, is, part) in [
@@ -883,6 +940,62 @@ fn a_host_is_written_and_is_not_thereby_allowed() {
 }
 
 #[test]
+fn to_lead_calls_elsewhere_is_critical() {
+    let path = "/home/ada/.ssh/config";
+    let before = "Host web1\n    HostName 10.0.0.1\n";
+    let change = |dry: bool, hosts: &[&str], arguments: &Value| {
+        fake::set(FakeHost {
+            hosts: hosts.iter().map(|host| host.to_string()).collect(),
+            ..FakeHost::default()
+        });
+        let target = target(&[(path, before)]);
+        let (answer, plans) =
+            run(if dry { dry_run(target) } else { target }, "ssh_config_add", arguments.clone());
+        (answer.unwrap().1, plans)
+    };
+    let plan = |summary: &str, text: &str| {
+        Change::new(summary)
+            .lock(Lock::Named("ssh-config".into()))
+            .step(Step::write(path, text).files_as(Privilege::Caller))
+            .lock(Lock::File(path.into()))
+    };
+    let warning =
+        "calls with host web1 would work on db1.prod:22 as root from then on; so far on 10.0.0.1:22 as ada";
+    let moved = json!({"host": "web1", "hostname": "db1.prod", "user": "root"});
+    let plain = plan(
+        "Change the host web1 in ~/.ssh/config: HostName db1.prod, User root",
+        "Host web1\n    HostName db1.prod\n    User root\n",
+    );
+    for dry in [false, true] {
+        let (notes, plans) = change(dry, &["web1"], &moved);
+        assert_eq!(plans, [plain.clone().warning(warning).risk(Risk::Critical)]);
+        assert_eq!(
+            notes,
+            [
+                "web1 is a host that `host` takes: connections to it are made as this says from then on",
+                warning
+            ]
+        );
+        // None that calls can name.
+        let (notes, plans) = change(dry, &["web2"], &moved);
+        assert_eq!(plans, std::slice::from_ref(&plain));
+        assert!(notes.len() == 1 && notes[0].contains("not thereby a host"), "{notes:?}");
+    }
+    // A new alias that a glob of the allowed ones fits is one at once.
+    let (notes, plans) = change(false, &["web2"], &json!({"host": "web2", "hostname": "db1"}));
+    let warning = "calls with host web2 would work on db1:22 as ada from then on; so far on web2:22 as ada";
+    let text = format!("Host web2\n    HostName db1\n\n{before}");
+    let summary = "Add the host web2 in ~/.ssh/config: HostName db1";
+    assert_eq!(plans, [plan(summary, &text).warning(warning).risk(Risk::Critical)]);
+    assert!(notes[0].starts_with("web2 is a host"), "{notes:?}");
+    // A key alone leads nowhere else.
+    let key = json!({"host": "web1", "identity_file": "~/.ssh/k", "identities_only": true});
+    let summary = "Change the host web1 in ~/.ssh/config: IdentityFile ~/.ssh/k, IdentitiesOnly yes";
+    let text = format!("{before}    IdentityFile ~/.ssh/k\n    IdentitiesOnly yes\n");
+    assert_eq!(change(false, &["web1"], &key).1, [plan(summary, &text)]);
+}
+
+#[test]
 fn a_configuration_that_cannot_be_kept_as_it_is_is_not_edited() {
     let path = "/home/ada/.ssh/config";
     let there = || target(&[(path, "Host *\n")]);
@@ -951,5 +1064,7 @@ fn no_grant_is_for_private_keys() {
     // As root only root's own home is worked in.
     let of_root =
         paths.iter().filter(|grant| grant.privilege == Privilege::Root).map(|grant| grant.glob.as_str());
-    assert!(of_root.eq(["/root/.ssh/authorized_keys", "/root/.ssh"]));
+    assert!(of_root.eq(["/root/.ssh/authorized_keys", "/root/.ssh/authorized_keys2", "/root/.ssh"]));
+    let others = paths.iter().filter(|grant| grant.glob.ends_with("authorized_keys2"));
+    assert!(others.map(|grant| grant.write).eq([false; 3]));
 }

@@ -49,6 +49,7 @@ pub(crate) fn call(argument: impl Into<Value>) -> Event {
         risk: Some(crate::capability::Risk::ReadOnly),
         decision: Decision::Looked,
         decided_by: None,
+        question: None,
         change: None,
         status: CallStatus::Success,
         error_code: None,

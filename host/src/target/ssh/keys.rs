@@ -99,7 +99,11 @@ fn of_file(path: &Path) -> Option<OwnKey> {
         Private::Absent => (false, None),
     };
     let mode = fs::symlink_metadata(path).ok().filter(|_| has_private).map(|found| found.mode() & 0o7777);
-    let key = own(key, None, Some(public.unwrap_or_else(|| path.to_owned())))?;
+    // The comment of an encrypted key is encrypted as well.
+    let line = public.as_ref().and_then(|public| PublicKey::read_openssh_file(public).ok());
+    let comment =
+        line.filter(|line| line.key_data() == key.key_data()).map(|line| line.comment().to_string());
+    let key = own(key, comment.as_deref(), Some(public.unwrap_or_else(|| path.to_owned())))?;
     Some(OwnKey { has_private, encrypted, mode, ..key })
 }
 

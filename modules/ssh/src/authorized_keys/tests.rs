@@ -87,6 +87,14 @@ fn all_lines_of_a_key_go_whatever_its_options_and_comment() {
 }
 
 #[test]
+fn a_key_that_sshd_would_find_goes_however_it_is_written() {
+    let rsa = key(1).replacen("ssh-rsa", "rsa-sha2-512", 1);
+    let cut = format!("{}\0 more", key(1).rsplit_once(' ').unwrap().0);
+    let file = format!("{rsa}\nno-pty {rsa}\n{cut}\n{}\n", key(0));
+    assert_eq!(without(file.as_bytes(), &fingerprint(1)), format!("{}\n", key(0)).as_bytes());
+}
+
+#[test]
 fn what_is_no_login_key_opens_nothing() {
     for (line, opens) in [
         (key(0).to_owned(), true),

@@ -4,12 +4,17 @@
 //! before it; but behind what stands before the first block, since that is for all hosts, and would become the new
 //! one's alone. What is set there, or in a file that is included there, still comes first: then the change is refused,
 //! and says where.
+//!
+//! What the configuration says of a host that calls can name decides which machine they work on: a change of that is a
+//! critical one, whatever host it is.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use super::edit::{Wish, edit, is_same};
+use super::way::{self, Way};
 use super::{Config, Head, Holds, Setting, files, value};
 use crate::account::Account;
+use crate::host;
 
 /// Changes of the file take turns.
 const LOCK: &str = "ssh-config";
@@ -82,10 +87,11 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
     let (path, before) = files::own(&account, true, cx)?;
     let text = before.as_deref().unwrap_or_default();
     let read = |text: &str| files::read(&path, text, &account, cx).map_err(|broken| broken.problem(&account));
-    must_be_here(&read(text)?, &path, &wish.alias, &account)?;
+    let known = read(text)?;
+    must_be_here(&known, &path, &wish.alias, &account)?;
     let edited = edit(text, &wish).map_err(|refusal| refusal.problem(&path, &wish, &account))?;
     let config = read(&edited.text)?;
-    let warnings = must_count(&config, &path, edited.line, &wish, &account)?;
+    let mut warnings = must_count(&config, &path, edited.line, &wish, &account)?;
 
     let mut reply = Added {
         host: wish.alias.clone(),
@@ -95,13 +101,27 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
         would: None,
     };
     let alias = &wish.alias;
-    let mut notes = vec![format!(
-        "{alias} is not thereby a host that `host` takes: those were fixed when the server started. To allow it, the \
-         operator restarts the server and, where ssh.allowed_hosts is set in its configuration, adds it there first"
-    )];
+    let is_host = host::is_host(alias);
+    let mut notes = vec![match is_host {
+        true => format!(
+            "{alias} is a host that `host` takes: connections to it are made as this says from then on"
+        ),
+        false => format!(
+            "{alias} is not thereby a host that `host` takes: those were fixed when the server started. To allow it, \
+             the operator restarts the server and, where ssh.allowed_hosts is set in its configuration, adds it there \
+             first"
+        ),
+    }];
     if before.as_deref() == Some(&edited.text) {
         notes.insert(0, "the configuration says so already: nothing was written".to_owned());
         return Ok(Noted { data: reply, notes });
+    }
+    let leads_elsewhere = is_host && way::leads_elsewhere(&known, &path, &wish, &account);
+    if leads_elsewhere {
+        let [before, after] = [&known, &config].map(|config| Way::of(config, alias, &account));
+        let warning =
+            format!("calls with host {alias} would work on {after} from then on; so far on {before}");
+        warnings.insert(0, warning);
     }
     let what = if edited.is_new { "Add the host" } else { "Change the host" };
     let said: Vec<String> =
@@ -117,6 +137,9 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
         Some(_) => change.step(write).lock(Lock::File(path)),
         None => change.step(write.mode(0o600)),
     };
+    if leads_elsewhere {
+        change = change.risk(Risk::Critical);
+    }
     change = warnings.iter().cloned().fold(change, Change::warning);
     notes.extend(warnings);
     if cx.apply(change)?.dry_run {

@@ -57,3 +57,115 @@ fn weak_keys_are_found() {
     // RSA of 2048 and of 1024 bits, and DSA.
     assert_eq!(weak, [2, 3, 7]);
 }
+
+/// What `ssh-keygen -lf` of OpenSSH 9.2p1 (Debian 12) took for the key of this line of keys.pub, with the same fingerprint:
+/// the word in front, and the name within base64.
+const OTHER_NAMES: [(usize, &str, &str); 19] = [
+    (1, "rsa-sha2-256", "ssh-rsa"),
+    (1, "rsa-sha2-512", "ssh-rsa"),
+    (1, "ssh-rsa", "rsa-sha2-256"),
+    (1, "ssh-rsa", "rsa-sha2-512"),
+    (1, "rsa-sha2-256", "rsa-sha2-256"),
+    (1, "rsa-sha2-256", "RSA"),
+    (1, "ssh-rsa", "RSA"),
+    (1, "ssh-rsa", "rsa"),
+    (3, "rsa-sha2-512", "ssh-rsa"),
+    (0, "ssh-ed25519", "ED25519"),
+    (0, "ssh-ed25519", "ed25519"),
+    (7, "ssh-dss", "DSA"),
+    (7, "ssh-dss", "dsa"),
+    (8, "sk-ssh-ed25519@openssh.com", "ED25519-SK"),
+    (8, "sk-ssh-ed25519@openssh.com", "ed25519-sk"),
+    (9, "webauthn-sk-ecdsa-sha2-nistp256@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"),
+    (9, "sk-ecdsa-sha2-nistp256@openssh.com", "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"),
+    (9, "webauthn-sk-ecdsa-sha2-nistp256@openssh.com", "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"),
+    (4, "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256"),
+];
+
+/// And what it said of these: "is not a public key file".
+const NO_NAMES: [(usize, &str, &str); 14] = [
+    (1, "RSA", "ssh-rsa"),
+    (1, "rsa", "rsa"),
+    (1, "SSH-RSA", "ssh-rsa"),
+    (1, "ssh-rsa", "SSH-RSA"),
+    (1, "ssh-rsa", "ssh-ed25519"),
+    (1, "RSA-SHA2-256", "ssh-rsa"),
+    (0, "ED25519", "ssh-ed25519"),
+    (0, "rsa-sha2-256", "ssh-ed25519"),
+    (4, "ECDSA", "ecdsa-sha2-nistp256"),
+    (4, "ecdsa-sha2-nistp256", "ECDSA"),
+    (4, "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384"),
+    (4, "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp256"),
+    (9, "sk-ecdsa-sha2-nistp256@openssh.com", "ECDSA-SK"),
+    (9, "ECDSA-SK", "ECDSA-SK"),
+];
+
+/// With other names, and with the numbers behind them as they are or as given.
+fn renamed(line: &str, outer: &str, inner: &str, change: impl Fn(&mut Vec<Vec<u8>>)) -> String {
+    let blob = STANDARD.decode(line.split(' ').nth(1).unwrap()).unwrap();
+    let (mut rest, mut fields) = (&blob[..], Vec::new());
+    while let Some(found) = field(&mut rest) {
+        fields.push(found.to_vec());
+    }
+    fields[0] = inner.as_bytes().to_vec();
+    change(&mut fields);
+    let mut blob = Vec::new();
+    fields.iter().for_each(|field| put(&mut blob, field).unwrap());
+    format!("{outer} {} a comment", STANDARD.encode(blob))
+}
+
+#[test]
+fn a_key_by_another_name_is_the_key_that_sshd_takes_it_for() {
+    let of = |number: usize| Key::read(KEYS.lines().nth(number).unwrap()).unwrap().0;
+    for (number, outer, inner) in OTHER_NAMES {
+        let line = renamed(KEYS.lines().nth(number).unwrap(), outer, inner, |_| ());
+        assert_eq!(Key::read(&line), Some((of(number), "a comment")), "{outer} {inner}");
+    }
+    for (number, outer, inner) in NO_NAMES {
+        let line = renamed(KEYS.lines().nth(number).unwrap(), outer, inner, |_| ());
+        assert_eq!(Key::read(&line), None, "{outer} {inner}");
+    }
+}
+
+/// Of a certificate ssh-keygen takes other names only in front: the one within is signed.
+#[test]
+fn a_certificate_by_another_name_is_one() {
+    let rsa = "ssh-rsa-cert-v01@openssh.com";
+    for (name, is_known) in [
+        (rsa, true),
+        ("rsa-sha2-256-cert-v01@openssh.com", true),
+        ("rsa-sha2-512-cert-v01@openssh.com", true),
+        ("rsa-sha2-256-cert-v00@openssh.com", false),
+        ("RSA-CERT", false),
+        ("ssh-rsa", false),
+    ] {
+        let found = Key::read(&renamed(CERTIFICATE, name, rsa, |_| ())).map(|(key, _)| key.is_certificate());
+        assert_eq!(found, is_known.then_some(true), "{name}");
+    }
+}
+
+#[test]
+fn a_key_written_otherwise_is_the_key_that_sshd_takes_it_for() {
+    let line = KEYS.lines().nth(1).unwrap();
+    let key = Key::read(line).unwrap().0;
+    let read = |text: &str| Key::read(text).map(|(key, _)| key);
+    // As ssh-keygen of 9.2p1 has it, too: zeros in front count for nothing, a negative number is none.
+    for which in [1, 2] {
+        let padded =
+            renamed(line, "ssh-rsa", "ssh-rsa", |fields| fields[which].splice(..0, [0, 0]).for_each(drop));
+        assert_eq!(read(&padded), Some(key.clone()));
+    }
+    let negative = renamed(line, "ssh-rsa", "ssh-rsa", |fields| {
+        fields[2].remove(0);
+    });
+    let longer = renamed(line, "ssh-rsa", "ssh-rsa", |fields| fields.push(Vec::new()));
+    assert_eq!((read(&negative), read(&longer)), (None, None));
+    // And so are blanks within base64, but not in front of it.
+    let (algorithm, rest) = line.split_once(' ').unwrap();
+    for blank in ['\r', '\x0b', '\x0c'] {
+        let text = format!("{algorithm} {blank}{}{blank}{}", &rest[..20], &rest[20..]);
+        assert_eq!(read(&text), Some(key.clone()), "{blank:?}");
+        assert_eq!(read(&format!("{algorithm}{blank} {rest}")), None, "{blank:?}");
+    }
+    assert_eq!(read(&format!("{algorithm} {}\u{a0}{}", &rest[..20], &rest[20..])), None);
+}

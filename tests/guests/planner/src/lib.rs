@@ -97,6 +97,7 @@ fn changes(module: Module) -> Module {
         "tee [--append] -- <path:/srv/plan/**> < stdin",
         "false",
         "sleep <int>",
+        "cat -- <path:/srv/plan/**>",
         "systemctl (start|stop|restart|reload|enable|disable) -- <unit>",
         "systemctl daemon-reload",
         "ip link set dev <interface> (up|down)",
