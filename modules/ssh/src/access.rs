@@ -146,7 +146,9 @@ impl File {
         account.must_have_home(cx)?;
         let directory = account.directory();
         let cx = cx.files_as(account.privilege.clone());
-        let [above, file] = found([&directory, &path], &cx)?;
+        let mut found = cx.stat_all(&[&directory, &path]).into_iter();
+        let mut next = || found.next().unwrap_or(Ok(None));
+        let (above, file) = (next()?, next());
         let name = &account.name;
         if above.as_ref().is_some_and(|found| found.is_symlink) {
             return Err(link(&directory, &format!("{name}'s directory of keys")));
@@ -158,6 +160,8 @@ impl File {
                 format!("{directory} is no directory"),
             ));
         }
+        // What the directory leads to, where it is a link, may be anything, and refused.
+        let file = file?;
         match &file {
             Some(found) if found.is_symlink => return Err(link(&path, &format!("{name}'s file of keys"))),
             Some(found) if found.is_dir => {
@@ -320,13 +324,6 @@ impl Other {
         Err(Problem::new("KEY_ELSEWHERE", Category::State, format!("{why}; nothing was removed"))
             .remedy(format!("Look at {path} by hand, and remove the key there first")))
     }
-}
-
-/// What is at both paths.
-fn found(paths: [&String; 2], cx: &Context) -> Result<[Option<Metadata>; 2]> {
-    let mut found = cx.stat_all(&paths).into_iter();
-    let mut next = || found.next().unwrap_or(Ok(None));
-    Ok([next()?, next()?])
 }
 
 fn count(file: &[u8]) -> usize {

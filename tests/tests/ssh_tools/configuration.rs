@@ -71,7 +71,7 @@ async fn what_is_listed_for_a_host_is_what_ssh_takes() {
             }
         }
     }
-    assert_eq!(compared, 9, "{listed}");
+    assert_eq!(compared, 11, "{listed}");
     assert!(!listed.to_string().contains("s3cret"), "{listed}");
     let place = |item: &Value| (item["file"].clone(), item["line"].clone());
     let of = |alias: &str| items.iter().find(|item| item["host"][0] == alias).map(place);

@@ -66,7 +66,7 @@ impl<'a> Account<'a> {
     }
 
     fn remove(&self) {
-        let script = "userdel --force --remove \"$0\"; rm -rf \"/home/$0\"";
+        let script = "pkill --signal KILL --uid \"$0\"; userdel --force --remove \"$0\"; rm -rf \"/home/$0\"";
         let _ = self.host.command(&["sh", "-c", script, self.name]).output();
     }
 }
@@ -74,6 +74,25 @@ impl<'a> Account<'a> {
 impl Drop for Account<'_> {
     fn drop(&mut self) {
         self.remove();
+    }
+}
+
+/// A key of somebody else's: its private half isn't among the server's own.
+struct Other {
+    path: String,
+    public: String,
+    fingerprint: String,
+}
+
+impl Other {
+    fn new(lab: &Lab, name: &str, kind: &str) -> Self {
+        let directory = lab.home().path().join("others");
+        std::fs::create_dir_all(&directory).expect("made");
+        let path = directory.join(name).to_str().expect("UTF-8").to_owned();
+        lab.run(&["ssh-keygen", "-q", "-N", "", "-C", name, "-t", kind, "-f", &path]);
+        let public = std::fs::read_to_string(format!("{path}.pub")).expect("a public key").trim().to_owned();
+        let fingerprint = listed(lab, &path).1;
+        Self { path, public, fingerprint }
     }
 }
 

@@ -14,10 +14,11 @@ pub(crate) fn own(account: &Account, to_write: bool, cx: &Context) -> Result<(St
     let path = format!("{directory}/config");
     let mut found = cx.stat_all(&[&directory, &path]).into_iter();
     let mut next = || found.next().unwrap_or(Ok(None));
-    let (above, file) = (next()?, next()?);
+    let (above, file) = (next()?, next());
     if to_write && above.is_some_and(|above| above.is_symlink) {
         return Err(link(&directory, "the directory of the SSH configuration"));
     }
+    let file = file?;
     if to_write && file.as_ref().is_some_and(|file| file.is_symlink) {
         return Err(link(&path, "the SSH configuration"));
     }
