@@ -136,9 +136,10 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
     lab.add("parrot");
     for host in ["debian1", "rhel1"] {
         lab.host(host).run(&["rm", "-rf", "/srv/plan"]);
+        lab.host(host).run(&["mkdir", "-p", "/srv/plan"]);
     }
     let change = |host: Option<&str>| {
-        let mut apply = Plan::of([Step::make_directory("/srv/plan", 0o755)]).apply();
+        let mut apply = Plan::of([Step::write("/srv/plan/new", "new\n")]).apply();
         if let Some(host) = host {
             apply["host"] = host.into();
         }
@@ -199,7 +200,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
                 (&json!("success"), &json!(host)),
                 "{changed}"
             );
-            lab.host(host).run(&["rmdir", "/srv/plan"]);
+            lab.host(host).run(&["rm", "/srv/plan/new"]);
         }
         // Leaving one of them doesn't make the other one everybody's.
         client.envelope("ssh_disconnect", json!({"host": "debian1"})).await;
