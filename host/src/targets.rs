@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::Config;
+use crate::config::{Alias, Config};
 use crate::inventory::{Allowed, Inventory, InventoryError};
 use crate::problem::{Category, Problem};
 use crate::target::{Given, Overrides, Place, Settings, Target};
@@ -330,6 +330,35 @@ impl Targets {
     fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The machine that a record names, as the configuration is now; in words, why there is none. `web1`, or what it was known
+/// by where it was reached otherwise than its configuration says: `deploy@web1:2222`, `deploy@[2001:db8::1]:2222`.
+pub fn recorded(config: &Config, name: &str) -> Result<Target, String> {
+    if name.contains('+') {
+        return Err(format!("{name} was reached by an identity file that isn't on record"));
+    }
+    let (user, rest) =
+        name.split_once('@').map_or((None, name), |(user, rest)| (Some(user.to_owned()), rest));
+    let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
+        Some((host, port)) => (host, Some(port)),
+        None => match rest.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (rest, None),
+        },
+    };
+    let port =
+        port.map(str::parse).transpose().map_err(|_| format!("{name} has no port behind its colon"))?;
+    let host: Alias = host.parse()?;
+    let Some(alias) = host.elsewhere() else { return Ok(Target::local(Overrides::default())) };
+    let hosts = Hosts::new(config).map_err(|error| error.to_string())?;
+    if hosts.is_here(alias) {
+        return Ok(Target::local(Overrides::default()));
+    }
+    let place = hosts.place(alias);
+    let given = Given { user, port, ..Given::default() };
+    let place = if given == Given::default() { place } else { place.with(given) };
+    Ok(Target::remote(place, config.ssh.settings(), Overrides::default()))
 }
 
 impl Picked {

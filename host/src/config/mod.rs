@@ -13,7 +13,7 @@ use crate::capability::Risk;
 use crate::inventory::{Groups, HostPattern, Source};
 use crate::retry;
 use crate::small_file;
-use crate::target::{self, Overrides, Target};
+use crate::target::{self, Overrides};
 
 /// What a new file holds; [`Config::default`] is what it says.
 const DEFAULT: &str = include_str!("default.yaml");
@@ -181,17 +181,6 @@ impl Default for Ssh {
 }
 
 impl Ssh {
-    /// The machine of this name, reached as these settings say; in words, why there can be none.
-    pub fn machine_called(&self, name: &str, overrides: Overrides) -> Result<Target, String> {
-        let target: Alias = name.parse()?;
-        Ok(match target.elsewhere() {
-            None => Target::local(overrides),
-            Some(alias) => {
-                Target::remote(target::Place::of_alias(alias.to_owned()), self.settings(), overrides)
-            }
-        })
-    }
-
     /// The usual target, where it isn't this machine.
     pub fn alias(&self) -> Option<&str> {
         self.target.as_ref().and_then(Alias::elsewhere)
@@ -217,7 +206,7 @@ pub struct Alias(String);
 
 impl Alias {
     /// None of this machine.
-    fn elsewhere(&self) -> Option<&str> {
+    pub fn elsewhere(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|name| *name != "localhost")
     }
 }

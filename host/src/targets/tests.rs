@@ -150,3 +150,23 @@ fn what_may_not_be_named_may_not_be_connected_to() {
     assert_eq!(refused("localhost", root()).as_deref(), Some("INVALID_ARGUMENTS"));
     assert!(targets.apart("web3", Given::default()).is_err());
 }
+
+#[test]
+fn a_machine_is_found_again_by_what_a_record_calls_it() {
+    let config: Config = serde_yaml::from_str(CONFIG).unwrap();
+    for name in [
+        "localhost",
+        "web1",
+        "deploy@web1",
+        "web1:2222",
+        "deploy@web1:2222",
+        "2001:db8::1",
+        "root@[2001:db8::1]:22",
+    ] {
+        let found = recorded(&config, name).map(|target| target.name().to_owned());
+        assert_eq!(found.as_deref(), Ok(name));
+    }
+    for name in ["web1+0123456789abcdef", "web1:port", "-oX", "web1:", "", "root@", "a b"] {
+        assert!(recorded(&config, name).is_err(), "{name}");
+    }
+}

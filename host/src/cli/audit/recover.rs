@@ -14,7 +14,8 @@ use crate::audit::{
 use crate::cli::modules::wrapped;
 use crate::config::{self, Config};
 use crate::gate::recover::{self, Recovered};
-use crate::target::{Facts, Overrides, Target};
+use crate::target::{Facts, Target};
+use crate::targets;
 use crate::visible::one_line;
 
 #[derive(Args)]
@@ -66,7 +67,7 @@ impl Recover {
         };
         // A configuration that can't be read doesn't stand against putting a machine right.
         let config = config::load(false).map(|loaded| loaded.config).unwrap_or_default();
-        let target = match config.ssh.machine_called(&used.name, Overrides::default()) {
+        let target = match targets::recorded(&config, &used.name) {
             Ok(target) => target,
             Err(why) => return Ok(Err(format!("was made to a target that can't be named: {why}"))),
         };

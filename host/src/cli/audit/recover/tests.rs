@@ -1,5 +1,6 @@
 use super::*;
 use crate::audit::{FileChange, Outcome, Process, Settings};
+use crate::target::Overrides;
 
 fn gone() -> Option<Process> {
     Some(Process { boot_id: "another".to_owned(), ..Process::current().unwrap() })
