@@ -25,11 +25,16 @@
 //!    one; otherwise an item stands as high as it does on any host.
 //! 7. A set of hosts that is named again is `$1`, `$2` and so on, from where it was named.
 //! 8. What isn't said of each host is said to be so in a note, once.
+//! 9. The whole is bounded. Where there is no room for more, of each host as many items are given as of the others, from
+//!    the first on; `$cut` at the end of a list or of an object is how many are left out, with the `hosts` of which
+//!    nothing is left, or how many those are. `{"$cut": "… bytes"}` stands for a value, and a text that is cut ends with
+//!    its length. What is short stays whole.
 //!
 //! Every answer is redacted before it is folded: a secret is known by the name of its member, and folding puts others
 //! in between.
 
 mod compare;
+mod cut;
 mod items;
 mod node;
 mod range;
@@ -43,6 +48,7 @@ mod tests;
 use serde_json::Value;
 
 use crate::redact::redact_value;
+use crate::visible::make_visible;
 
 /// One host's answer.
 #[derive(Clone, Debug)]
@@ -57,6 +63,8 @@ pub struct Answered {
     pub severity: Option<String>,
     /// What the caller should know besides.
     pub notes: Vec<String>,
+    /// There is more than `data` holds.
+    pub truncated: bool,
 }
 
 /// One answer for all of them.
@@ -68,20 +76,27 @@ pub struct Folded {
     pub summary: Option<String>,
     /// The worst of theirs.
     pub severity: Option<String>,
-    /// Theirs with their hosts, and what was not said of each host. At most 15.
+    /// Theirs with their hosts, and what was not said of each host. At most 17.
     pub notes: Vec<String>,
+    /// Something was left out, by a host or here.
+    pub truncated: bool,
 }
 
 /// Folds answers to the same call, each of a host of its own. The hosts stay in the given order; the same answers give
-/// the same bytes. None at all are null.
-pub fn fold(answers: &[Answered]) -> Folded {
+/// the same bytes. None at all are null. It may take seconds where many hosts say much.
+pub fn fold(mut answers: Vec<Answered>) -> Folded {
+    let mut shown: Vec<Value> = answers.iter_mut().map(|answer| answer.data.take()).collect();
+    for data in &mut shown {
+        redact_value(data);
+        // Escaped later, it would be longer than it was taken to be.
+        make_visible(data);
+    }
     let names: Vec<&str> = answers.iter().map(|answer| answer.host.as_str()).collect();
-    let mut shown: Vec<Value> = answers.iter().map(|answer| answer.data.clone()).collect();
-    shown.iter_mut().for_each(redact_value);
-    let told = compare::tell(&names, &shown);
-    let (data, mut seen) = write::render(&told, &names);
-    let (summary, severity) = said::summary(answers, &mut seen);
-    let mut notes = said::notes(answers, &mut seen);
+    let (data, mut seen) = write::bounded(compare::tell(&names, &shown), &names);
+    let (summary, severity) = said::summary(&answers, &mut seen);
+    let mut notes = said::notes(&answers, &mut seen);
+    seen.cut_before = said::cut_before(&answers);
     notes.extend(seen.notes());
-    Folded { data, summary, severity, notes }
+    let truncated = seen.is_cut() || answers.iter().any(|answer| answer.truncated);
+    Folded { data, summary, severity, notes, truncated }
 }

@@ -2,7 +2,8 @@
 //! every plan is made before any of them runs, one question is about all of them, and then they run one after the other:
 //! the first alone, and none after one that failed.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::fold::{Answered, fold};
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask};
 use crate::problem::{Category, Problem};
+use crate::redact::excerpt;
 use crate::running::{Asked, Next, Running};
 
 /// Once all but a few have answered, those few have so long; or twice as long as it took so far.
@@ -39,7 +41,7 @@ enum Stage {
     /// It has its answer.
     Ended(Box<Envelope>),
     /// Its plan waits.
-    Waits(Asked, Running),
+    Waits(Box<(Asked, Running)>),
     /// It was given up.
     Late(Duration),
 }
@@ -80,7 +82,7 @@ impl Parts {
             match stage {
                 Stage::Ended(envelope) => self.ended[at] = Some(Ended::Answered(envelope)),
                 Stage::Late(after) => self.ended[at] = Some(Ended::Late(after)),
-                Stage::Waits(asked, running) => waiting.push((at, asked, running)),
+                Stage::Waits(waits) => waiting.push((at, waits.0, waits.1)),
             }
         }
         waiting.sort_by_key(|(at, ..)| *at);
@@ -179,12 +181,12 @@ impl Parts {
         Problem::new("NOT_BEGUN", Category::State, message)
     }
 
-    /// One envelope for all.
+    /// One envelope for all. Folding what they said may take seconds, and no other call is to wait for that.
     pub fn envelope(self, started: std::time::Instant) -> Envelope {
         let shown = format!("{} hosts", self.hosts.len());
         let (mut answers, mut failures, mut previews) = (Vec::new(), Failures::default(), Vec::new());
         let mut many = Many::default();
-        let (mut commands, mut first, mut truncated, mut filter) = (Vec::new(), None, false, None);
+        let (mut commands, mut first, mut filter) = (Vec::new(), None, None);
         for (host, ended) in self.hosts.into_iter().zip(self.ended) {
             many.hosts.total += 1;
             let envelope = match ended {
@@ -209,7 +211,6 @@ impl Parts {
             }
             many.hosts.succeeded += 1;
             many.done.push(host.clone());
-            truncated |= envelope.truncated.unwrap_or_default();
             filter = filter.or(envelope.filter);
             if let Some(preview) = envelope.preview {
                 previews.push(Answered {
@@ -218,6 +219,7 @@ impl Parts {
                     summary: None,
                     severity: None,
                     notes: Vec::new(),
+                    truncated: false,
                 });
             }
             answers.push(Answered {
@@ -226,6 +228,7 @@ impl Parts {
                 summary: envelope.summary,
                 severity: envelope.severity,
                 notes: envelope.notes,
+                truncated: envelope.truncated.unwrap_or_default(),
             });
         }
         commands.dedup();
@@ -234,10 +237,12 @@ impl Parts {
             [one] => Some(one.clone()),
             _ => Some(format!("multiple (on {} hosts)", many.hosts.total)),
         };
-        many.failures = failures.0.into_values().collect();
+        let has_answers = !answers.is_empty();
+        many.failures = failures.told();
         let mut envelope = Envelope::success(&self.tool, &shown, started, command);
-        if !answers.is_empty() {
-            let folded = fold(&answers);
+        if has_answers {
+            let folded = fold(answers);
+            envelope.truncated = folded.truncated.then_some(true);
             envelope.data = Some(folded.data);
             envelope.summary = folded.summary;
             envelope.severity = folded.severity;
@@ -245,12 +250,16 @@ impl Parts {
         }
         if !previews.is_empty() {
             envelope.dry_run = true;
-            envelope.preview = Some(fold(&previews).data);
+            let folded = fold(previews);
+            envelope.preview = Some(folded.data);
+            if folded.truncated {
+                envelope.truncated = Some(true);
+                envelope.notes.extend(folded.notes);
+            }
         }
         envelope.filter = filter;
-        envelope.truncated = truncated.then_some(true);
         if let Some((host, mut error, status)) = first
-            && (answers.is_empty() || self.serial.is_some())
+            && (!has_answers || self.serial.is_some())
         {
             error.message = format!("{host}: {}", error.message);
             envelope.status = status;
@@ -264,25 +273,65 @@ impl Parts {
     }
 }
 
-/// Those that failed, by how.
+/// Ways to fail that are told; each is read by whoever asked.
+const MOST_FAILURES: usize = 20;
+/// Characters of a message or of a step, beside other hosts' messages.
+const MESSAGE: usize = 500;
+/// Steps of remediation.
+const MOST_STEPS: usize = 3;
+/// Bytes of what else a failure's own envelope says.
+const DETAILS: usize = 2000;
+
+/// Those that failed, by how, with their hosts.
 #[derive(Default)]
-struct Failures(BTreeMap<String, Value>);
+struct Failures(BTreeMap<String, (Map<String, Value>, Vec<String>)>);
 
 impl Failures {
     fn add(&mut self, host: &str, envelope: &Envelope) {
         let Some(error) = &envelope.error else { return };
         let message = error.message.replace(host, "{host}");
+        let steps: Vec<String> =
+            error.remediation.iter().take(MOST_STEPS).map(|step| excerpt(step, MESSAGE)).collect();
         let mut failure = Map::new();
-        failure.insert("hosts".to_owned(), json!([]));
         failure.insert("error_code".to_owned(), error.error_code.clone().into());
-        failure.insert("message".to_owned(), message.into());
-        failure.insert("remediation".to_owned(), error.remediation.clone().into());
-        failure.extend(error.details.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let failure = Value::Object(failure);
-        let same = self.0.entry(failure.to_string()).or_insert(failure);
-        if let Some(hosts) = same.get_mut("hosts").and_then(Value::as_array_mut) {
-            hosts.push(host.into());
+        failure.insert("message".to_owned(), excerpt(&message, MESSAGE).into());
+        failure.insert("remediation".to_owned(), steps.into());
+        let mut room = DETAILS;
+        for (name, value) in &error.details {
+            // One that is cut would say something else.
+            let length = name.len() + value.to_string().len();
+            if let Some(left) = room.checked_sub(length) {
+                failure.insert(name.clone(), value.clone());
+                room = left;
+            }
         }
+        let key = json!(failure).to_string();
+        self.0.entry(key).or_insert_with(|| (failure, Vec::new())).1.push(host.to_owned());
+    }
+
+    /// The most common ones, and who failed in yet other ways.
+    fn told(self) -> Vec<Value> {
+        let mut all: Vec<_> = self.0.into_values().collect();
+        all.sort_by_key(|(_, hosts)| Reverse(hosts.len()));
+        let further = all.split_off(all.len().min(MOST_FAILURES));
+        if !further.is_empty() {
+            let count = further.len();
+            let codes: BTreeSet<&str> =
+                further.iter().filter_map(|(failure, _)| failure.get("error_code")?.as_str()).collect();
+            let message =
+                format!("{count} further failures are left out: ask one of these hosts alone for its own");
+            let failure = Map::from_iter([
+                ("error_code".to_owned(), "FURTHER_FAILURES".into()),
+                ("message".to_owned(), message.into()),
+                ("remediation".to_owned(), json!([])),
+                ("error_codes".to_owned(), codes.into_iter().take(MOST_FAILURES).collect()),
+            ]);
+            all.push((failure, further.into_iter().flat_map(|(_, hosts)| hosts).collect()));
+        }
+        let told = |(failure, hosts): (Map<String, Value>, Vec<String>)| {
+            Value::Object([("hosts".to_owned(), json!(hosts))].into_iter().chain(failure).collect())
+        };
+        all.into_iter().map(told).collect()
     }
 }
 
@@ -299,7 +348,7 @@ async fn stages(parts: Vec<Part>, cancelled: &CancellationToken) -> Vec<(usize, 
     let going = parts.into_iter().enumerate().map(|(at, mut part)| async move {
         let stage = match next(&mut part.running, cancelled).await {
             Next::Answered(envelope) => Stage::Ended(envelope),
-            Next::Asks(asked) => Stage::Waits(asked, part.running),
+            Next::Asks(asked) => Stage::Waits(Box::new((asked, part.running))),
         };
         (at, stage)
     });

@@ -2,9 +2,10 @@
 //! was shown, so that this very plan is what runs. They end with the server.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::audit::{self, DecidedBy, Person};
 use crate::gate::asking::{Answer, EXPIRES, expired, unavailable};
@@ -12,6 +13,9 @@ use crate::gate::{Question, sha256};
 use crate::problem::{Category, Problem};
 use crate::running::{Asked, Running};
 use crate::terminal::{self, Refused};
+
+/// For so long an outcome waits for the call to be made again.
+const KEPT: Duration = EXPIRES.saturating_mul(2);
 
 /// How a question reaches whoever answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,10 +82,12 @@ struct Parked {
     key: CallKey,
     way: Way,
     question: Arc<Question>,
-    since: (Instant, SystemTime),
+    since: SystemTime,
     /// None once it is decided.
     asked: Option<Asked>,
     running: Running,
+    /// When it was first seen to have ended, of one that is decided.
+    ended: Option<Instant>,
 }
 
 /// Of a call that was made again.
@@ -106,14 +112,14 @@ impl Parking {
             // Shown anew, it is made anew: the one before is of no use.
             parked.retain(|one| one.asked.is_none() || one.way != way || one.key != key);
         }
-        let since = (Instant::now(), SystemTime::now());
         parked.push(Parked {
             key,
             way,
             question: asked.question.clone(),
-            since,
+            since: SystemTime::now(),
             asked: Some(asked),
             running,
+            ended: None,
         });
         Ok(())
     }
@@ -161,12 +167,14 @@ impl Parking {
         place.is_closed = true;
     }
 
-    /// Without those that are over.
+    /// Without those that are over. An outcome is kept from its end on, however long the change took: without it the
+    /// same call would be planned and done once more.
     fn place(&self) -> MutexGuard<'_, Place> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        place.parked.retain(|one| match &one.asked {
+        place.parked.retain_mut(|one| match &one.asked {
             Some(asked) => !asked.is_over(),
-            None => !one.running.has_ended() || one.since.0.elapsed() < 2 * EXPIRES,
+            None if !one.running.has_ended() => true,
+            None => one.ended.get_or_insert_with(Instant::now).elapsed() < KEPT,
         });
         place
     }
@@ -177,7 +185,7 @@ impl terminal::Parked for Parking {
         let place = self.place();
         let parked = &place.parked;
         let waits = parked.iter().filter(|one| one.way == Way::Terminal && one.asked.is_some());
-        waits.map(|one| one.question.waiting(one.since.1)).collect()
+        waits.map(|one| one.question.waiting(one.since)).collect()
     }
 
     /// The call goes on by itself, and its outcome is for whoever makes it again.
@@ -212,8 +220,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::running::Room;
-    use crate::running::tests::{asked, asking_call, ended};
+    use crate::envelope::Envelope;
+    use crate::gate::asking::Ask as _;
+    use crate::running::tests::{asked, asking_call, ended, question};
+    use crate::running::{About, Room};
     use crate::terminal::Parked as _;
     use crate::turns::Turns;
 
@@ -327,6 +337,28 @@ mod tests {
         assert!(parking.waiting().is_empty() && parking.again(&call).is_none());
         assert!(parking.confirmed(&call).is_none());
         assert_eq!(parking.resume("c", &call, yes()).err().unwrap().code, "CONFIRMATION_UNKNOWN");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outcome_is_kept_from_its_end_on_however_long_the_change_took() {
+        for (asked_for, is_kept) in [(KEPT / 2, true), (KEPT + Duration::from_secs(1), false)] {
+            let parking = Parking::default();
+            let call = key(json!({}));
+            let about = About { tool: "tool".into(), host: "localhost".into(), agent_id: None };
+            let mut running =
+                Running::begin(about, call.clone(), &room(), |desk, _, _cancelled| async move {
+                    desk.ask(question("a")).await.unwrap();
+                    tokio::time::sleep(3 * KEPT).await;
+                    Envelope::success("tool", "localhost", std::time::Instant::now(), None)
+                });
+            let asked = asked(&mut running).await;
+            assert!(parking.park(Way::Terminal, asked, running).is_ok());
+            parking.decide("a", &"00".repeat(32), true, person()).unwrap();
+            tokio::time::sleep(3 * KEPT + Duration::from_secs(1)).await;
+            assert!(parking.waiting().is_empty());
+            tokio::time::sleep(asked_for).await;
+            assert_eq!(matches!(parking.again(&call), Some(Again::Decided(_))), is_kept, "{asked_for:?}");
+        }
     }
 
     #[tokio::test]

@@ -356,9 +356,16 @@ impl Pipeline {
             });
             let changes = only_looks != Some(Risk::ReadOnly);
             let serial = changes.then_some(pipeline.loaded.config.ssh.serial.get() as usize);
-            let mut all = Parts::new(tool, parts.collect(), serial, desk.executed().clone());
+            let mut all = Parts::new(tool.clone(), parts.collect(), serial, desk.executed().clone());
             all.run(&*desk, &cancelled).await;
-            all.envelope(started)
+            // Thousands of rows take seconds.
+            let folded = tokio::task::spawn_blocking(move || all.envelope(started)).await;
+            folded.unwrap_or_else(|error| {
+                tracing::error!(tool, %error, "the answers of many hosts are lost");
+                let problem =
+                    Problem::new("INTERNAL_ERROR", Category::Internal, "the host failed; its log says how");
+                Envelope::failure(&tool, "many hosts", started, None, problem)
+            })
         })
     }
 

@@ -30,6 +30,15 @@ impl Way {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::InputRequired, Self::Elicitation, Self::TwoStep];
 
+    /// Of which protocol version a client is that is asked so, and what it says that it can do.
+    pub fn client(self) -> (&'static str, Value) {
+        match self {
+            Self::InputRequired => ("2026-07-28", json!({"elicitation": {"form": {}}})),
+            Self::Elicitation => ("2025-06-18", json!({"elicitation": {}})),
+            Self::TwoStep => ("2025-06-18", json!({})),
+        }
+    }
+
     /// Who has decided, on record.
     pub fn decided_by(self) -> &'static str {
         if self == Self::TwoStep { "client-asserted" } else { "elicitation" }
@@ -70,11 +79,7 @@ impl Asked {
 impl Sandbox {
     /// A server for a client that can be asked in this way.
     pub async fn serve(&self, way: Way) -> Client {
-        let (version, capabilities) = match way {
-            Way::InputRequired => ("2026-07-28", json!({"elicitation": {"form": {}}})),
-            Way::Elicitation => ("2025-06-18", json!({"elicitation": {}})),
-            Way::TwoStep => ("2025-06-18", json!({})),
-        };
+        let (version, capabilities) = way.client();
         self.serve_for(version, capabilities).await
     }
 

@@ -1,6 +1,7 @@
 //! The lab seen from an account of its own: the program under test, and the real ssh, in the network from which the test
 //! hosts are reached and nothing else is. What SSH knows there (configuration, keys, hosts' keys, agent) is the test's.
 
+mod fleet;
 mod network;
 mod reach;
 mod sshd;
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::hosts::listing;
 use crate::{Client, Home, Host, binary, component, host, modules};
+pub use fleet::Fleet;
 use network::Network;
 pub use sshd::{SFTP, Sshd};
 
@@ -140,7 +142,11 @@ impl Lab {
 
     /// Adds the keys of the host's own sshd to known_hosts, under these names (`name,address`, `[address]:port`).
     pub fn knows(&self, names: &str, host: &str) {
-        let keys = Path::new(&self.host(host).listed("root")).join("etc/ssh");
+        self.knows_keys(names, self.host(host));
+    }
+
+    fn knows_keys(&self, names: &str, host: &Host) {
+        let keys = Path::new(&host.listed("root")).join("etc/ssh");
         for kind in ["ed25519", "ecdsa"] {
             let key =
                 fs::read_to_string(keys.join(format!("ssh_host_{kind}_key.pub"))).expect("a host's key");

@@ -20,7 +20,7 @@ pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
 pub use client::Client;
 pub use differences::MayDiffer;
 pub use hosts::{Host, host, skipped};
-pub use lab::{Key, Lab, SFTP, Sshd};
+pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
 pub use machine::{Helper, Machine, Reach};
 pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with};

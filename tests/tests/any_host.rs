@@ -127,3 +127,113 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
         assert!(codes.contains(&&said), "{host}: {codes:?}");
     }
 }
+
+/// Two agents share one process: whatever either of them says in whatever order, no call of one lands on the other's host.
+#[tokio::test]
+async fn of_two_agents_neither_lands_on_the_others_host() {
+    let Some(lab) = Lab::new("of_two_agents_neither_lands_on_the_others_host") else { return };
+    lab.add_planner();
+    lab.add("parrot");
+    for host in ["debian1", "rhel1"] {
+        lab.host(host).run(&["rm", "-rf", "/srv/plan"]);
+    }
+    let change = |host: Option<&str>| {
+        let mut apply = Plan::of([Step::make_directory("/srv/plan", 0o755)]).apply();
+        if let Some(host) = host {
+            apply["host"] = host.into();
+        }
+        apply
+    };
+    let look = json!({"path": "/etc/hostname"});
+    for generation in GENERATIONS {
+        let has_session = generation == GENERATIONS[0];
+        let mut client = served(&lab, generation).await;
+        // The first one connects. The second one hasn't said anything yet, and means this machine.
+        let first = client.envelope("ssh_connect", json!({"host": "debian1"})).await;
+        assert_eq!(
+            (&first["data"]["host"], &first["data"]["current"]),
+            (&json!("debian1"), &json!(has_session)),
+            "{first}"
+        );
+        let unnamed = client.envelope("planner_apply", dry(change(None))).await;
+        if has_session {
+            // A dry run looks, and so does a look.
+            assert_eq!(unnamed["target_host"], "debian1", "{unnamed}");
+            let unnamed = client.envelope("planner_apply", change(None)).await;
+            assert_eq!(unnamed["error_code"], "HOST_REQUIRED", "{unnamed}");
+            assert_eq!(client.envelope("parrot_read", look.clone()).await["target_host"], "debian1");
+        } else {
+            assert_eq!(unnamed["target_host"], "localhost", "{unnamed}");
+        }
+        // The second one connects as well: from now on there is no host that both could mean.
+        let second = client.envelope("ssh_connect", json!({"host": "rhel1"})).await;
+        assert_eq!(
+            (&second["data"]["host"], &second["data"]["current"]),
+            (&json!("rhel1"), &json!(false)),
+            "{second}"
+        );
+        for (tool, arguments) in [
+            ("parrot_read", look.clone()),
+            ("sysadmin_session_info", json!({})),
+            ("planner_apply", dry(change(None))),
+            ("planner_apply", change(None)),
+        ] {
+            if !has_session && tool == "planner_apply" && arguments.get("dry_run").is_none() {
+                // It would be this machine's.
+                continue;
+            }
+            let unnamed = client.envelope(tool, arguments).await;
+            match has_session {
+                true => assert_eq!(unnamed["error_code"], "HOST_REQUIRED", "{tool}: {unnamed}"),
+                false => assert_eq!(unnamed["target_host"], "localhost", "{tool}: {unnamed}"),
+            }
+        }
+        // What ssh_connect gave back is where a call works that says it.
+        for connected in [&first, &second] {
+            let host = connected["data"]["host"].as_str().expect("a name");
+            let read = client.envelope("parrot_read", hostname(&host.into())).await;
+            assert_eq!(read["data"]["text"], format!("{}\n", lab.host(host).name()), "{read}");
+            let changed = client.envelope("planner_apply", change(Some(host))).await;
+            assert_eq!(
+                (&changed["status"], &changed["target_host"]),
+                (&json!("success"), &json!(host)),
+                "{changed}"
+            );
+            lab.host(host).run(&["rmdir", "/srv/plan"]);
+        }
+        // Leaving one of them doesn't make the other one everybody's.
+        client.envelope("ssh_disconnect", json!({"host": "debian1"})).await;
+        let unnamed = client.envelope("parrot_read", look.clone()).await;
+        match has_session {
+            true => assert_eq!(unnamed["error_code"], "HOST_REQUIRED", "{unnamed}"),
+            false => assert_eq!(unnamed["target_host"], "localhost", "{unnamed}"),
+        }
+        assert!(client.close().await.0.success());
+    }
+}
+
+/// Both at once, each naming its own host, a hundred times.
+#[tokio::test]
+async fn two_agents_at_once_are_answered_by_their_own_hosts() {
+    let Some(lab) = Lab::with_parrot("two_agents_at_once_are_answered_by_their_own_hosts") else { return };
+    for generation in GENERATIONS {
+        let mut client = served(&lab, generation).await;
+        let mut asked = Vec::new();
+        for round in 0..100 {
+            let host = ["debian1", "rhel1"][round % 2];
+            let params = json!({"name": "parrot_read", "arguments": hostname(&host.into())});
+            asked.push((host, client.ask("tools/call", params).await));
+        }
+        for (host, id) in asked {
+            let envelope = client.envelope_of(id).await;
+            assert_eq!(envelope["data"]["text"], format!("{}\n", lab.host(host).name()), "{envelope}");
+            assert_eq!(envelope["target_host"], host);
+        }
+        assert!(client.close().await.0.success());
+    }
+}
+
+fn dry(mut arguments: Value) -> Value {
+    arguments["dry_run"] = true.into();
+    arguments
+}

@@ -66,6 +66,8 @@ fn taking_one_component_away_takes_its_tools_and_nothing_else() {
         ("services", &["svc_", "timer_"]),
         ("session", &["sysadmin_"]),
         ("cron", &["cron_"]),
+        ("ssh", &["ssh_"]),
+        ("jobs", &["job_"]),
     ] {
         let file = directory.join(format!("{component}.wasm"));
         let aside = home.path().join("aside.wasm");

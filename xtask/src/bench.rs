@@ -1,6 +1,9 @@
 //! Measures what a user waits for, each figure beside its floor in the same run: on a shared machine only the ratio
 //! means something. Prints a table and writes it as JSON.
 
+mod ansible;
+mod lab;
+mod many;
 mod remote;
 
 use crate::build::{self, Built};
@@ -39,6 +42,7 @@ struct Row {
 pub(crate) fn bench() -> Result<()> {
     let built = build::build(false)?;
     let floor = build_floor()?;
+    lab::watch_for_signals()?;
     let listed = built.binary.with_file_name("bench-tools.json");
     let tools = cmd::output(Command::new(&built.binary).args(["tools", "--json"]))?;
     std::fs::write(&listed, &tools)?;
@@ -48,23 +52,28 @@ pub(crate) fn bench() -> Result<()> {
     let mut rows = starts(ours, peer)?;
     rows.extend(calls(&built)?);
     rows.extend(remote::calls(&built)?);
+    rows.extend(many::calls(&built)?);
     rows.push(files(ours)?);
     rows.push(verdict(&built)?);
     rows.extend(memory(&tools, ours, peer)?);
 
-    println!("{:<44} {:>10} {:>10} {:>7}  floor", "", "ours", "floor", "ratio");
-    for row in &rows {
-        let Row { what, unit, ours, floor, floor_is } = row;
-        println!(
-            "{what:<44} {ours:>7.2} {unit:<2} {floor:>7.2} {unit:<2} {:>6.2}x  {floor_is}",
-            ours / floor
-        );
-    }
+    show(&rows);
     let shown: Vec<Value> = rows.iter().map(Row::json).collect();
     let path = workspace::target_dir()?.join("bench.json");
     std::fs::write(&path, serde_json::to_string_pretty(&shown)?)?;
     println!("\nAs JSON: {}", path.display());
     Ok(())
+}
+
+fn show(rows: &[Row]) {
+    println!("{:<46} {:>10} {:>10} {:>7}  floor", "", "ours", "floor", "ratio");
+    for row in rows {
+        let Row { what, unit, ours, floor, floor_is } = row;
+        println!(
+            "{what:<46} {ours:>7.2} {unit:<2} {floor:>7.2} {unit:<2} {:>6.2}x  {floor_is}",
+            ours / floor
+        );
+    }
 }
 
 impl Row {
@@ -273,9 +282,21 @@ impl Server {
     }
 
     fn resident(&self) -> Result<f64> {
+        self.mebibytes("VmRSS:")
+    }
+
+    /// The most that it ever had.
+    fn peak(&self) -> Result<f64> {
+        self.mebibytes("VmHWM:")
+    }
+
+    fn mebibytes(&self, field: &str) -> Result<f64> {
         let status =
             std::fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(field))
+            .with_context(|| format!("no {field}"))?;
         let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kibibytes / 1024.0)
     }

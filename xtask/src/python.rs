@@ -1,5 +1,5 @@
 //! What the tests have from Python: a component, built by componentize-py, and the official client of MCP; each in a
-//! virtual environment of its own. Where one can't be had, as without a network, the tests that need it are skipped, with
+//! virtual environment of its own, as whatever else is had from there. Where one can't be had, as without a network, the tests that need it are skipped, with
 //! the reason that is left in its place.
 
 use crate::apt::{self, Need};
@@ -78,7 +78,7 @@ pub(crate) fn client(to: &Path) -> Result<()> {
 }
 
 /// Makes a virtual environment with this package of this version, where it isn't there yet.
-fn install(venv: &Path, package: &str) -> Result<()> {
+pub(crate) fn install(venv: &Path, package: &str) -> Result<()> {
     let (name, version) = package.split_once("==").context("a package has a version")?;
     let says = format!("import importlib.metadata as m; print(m.version('{name}'))");
     let python = venv.join("bin/python3");

@@ -27,6 +27,13 @@ impl Tally {
         }
     }
 
+    /// Adds those of another run.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
     /// Moves tests that reported themselves skipped from passed to skipped: a test that finds no host
     /// returns, and its binary counts that as passed.
     pub(crate) fn skip(&mut self, count: u64) {

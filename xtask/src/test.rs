@@ -15,8 +15,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
-/// The hosts that tests ask for by name, and what each is made of.
-const HOSTS: [(&str, &str); 3] = [("debian1", "debian"), ("rhel1", "rhel-like"), ("bare1", "bare")];
+/// The hosts that tests ask for by name, by what they are made of.
+const HOSTS: [(&str, &[&str]); 3] = [("debian", &["debian1"]), ("rhel-like", &["rhel1"]), ("bare", &BARE)];
+/// One, and those of which a test needs many.
+const BARE: [&str; 11] = [
+    "bare1", "fleet01", "fleet02", "fleet03", "fleet04", "fleet05", "fleet06", "fleet07", "fleet08",
+    "fleet09", "fleet10",
+];
+
+/// Those that are done with a processor soon, and wait for one of a few machines: all of them at once, each takes what is
+/// free.
+const WAITING: &str = "on_hosts";
 
 /// Whether someone wants us to stop, and which process group has to be told.
 #[derive(Default)]
@@ -36,10 +45,12 @@ pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
     }
     // Those that somebody else brought up are used, and theirs to take down.
     let is_ours = |name: &&str| !hosts::is_supervised(name);
-    let ours: Vec<String> = HOSTS.iter().map(|(name, _)| *name).filter(is_ours).map(str::to_owned).collect();
-    let up = HOSTS.iter().try_for_each(|(name, image)| {
-        hosts::up(image, &[(*name).to_owned()], built.binary.parent())
-            .with_context(|| format!("{name} isn't up"))
+    let names = HOSTS.iter().flat_map(|(_, names)| names.iter().copied());
+    let ours: Vec<String> = names.filter(is_ours).map(str::to_owned).collect();
+    let up = HOSTS.iter().try_for_each(|(image, names)| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        hosts::up(image, &names, built.binary.parent())
+            .with_context(|| format!("not all are up: {}", names.join(", ")))
     });
     let json = up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{error:#}"));
     let result = run_tests(&built.binary, &faulty, json, filters, &interrupt);
@@ -64,10 +75,35 @@ fn why_no_hosts(no_hosts: bool) -> Option<String> {
     None
 }
 
+/// What cargo is to run, one after the other, each with its number of threads where that isn't as many as there are
+/// processors.
+fn groups() -> Result<[(Vec<String>, &'static [&'static str]); 3]> {
+    let of_all =
+        |args: &[&str]| ["--workspace"].iter().chain(args).map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let mut most = of_all(&["--lib", "--bins"]);
+    for target in workspace::test_targets()?.into_iter().filter(|target| target != WAITING) {
+        most.extend(["--test".to_owned(), target]);
+    }
+    Ok([(most, &[]), (of_all(&["--doc"]), &[]), (of_all(&["--test", WAITING]), &["--test-threads", "200"])])
+}
+
 /// The count, and whether cargo itself was content.
 struct Outcome {
     tally: Tally,
     cargo_succeeded: bool,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self { tally: Tally::default(), cargo_succeeded: true }
+    }
+}
+
+impl Outcome {
+    fn and(mut self, other: Self) -> Self {
+        self.tally.add(&other.tally);
+        Self { tally: self.tally, cargo_succeeded: self.cargo_succeeded && other.cargo_succeeded }
+    }
 }
 
 /// `hosts` is hosts.json, or why there is none.
@@ -81,21 +117,27 @@ fn run_tests(
     let skip_log = std::env::temp_dir().join(format!("linux-sysadmin-skips-{}", std::process::id()));
     fs::write(&skip_log, "").with_context(|| format!("cannot write {}", skip_log.display()))?;
 
-    let mut cargo = workspace::cargo();
-    cargo.args(["test", "--workspace", "--no-fail-fast", "--"]).args(filters);
-    cargo.env("LINUX_SYSADMIN_BIN", binary.canonicalize().context("the binary is gone")?);
-    cargo.env("LINUX_SYSADMIN_FAULTY_BIN", faulty.canonicalize().context("the binary is gone")?);
-    cargo.env("LINUX_SYSADMIN_SKIP_LOG", &skip_log);
-    cargo.env("XTASK", std::env::current_exe()?);
-    cargo.env_remove("LINUX_SYSADMIN_TEST_HOSTS").env_remove("LINUX_SYSADMIN_NO_HOSTS");
-    match hosts {
-        Ok(json) => cargo.env("LINUX_SYSADMIN_TEST_HOSTS", json),
-        Err(reason) => {
-            println!("xtask: tests that need a host will be skipped: {reason}");
-            cargo.env("LINUX_SYSADMIN_NO_HOSTS", reason)
-        }
+    if let Err(reason) = &hosts {
+        println!("xtask: tests that need a host will be skipped: {reason}");
+    }
+    let (binary, faulty) = (binary.canonicalize(), faulty.canonicalize());
+    let (binary, faulty) = (binary.context("the binary is gone")?, faulty.context("the binary is gone")?);
+    let xtask = std::env::current_exe()?;
+    let run = |which: &[String], threads: &[&str]| {
+        let mut cargo = workspace::cargo();
+        cargo.args(["test", "--no-fail-fast"]).args(which).arg("--").args(filters).args(threads);
+        cargo.env("LINUX_SYSADMIN_BIN", &binary).env("LINUX_SYSADMIN_FAULTY_BIN", &faulty);
+        cargo.env("LINUX_SYSADMIN_SKIP_LOG", &skip_log).env("XTASK", &xtask);
+        cargo.env_remove("LINUX_SYSADMIN_TEST_HOSTS").env_remove("LINUX_SYSADMIN_NO_HOSTS");
+        match &hosts {
+            Ok(json) => cargo.env("LINUX_SYSADMIN_TEST_HOSTS", json),
+            Err(reason) => cargo.env("LINUX_SYSADMIN_NO_HOSTS", reason),
+        };
+        stream(&mut cargo, interrupt)
     };
-    let outcome = stream(&mut cargo, interrupt);
+    let outcome = groups()?.iter().try_fold(Outcome::default(), |all, (which, threads)| {
+        run(which, threads).map(|outcome| all.and(outcome))
+    });
     let skips = tally::parse_skips(&fs::read_to_string(&skip_log).unwrap_or_default());
     fs::remove_file(&skip_log).ok();
     let mut outcome = outcome?;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::items::{self, Pairs};
 use super::node::{
-    Found, Group, Host, Hosts, Node, OWN_NAME, Part, Range, Said, ValueOn, Who, groups, runs, who,
+    Found, Group, Host, Hosts, LeftOut, Node, OWN_NAME, Part, Range, Said, ValueOn, Who, groups, runs, who,
 };
 use super::{range, text};
 
@@ -25,15 +25,15 @@ const FEW_NUMBERS: usize = 3;
 /// Deeper than any tool's answer; beyond it values are compared as a whole, so that the answer isn't much deeper.
 const DEEPEST: usize = 24;
 /// A group but for its value and the hosts' names: `{"value":,"hosts":[]},`.
-const GROUP: usize = 22;
+pub const GROUP: usize = 22;
 /// `{"$differs":[]}`
-const DIFFERS: usize = 15;
+pub const DIFFERS: usize = 15;
 /// `{"$examples":[],"values":10}`
-const EXAMPLES_EMPTY: usize = 28;
+pub const EXAMPLES_EMPTY: usize = 28;
 /// `{"$range":[,,],"low":[],"high":[],"outliers":[],"further":10}`
-const RANGE: usize = 62;
+pub const RANGE: usize = 62;
 /// `{"$not_on":[],"$items":[]}`
-const PART: usize = 26;
+pub const PART: usize = 26;
 
 /// What one host said in this place.
 #[derive(Clone, Copy)]
@@ -112,7 +112,7 @@ impl<'a> Fold<'a> {
             told.whole += (name.len() + 4) * values.len() + member.whole;
             parts.push((name, Part { node: member.node, who }));
         }
-        Told { node: Node::Object(parts), ..told }
+        Told { node: Node::Object { members: parts, cut: LeftOut::default() }, ..told }
     }
 
     /// Lists, item by item. A list stays one, whatever the hosts said.
@@ -140,7 +140,7 @@ impl<'a> Fold<'a> {
         {
             return self.lists_side_by_side(here, whole);
         }
-        Told { node: Node::List { items: parts, reordered }, length, whole }
+        Told { node: Node::List { items: parts, reordered, cut: LeftOut::default() }, length, whole }
     }
 
     /// Each list as it is, as items that only its hosts have.
@@ -153,7 +153,7 @@ impl<'a> Fold<'a> {
             let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
             items.extend(list.iter().map(|item| Part { node: Node::Same(item), who: who.clone() }));
         }
-        Told { node: Node::List { items, reordered: false }, length, whole }
+        Told { node: Node::List { items, reordered: false, cut: LeftOut::default() }, length, whole }
     }
 
     /// Values that can't be compared with each other, each kind by itself.

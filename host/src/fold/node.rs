@@ -19,13 +19,20 @@ pub enum Node<'a> {
     /// Equal on all hosts.
     Same(&'a Value),
     /// Member by member.
-    Object(Vec<(&'a str, Part<'a>)>),
+    Object {
+        /// In order.
+        members: Vec<(&'a str, Part<'a>)>,
+        /// What there was no room for.
+        cut: LeftOut,
+    },
     /// Item by item.
     List {
         /// In order.
         items: Vec<Part<'a>>,
         /// Whether that is not every host's order.
         reordered: bool,
+        /// What there was no room for.
+        cut: LeftOut,
     },
     /// Values with their hosts.
     Differs(Vec<Group<'a>>),
@@ -38,6 +45,19 @@ pub enum Node<'a> {
         /// How many there are.
         values: usize,
     },
+    /// Of a text that there was no room for, so many characters.
+    Text(&'a str, usize),
+    /// So many bytes that there was no room for.
+    Gone(usize),
+}
+
+/// Items of a list or members of an object that there was no room for.
+#[derive(Default)]
+pub struct LeftOut {
+    /// How many.
+    pub count: usize,
+    /// Hosts of which nothing is left here.
+    pub nothing_of: Vec<Host>,
 }
 
 /// Something that maybe not all hosts have.
@@ -49,7 +69,7 @@ pub struct Part<'a> {
 }
 
 /// Which hosts of those that it is about.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Who {
     /// Every one.
     All,
@@ -106,10 +126,12 @@ pub fn who(have: &[Host], all: &[Host]) -> Who {
     if have.len() == all.len() {
         return Who::All;
     }
+    // Few have most of what is unlike: that mustn't take as long as looking at all hosts for each of it.
+    if have.len() <= all.len() - have.len() {
+        return Who::On(have.to_vec());
+    }
     let mut having = have.iter().peekable();
-    let lacking: Vec<Host> =
-        all.iter().copied().filter(|host| having.next_if(|next| *next == host).is_none()).collect();
-    if lacking.len() < have.len() { Who::NotOn(lacking) } else { Who::On(have.to_vec()) }
+    Who::NotOn(all.iter().copied().filter(|host| having.next_if(|next| *next == host).is_none()).collect())
 }
 
 /// What was found to be said, by whom.

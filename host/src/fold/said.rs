@@ -1,5 +1,7 @@
 //! Summaries, severities and notes of many hosts.
 
+use std::collections::HashMap;
+
 use super::Answered;
 use super::node::{Host, Who, who};
 use super::write::Seen;
@@ -30,10 +32,12 @@ struct Saying<'a> {
 /// A summary of the summaries, and the worst severity.
 pub fn summary(answers: &[Answered], seen: &mut Seen) -> (Option<String>, Option<String>) {
     let mut sayings: Vec<Saying<'_>> = Vec::new();
+    let mut places: HashMap<(&str, Option<&str>), usize> = HashMap::new();
     for (host, answer) in answers.iter().enumerate() {
         let Some(text) = answer.summary.as_deref() else { continue };
         let severity = answer.severity.as_deref();
-        match sayings.iter_mut().find(|known| known.text == text && known.severity == severity) {
+        let place = *places.entry((text, severity)).or_insert(sayings.len());
+        match sayings.get_mut(place) {
             Some(known) => known.hosts.push(host),
             None => sayings.push(Saying { severity, text, hosts: vec![host] }),
         }
@@ -78,9 +82,11 @@ pub fn summary(answers: &[Answered], seen: &mut Seen) -> (Option<String>, Option
 /// Each note once; with its hosts, where it isn't everybody's. The most common ones, where there are many.
 pub fn notes(answers: &[Answered], seen: &mut Seen) -> Vec<String> {
     let mut sayings: Vec<Saying<'_>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for (host, answer) in answers.iter().enumerate() {
         for text in &answer.notes {
-            match sayings.iter_mut().find(|known| known.text == text) {
+            let place = *places.entry(text).or_insert(sayings.len());
+            match sayings.get_mut(place) {
                 Some(known) if known.hosts.last() == Some(&host) => {}
                 Some(known) => known.hosts.push(host),
                 None => sayings.push(Saying { severity: None, text, hosts: vec![host] }),
@@ -103,6 +109,13 @@ pub fn notes(answers: &[Answered], seen: &mut Seen) -> Vec<String> {
         notes.push(format!("{further} further notes of hosts are left out"));
     }
     notes
+}
+
+/// The hosts whose listings were cut before, in a sentence.
+pub fn cut_before(answers: &[Answered]) -> Option<String> {
+    let cut = answers.iter().enumerate().filter(|(_, answer)| answer.truncated);
+    let cut: Vec<Host> = cut.map(|(host, _)| host).collect();
+    (!cut.is_empty()).then(|| Names(answers).of(&cut, &mut Seen::default()))
 }
 
 fn rank(severity: &str) -> Option<usize> {

@@ -2,7 +2,7 @@
 //! virtual machine that was busy.
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 
@@ -55,12 +55,12 @@ fn name(host: usize) -> String {
 }
 
 fn answered(host: usize, data: Value) -> Answered {
-    Answered { host: name(host), data, summary: None, severity: None, notes: Vec::new() }
+    Answered { host: name(host), data, summary: None, severity: None, notes: Vec::new(), truncated: false }
 }
 
 /// Each host with what is made for its number.
 fn folded(hosts: usize, data: impl Fn(usize) -> Value) -> Folded {
-    fold(&(0..hosts).map(|host| answered(host, data(host))).collect::<Vec<_>>())
+    fold((0..hosts).map(|host| answered(host, data(host))).collect())
 }
 
 fn found<'a>(list: &'a Value, member: &str, value: &str) -> &'a Value {
@@ -374,7 +374,7 @@ fn the_worst_comes_first_in_a_summary() {
         })
         .rev()
         .collect();
-    let folded = fold(&answers);
+    let folded = fold(answers);
     assert_eq!(folded.severity.as_deref(), Some("critical"));
     let expected = "web01 (critical): CPU usage is 0%.\nweb02 (warning): CPU usage is 1%.\n\
                     web50 (info): CPU usage is 49%.\nweb49 (info): CPU usage is 48%.\n46 more hosts (info)";
@@ -389,13 +389,13 @@ fn a_summary_of_all_is_said_once_and_few_are_all_said() {
         severity: Some(severity.to_owned()),
         ..answered(host, json!({}))
     };
-    let same = fold(&[with(0, "No bottleneck.", "info"), with(1, "No bottleneck.", "info")]);
+    let same = fold(vec![with(0, "No bottleneck.", "info"), with(1, "No bottleneck.", "info")]);
     assert_eq!((same.summary.as_deref(), same.severity.as_deref()), (Some("No bottleneck."), Some("info")));
     let all: Vec<Answered> = (0..5).map(|host| with(host, &format!("{host}"), "info")).collect();
-    let folded = fold(&all);
+    let folded = fold(all);
     assert_eq!(folded.summary.unwrap().lines().count(), 5);
     assert!(folded.notes.is_empty());
-    let none = fold(&[answered(0, json!({})), answered(1, json!({}))]);
+    let none = fold(vec![answered(0, json!({})), answered(1, json!({}))]);
     assert_eq!((none.summary, none.severity), (None, None));
 }
 
@@ -409,7 +409,7 @@ fn whoever_is_not_well_is_named_even_without_a_summary() {
         })
         .take(20)
         .collect();
-    let folded = fold(&answers);
+    let folded = fold(answers);
     let last = folded.summary.as_deref().unwrap().lines().last().unwrap();
     assert_eq!(last, "15 more hosts (high): all but web01, web02, web03, web04, web05");
 }
@@ -423,7 +423,7 @@ fn a_note_says_whose_it_is() {
     let mut answers: Vec<Answered> = (0..10).map(|host| noted(host, &["cut", "old systemd"])).collect();
     answers[3] = noted(3, &["cut", "no journal", "no journal"]);
     let expected = ["cut", "all but web04: old systemd", "web04: no journal"];
-    assert_eq!(fold(&answers).notes, expected);
+    assert_eq!(fold(answers).notes, expected);
 }
 
 #[test]
@@ -432,13 +432,122 @@ fn notes_are_never_more_than_the_envelope_takes() {
         notes: (0..20).map(|note| format!("note {note} of {host}")).chain(["common".to_owned()]).collect(),
         ..answered(host, json!({"a": format!("{host}")}))
     };
-    let notes = fold(&(0..50).map(noted).collect::<Vec<_>>()).notes;
+    let notes = fold((0..50).map(noted).collect()).notes;
     assert_eq!(notes[0], "common");
     assert_eq!(notes[11..], ["990 further notes of hosts are left out", LOSSY]);
 }
 
+/// The note about what there was no room for.
+fn cut_note(folded: &Folded) -> Option<&String> {
+    folded.notes.iter().find(|note| note.starts_with("There was room for 256 KiB"))
+}
+
+fn is_within(folded: &Folded) -> bool {
+    folded.truncated
+        && cut_note(folded).is_some_and(|note| !note.contains("  "))
+        && folded.data.to_string().len() <= 256 << 10
+}
+
+#[test]
+fn whatever_hosts_say_an_answer_has_bounds() {
+    let long = "long ".repeat(200_000);
+    let table: [&dyn Fn(usize) -> Value; 9] = [
+        &|host| json!({"items": (0..1000).map(|item| json!({"name": format!("{host}-{item}")})).collect::<Vec<_>>()}),
+        &|host| json!((0..1000).map(|item| format!("line {item} of {host}")).collect::<Vec<_>>()),
+        &|_| json!({"text": long, "$list": vec!["$"; 100_000]}),
+        &|host| {
+            json!(
+                (0..1000)
+                    .map(|item| (format!("$member {item} of {host}"), json!(item)))
+                    .collect::<Map<_, _>>()
+            )
+        },
+        &|host| json!({"text": format!("{host}\u{200b}").repeat(20_000)}),
+        &|host| json!([[[[vec![format!("{host}").repeat(100); 500]]]]]),
+        &|host| if host % 2 == 0 { json!(vec![host; 20_000]) } else { json!({"n": vec![host; 20_000]}) },
+        &|host| json!(format!("{}\n{host}\n", "line\n".repeat(100_000))),
+        &|host| json!({"list": if host % 3 == 0 { vec!["y\u{7}\"".repeat(50_000)] } else { vec![] }}),
+    ];
+    for (at, data) in table.iter().enumerate() {
+        let (one, again) = (folded(20, data), folded(20, data));
+        assert!(is_within(&one), "{at}: {} {:?}", one.data.to_string().len(), one.notes);
+        assert_eq!(one.data.to_string(), again.data.to_string());
+        // Little of the room is wasted.
+        assert!(one.data.to_string().len() > 100 << 10, "{at}: {}", one.data.to_string().len());
+    }
+}
+
+#[test]
+fn the_longest_lists_are_cut_first_and_what_is_short_stays_whole() {
+    let folded = folded(20, |host| {
+        let items = if host == 0 { 20_000 } else { 20 };
+        let list: Vec<Value> = (0..items).map(|item| json!({"name": format!("{host}-{item}")})).collect();
+        json!({"release": "12", "list": list, "short": (0..5).collect::<Vec<_>>(), "text": "x".repeat(1000)})
+    });
+    assert!(is_within(&folded));
+    assert_eq!(
+        (&folded.data["release"], &folded.data["short"], &folded.data["text"]),
+        (&json!("12"), &json!([0, 1, 2, 3, 4]), &json!("x".repeat(1000)))
+    );
+    let shown = folded.data["list"].to_string();
+    for host in 1..20 {
+        assert!(shown.contains(&format!("\"{host}-19\"")), "{host}");
+    }
+    let first = shown.matches("\"0-").count();
+    assert!(first > 1000, "{first}");
+    let mark = folded.data["list"].as_array().unwrap().last().unwrap();
+    assert_eq!(mark, &json!({"$cut": 20_000 - first}));
+    assert!(cut_note(&folded).unwrap().contains(&format!(" {} items and members ", 20_000 - first)));
+}
+
+#[test]
+fn of_every_host_as_much_is_given_as_of_the_others() {
+    let folded = folded(300, |host| {
+        json!(
+            (0..100)
+                .map(|item| json!({"name": format!("{host}-{item}-{}", "x".repeat(50))}))
+                .collect::<Vec<_>>()
+        )
+    });
+    assert!(is_within(&folded));
+    let shown = folded.data.to_string();
+    let given = |host: usize| shown.matches(&format!("\"{host}-")).count();
+    let (least, most) = ((0..300).map(given).min().unwrap(), (0..300).map(given).max().unwrap());
+    assert!(least > 0 && most <= least + 1, "{least} {most}");
+}
+
+#[test]
+fn hosts_of_which_nothing_is_left_are_counted() {
+    let folded = folded(300, |host| json!([{"name": format!("{host}-{}", "x".repeat(4000))}]));
+    assert!(is_within(&folded));
+    let given = folded.data.as_array().unwrap().len() - 1;
+    let mark = &folded.data.as_array().unwrap()[given];
+    assert_eq!(mark, &json!({"$cut": {"count": 300 - given, "hosts": 300 - given}}));
+}
+
+#[test]
+fn what_a_listing_was_cut_to_says_nothing_of_what_is_lacking() {
+    let says = |names: &[&str], truncated| -> Vec<Answered> {
+        let data = |name: &&str| json!({"name": name});
+        let answered = |(host, name): (usize, &&str)| Answered {
+            truncated: truncated && host == 1,
+            ..answered(host, json!([{"name": "a"}, data(name)]))
+        };
+        names.iter().enumerate().map(answered).collect()
+    };
+    let folded = fold(says(&["b", "c", "b"], true));
+    assert!(folded.truncated);
+    let [note] = folded.notes.as_slice() else { panic!("{:?}", folded.notes) };
+    assert!(note.starts_with("The listing is cut on web02: what $on and $not_on say"), "{note}");
+    assert!(!note.contains("  "), "{note}");
+    for (names, truncated) in [(["b", "c", "b"], false), (["b", "b", "b"], true)] {
+        let folded = fold(says(&names, truncated));
+        assert_eq!((folded.notes.len(), folded.truncated), (0, truncated));
+    }
+}
+
 #[test]
 fn nothing_folds_to_nothing_and_one_to_itself() {
-    assert_eq!(fold(&[]).data, Value::Null);
+    assert_eq!(fold(vec![]).data, Value::Null);
     assert_eq!(folded(1, |_| svc_list()).data, svc_list());
 }

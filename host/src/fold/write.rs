@@ -4,18 +4,41 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::node::{Group, Host, Hosts, NAMED, Node, OWN_NAME, Part, Range, Said, Who, runs};
+use super::compare;
+use super::cut;
+use super::node::{Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Range, Said, Who, runs};
+use crate::visible::excerpt;
+
+/// Bytes of JSON that an answer of all hosts together may have: about what a model reads without losing sight of what
+/// it was asked, and far more than any that is read for what differs. More of it would be for a program, which can ask
+/// for less at a time.
+const MOST: usize = 256 << 10;
+
+/// Stands where there was no room for more.
+const CUT: &str = "$cut";
 
 /// What a reader has to be told about an answer as a whole.
 #[derive(Default)]
 pub struct Seen {
     /// Not everything is said of every host.
     pub lossy: bool,
+    /// Some answers were cut before they were folded.
+    pub cut_before: Option<String>,
     reordered: bool,
     labelled: bool,
+    told_apart: bool,
+    /// Items and members that there was no room for.
+    parts_cut: usize,
+    /// The same of values and texts.
+    values_cut: usize,
 }
 
 impl Seen {
+    /// Whether there was no room for something.
+    pub fn is_cut(&self) -> bool {
+        self.parts_cut + self.values_cut > 0
+    }
+
     /// A sentence each.
     pub fn notes(&self) -> Vec<String> {
         let all = [
@@ -32,12 +55,42 @@ impl Seen {
             ),
             (self.labelled, "$1 and so on stand for the hosts that are named where it stands first."),
         ];
-        all.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect()
+        let mut notes: Vec<String> =
+            all.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()).collect();
+        if let Some(hosts) = self.cut_before.as_ref().filter(|_| self.told_apart) {
+            notes.push(format!(
+                "The listing is cut on {hosts}: what $on and $not_on say is lacking there may only have been cut. \
+                 Use a filter or a greater limit where it matters."
+            ));
+        }
+        if self.is_cut() {
+            notes.push(format!(
+                "There was room for {} KiB: {} items and members and {} values are left out where $cut stands, or \
+                 where a text ends with its length. Name fewer hosts, use a filter or a smaller limit.",
+                MOST >> 10,
+                self.parts_cut,
+                self.values_cut
+            ));
+        }
+        notes
     }
 }
 
-/// As JSON.
-pub fn render(node: &Node<'_>, names: &[&str]) -> (Value, Seen) {
+/// As JSON of at most [`MOST`] bytes.
+pub fn bounded(mut node: Node<'_>, names: &[&str]) -> (Value, Seen) {
+    let mut room = MOST;
+    loop {
+        node = cut::within(node, names, room);
+        let (data, seen) = render(&node, names);
+        if compare::length(&data) <= MOST {
+            return (data, seen);
+        }
+        // It was longer than it was taken to be.
+        room = room.min(cut::size(&node, names)) / 8 * 7;
+    }
+}
+
+fn render(node: &Node<'_>, names: &[&str]) -> (Value, Seen) {
     let mut writer = Writer { names, times: HashMap::new(), labels: HashMap::new(), seen: Seen::default() };
     writer.count(node);
     let data = writer.node(node);
@@ -56,8 +109,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn count(&mut self, node: &Node<'_>) {
         match node {
-            Node::Same(_) | Node::Range(_) => {}
-            Node::Object(members) => members.iter().for_each(|(_, part)| self.count_part(part)),
+            Node::Same(_) | Node::Range(_) | Node::Text(..) | Node::Gone(_) => {}
+            Node::Object { members, .. } => members.iter().for_each(|(_, part)| self.count_part(part)),
             Node::List { items, .. } => {
                 for run in runs(items) {
                     self.count_who(&run[0].who);
@@ -98,13 +151,17 @@ impl Writer<'_> {
     fn node(&mut self, node: &Node<'_>) -> Value {
         match node {
             Node::Same(value) => own(value),
-            Node::Object(members) => {
+            Node::Object { members, cut } => {
                 let members = members.iter().map(|(name, part)| (own_name(name), self.part(part)));
-                Value::Object(members.collect())
+                let mut members: Map<String, Value> = members.collect();
+                members.extend(self.left_out(cut));
+                Value::Object(members)
             }
-            Node::List { items, reordered } => {
+            Node::List { items, reordered, cut } => {
                 self.seen.reordered |= reordered;
-                Value::Array(runs(items).map(|run| self.run(run)).collect::<Vec<_>>().concat())
+                let mut items = runs(items).map(|run| self.run(run)).collect::<Vec<_>>().concat();
+                items.extend(self.left_out(cut).map(|cut| Value::Object(Map::from_iter([cut]))));
+                Value::Array(items)
             }
             Node::Differs(groups) => json!({ "$differs": self.groups(groups) }),
             Node::Range(range) => self.range(range),
@@ -112,7 +169,28 @@ impl Writer<'_> {
                 self.seen.lossy = true;
                 json!({ "$examples": self.groups(some), "values": values })
             }
+            Node::Text(text, most) => {
+                self.seen.values_cut += 1;
+                json!(excerpt(text, *most))
+            }
+            Node::Gone(bytes) => {
+                self.seen.values_cut += 1;
+                json!({ CUT: format!("{bytes} bytes") })
+            }
         }
+    }
+
+    fn left_out(&mut self, cut: &LeftOut) -> Option<(String, Value)> {
+        if cut.count == 0 {
+            return None;
+        }
+        self.seen.parts_cut += cut.count;
+        let told = match cut.nothing_of.as_slice() {
+            [] => json!(cut.count),
+            few if few.len() <= NAMED => json!({"count": cut.count, "hosts": self.named(few)}),
+            many => json!({"count": cut.count, "hosts": many.len()}),
+        };
+        Some((CUT.to_owned(), told))
     }
 
     fn part(&mut self, part: &Part<'_>) -> Value {
@@ -141,6 +219,7 @@ impl Writer<'_> {
     }
 
     fn who(&mut self, who: &Who) -> Option<(String, Value)> {
+        self.seen.told_apart |= *who != Who::All;
         match who {
             Who::All => None,
             Who::On(hosts) => Some(("$on".to_owned(), self.hosts(hosts))),

@@ -1,7 +1,6 @@
 //! Output: read as it comes, cut at its limit while it streams.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 use super::group::Group;
 use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
 use super::{Command, Keep};
-use crate::heard::Heard;
+use crate::heard::HeardStream;
 use crate::problem::Problem;
 
 /// What is kept of each of a command's two streams.
@@ -20,7 +19,7 @@ pub(super) const KEPT_BYTES: usize = 1 << 20;
 /// One stream's kept part, and how much there was in all. Whole at any time: the reading may be stopped.
 #[derive(Default)]
 pub(super) struct Captured {
-    heard: Option<Arc<Heard>>,
+    heard: Option<HeardStream>,
     kept: VecDeque<u8>,
     last: Option<u8>,
     newlines: u64,
@@ -29,9 +28,9 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Of this command.
+    /// Of one stream of this command.
     pub(super) fn of(command: &Command) -> Self {
-        Self { heard: command.heard.clone(), ..Self::default() }
+        Self { heard: command.heard.as_ref().map(|heard| heard.stream()), ..Self::default() }
     }
 
     pub(super) fn add(&mut self, piece: &[u8], keep: Keep) {

@@ -36,6 +36,12 @@ impl Network {
         ip(&self.netns, &["link", "set", &link, "down"]);
     }
 
+    /// The same, and nobody has its address any more: who sends to it is told so.
+    pub(super) fn unplug(&self, host: &Host) {
+        ip(&self.netns, &["link", "set", &host.listed("link"), "down"]);
+        try_ip(&self.netns, &["neigh", "del", &host.address(), "dev", &self.bridge]);
+    }
+
     pub(super) fn mend(&self, host: &Host) {
         let (address, link) = (host.address(), host.listed("link"));
         try_ip(&self.netns, &["link", "set", &link, "up"]);

@@ -63,6 +63,11 @@ pub(crate) fn address(name: &str) -> Result<std::net::Ipv4Addr> {
     Ok(state::Host::load(name)?.address)
 }
 
+/// A command on a host, as root.
+pub(crate) fn command(name: &str, argv: &[&str]) -> Result<std::process::Command> {
+    Ok(enter::command(ready::init_pid(&state::Host::load(name)?)?, argv))
+}
+
 pub(crate) fn run(hosts: Hosts) -> Result<()> {
     match hosts {
         Hosts::Up { image, dist, names } => up(&image, &names, dist.as_deref()),

@@ -9,6 +9,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 const NEEDS: [Need; 6] = [
@@ -25,6 +27,8 @@ const INOTIFY: &str = "/proc/sys/fs/inotify/max_user_instances";
 const INOTIFY_WANTED: u32 = 8192;
 /// A host that writes without bounds must not take the machine's memory.
 const DISK: &str = "size=4g,mode=755";
+/// Hosts that are waited for at the same time.
+const WAITING: usize = 4;
 
 /// Makes the named hosts of one image, or leaves them as they are where they run.
 pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<()> {
@@ -62,12 +66,27 @@ pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<(
         publish_ssh_files()?;
         state::publish()?;
     }
-    for host in &hosts {
-        ready::wait(host)?;
-        eprintln!("xtask: {} is ready at {}", host.name, host.address);
-    }
+    wait_for_all(&hosts)?;
     eprintln!("xtask: {} host(s) up after {:.1} s", hosts.len(), begun.elapsed().as_secs_f32());
     state::publish()
+}
+
+/// Waits for a few at a time: whoever waits asks over and over, which takes from those that boot.
+fn wait_for_all(hosts: &[Host]) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let wait = || {
+        while let Some(host) = hosts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            ready::wait(host)?;
+            eprintln!("xtask: {} is ready at {}", host.name, host.address);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let waiting: Vec<_> = (0..WAITING).map(|_| scope.spawn(wait)).collect();
+        waiting
+            .into_iter()
+            .try_for_each(|one| one.join().unwrap_or_else(|_| bail!("a wait for hosts has panicked")))
+    })
 }
 
 /// The host as it is, if it is alive; what is left of it is removed if it isn't.

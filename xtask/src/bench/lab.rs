@@ -1,0 +1,155 @@
+//! An account in the network of the test hosts, with an SSH configuration of its own: servers are started there, and those
+//! who have only ssh.
+
+use super::Server;
+use crate::build::Built;
+use crate::hosts::{self, down};
+use crate::{cmd, files};
+use anyhow::{Context, Result, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Those that are up, for whoever is interrupted.
+static UP: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Taken down again, however it ends.
+pub(super) struct Hosts(Vec<String>);
+
+/// From now on a signal takes the hosts down before it ends us.
+pub(super) fn watch_for_signals() -> Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let names = UP.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            take_down(&names);
+            std::process::exit(130);
+        }
+    });
+    Ok(())
+}
+
+impl Hosts {
+    /// Up and ready; none where hosts can't be had.
+    pub(super) fn up(image: &str, names: &[String], built: &Built) -> Result<Option<Self>> {
+        if !cmd::is_root() {
+            eprintln!("xtask: calls to {} aren't measured: test hosts need root", names.join(", "));
+            return Ok(None);
+        }
+        let up = Self(names.to_vec());
+        UP.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(names);
+        hosts::up(image, names, built.binary.parent())?;
+        Ok(Some(up))
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        take_down(&self.0);
+        UP.lock().unwrap_or_else(PoisonError::into_inner).retain(|name| !self.0.contains(name));
+    }
+}
+
+fn take_down(names: &[String]) {
+    // Without names it would be every host there is.
+    if !names.is_empty()
+        && let Err(error) = down(names)
+    {
+        eprintln!("xtask: hosts are left: {error:#}");
+    }
+}
+
+/// The account.
+pub(super) struct Lab(tempfile::TempDir);
+
+impl Lab {
+    /// It knows these hosts by their names, as root.
+    pub(super) fn new(names: &[String]) -> Result<Self> {
+        let home = tempfile::tempdir()?;
+        let ssh = home.path().join(".ssh");
+        files::make_dir(&ssh)?;
+        let (key, known) = (ssh.join("key"), hosts::known_hosts());
+        files::copy(&hosts::key(), &key, 0o600)?;
+        let mut config = String::new();
+        for name in names {
+            config += &format!("Host {name}\n  HostName {}\n", hosts::address(name)?);
+        }
+        config += &format!(
+            "Host *\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n",
+            key.display(),
+            known.display()
+        );
+        files::write(&ssh.join("config"), config, 0o600)?;
+        // ssh looks for its home there, and not in HOME.
+        let passwd = format!("root:x:0:0:root:{}:/bin/sh\n", home.path().display());
+        files::write(&home.path().join("passwd"), passwd, 0o644)?;
+        Ok(Self(home))
+    }
+
+    /// The program's own configuration.
+    pub(super) fn configure(&self, yaml: &str) -> Result<()> {
+        let directory = self.path().join(".config/linux-sysadmin");
+        files::make_dir(&directory)?;
+        files::write(&directory.join("config.yaml"), yaml, 0o600)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let script = "mount --bind \"$HOME/passwd\" /etc/passwd && exec \"$@\"";
+        let mut command = hosts::command_in_lab("sh");
+        command.args(["-c", script, "lab"]).arg(program);
+        command.env_clear().env("HOME", self.path()).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        command
+    }
+
+    /// A server with these modules and further arguments.
+    pub(super) fn serve(&self, binary: &Path, modules: &Path, args: &[&str]) -> Result<Server> {
+        let mut command = self.command(binary);
+        command.args(["serve", "--modules"]).arg(modules).args(args);
+        let mut server = Server::start(&mut command)?;
+        server.initialize().context("the server in the lab")?;
+        Ok(server)
+    }
+
+    /// Somebody who has only ssh. A round is a line of sh; `end` is another one.
+    pub(super) fn peer(&self, round: &str, end: &str) -> Result<Peer> {
+        let script = format!("while read -r line; do {round}; echo; done; {end}");
+        let mut command = self.command(Path::new("sh"));
+        let mut child = command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take().context("no stdin")?;
+        let output = BufReader::new(child.stdout.take().context("no stdout")?);
+        Ok(Peer { child, input: Some(input), output })
+    }
+}
+
+/// Somebody within the network of the hosts: what it takes to come there isn't measured.
+pub(super) struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// All commands once.
+    pub(super) fn round(&mut self) -> Result<()> {
+        self.input.as_mut().context("no stdin")?.write_all(b"\n")?;
+        match self.output.read_line(&mut String::new())? {
+            0 => bail!("ssh ended"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        self.child.wait().ok();
+    }
+}
