@@ -1,5 +1,5 @@
-//! Nobody is locked out. What is promised: an account that the server was connected to, by whatever key and however
-//! often, is opened by one of the server's keys ever after, be the keys that open accounts listed, added, copied and
+//! Nobody is locked out. What is promised: an account that a server was connected to, by whatever key and however often,
+//! is opened by one of the server's keys for as long as it runs, be the keys that open accounts listed, added, copied and
 //! removed over whatever connections, in whatever order, with a yes to everything that is asked, and several questions
 //! open at once.
 //!
@@ -51,14 +51,15 @@ done
 echo 'lsa-keys-sudo ALL=(ALL:ALL) NOPASSWD: ALL' > /etc/sudoers.d/lsa-keys
 ";
 
-/// Replaces the file of an account, its home and the text being given.
+/// Replaces the files of an account, its home and both texts being given.
 const REPLACE: &str = r#"
 set -e
 rm -rf "$1/.ssh"
 install -d -m 700 -o "$0" -g "$0" "$1/.ssh"
 printf %s "$2" > "$1/.ssh/authorized_keys"
-chown "$0:$0" "$1/.ssh/authorized_keys"
-chmod 600 "$1/.ssh/authorized_keys"
+test -z "$3" || printf %s "$3" > "$1/.ssh/authorized_keys2"
+chown "$0:$0" "$1"/.ssh/*
+chmod 600 "$1"/.ssh/*
 "#;
 
 /// The machine with the accounts, until it is dropped.
@@ -114,12 +115,14 @@ impl World {
                     lines.insert(usize::try_from(at).expect("few"), line);
                 }
             }
-            self.replace(account, home, &lines.concat());
+            // sshd looks there as well, and no tool writes there.
+            let second = if dice.below(4) == 0 { dice.one_of(&self.keys).as_str() } else { "" };
+            self.replace(account, home, &lines.concat(), second);
         }
     }
 
-    fn replace(&self, account: &str, home: &str, file: &str) {
-        self.lab.host(self.host).run(&["sh", "-c", REPLACE, account, home, file]);
+    fn replace(&self, account: &str, home: &str, first: &str, second: &str) {
+        self.lab.host(self.host).run(&["sh", "-c", REPLACE, account, home, first, second]);
     }
 
     fn line(&self, dice: &mut Dice) -> String {
@@ -157,10 +160,23 @@ impl World {
 
     fn files(&self) -> String {
         let cat = |(account, home)| {
-            let file = format!("{home}/.ssh/authorized_keys");
-            format!("{account}:\n{}", self.lab.host(self.host).run(&["cat", &file]))
+            let files = format!("tail -v -n +1 {home}/.ssh/authorized_keys*");
+            format!("{account}:\n{}", self.lab.host(self.host).run(&["sh", "-c", &files]))
         };
         ACCOUNTS.map(cat).concat()
+    }
+
+    /// Connected to these accounts by these keys: the names that `host` takes.
+    async fn connected(&self, client: &mut Client, ways: &[(&str, &str)]) -> Vec<Value> {
+        let mut names = Vec::new();
+        for (account, key) in ways {
+            let key = self.lab.home().path().join(key);
+            let envelope =
+                client.envelope("ssh_connect", json!({"host": account, "identity_file": key})).await;
+            assert_eq!(envelope["status"], "success", "{envelope}");
+            names.push(envelope["data"]["host"].clone());
+        }
+        names
     }
 
     async fn serve(&self) -> Client {
@@ -361,21 +377,40 @@ async fn a_key_of_the_servers_is_one_wherever_it_lies() {
     let [(root, of_root), _, (plain, of_plain)] = ACCOUNTS;
     let other = world.keys.last().expect("a key of another's");
     for (number, key) in OWN.into_iter().enumerate().skip(1) {
-        world.replace(root, of_root, &world.keys[0]);
-        world.replace(plain, of_plain, &format!("{}\n{other}\n", world.keys[number]));
+        world.replace(root, of_root, &world.keys[0], "");
+        world.replace(plain, of_plain, &format!("{}\n{other}\n", world.keys[number]), "");
         let mut client = world.serve().await;
-        let mut connections = Vec::new();
-        for (account, key) in [(root, OWN[0]), (plain, key)] {
-            let key = world.lab.home().path().join(key);
-            let envelope =
-                client.envelope("ssh_connect", json!({"host": account, "identity_file": key})).await;
-            connections.push(envelope["data"]["host"].clone());
-        }
+        let connections = world.connected(&mut client, &[(root, OWN[0]), (plain, key)]).await;
         let remove =
             json!({"host": connections[0], "user": plain, "action": "remove", "key": world.keys[number]});
         let envelope = client.agrees(Way::InputRequired, "ssh_authorized_keys", remove).await;
         assert_eq!(envelope["error_code"], "KEY_OF_CONTROLLER", "{key}: {envelope}");
         assert_eq!(world.locked_out_of(&BTreeSet::from([plain.to_owned()])), None, "{key}");
+        assert!(client.close().await.0.success());
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_opens_nothing_from_here_or_now_is_nobodys_way_in() {
+    let test = "a_line_that_opens_nothing_from_here_or_now_is_nobodys_way_in";
+    let Some(world) = World::new("debian1", test) else { return };
+    let (plain, of_plain) = ACCOUNTS[2];
+    let [first, second, ..] = &world.keys[..] else { panic!("keys") };
+    for options in &OPTIONS[OPTIONS.len() - 2..] {
+        let file = format!("{first}\n{second}\n{}\n", world.keys[OWN.len()]);
+        world.replace(plain, of_plain, &file, "");
+        let mut client = world.serve().await;
+        let connections = world.connected(&mut client, &[(plain, OWN[0]), (plain, OWN[1])]).await;
+        for (connection, action, key, code) in [
+            (0, "remove", second.clone(), Value::Null),
+            (0, "add", format!("{options}{second}"), Value::Null),
+            (1, "remove", first.clone(), "KEY_OF_CONTROLLER".into()),
+        ] {
+            let arguments = json!({"host": connections[connection], "action": action, "key": key});
+            let envelope = client.agrees(Way::InputRequired, "ssh_authorized_keys", arguments).await;
+            assert_eq!(envelope["error_code"], code, "{action} {key}: {envelope}");
+        }
+        assert_eq!(world.locked_out_of(&BTreeSet::from([plain.to_owned()])), None, "{options}");
         assert!(client.close().await.0.success());
     }
 }

@@ -164,6 +164,31 @@ async fn a_host_that_was_added_is_taken_by_servers_that_start_afterwards_and_onl
 }
 
 #[tokio::test]
+async fn who_leads_a_known_host_elsewhere_is_asked_and_told_where_it_leads_to() {
+    let test = "who_leads_a_known_host_elsewhere_is_asked_and_told_where_it_leads_to";
+    let Some(lab) = Lab::new(test) else { return };
+    let [from, to] = FAMILIES;
+    let mut client = served(&lab, WITHOUT_SESSION).await;
+    let before = written(&lab);
+    let change = json!({"host": from, "hostname": lab.address(to)});
+    let asked = client.is_asked(Way::InputRequired, "ssh_config_add", change.clone()).await;
+    for part in [lab.address(from), lab.address(to), "critical".to_owned()] {
+        assert!(asked.text().to_lowercase().contains(&part), "{part}: {}", asked.text());
+    }
+    refused(&client.answers(&asked, "decline").await, "CONFIRMATION_DECLINED", &[]);
+    assert_eq!(written(&lab), before);
+    let asked = client.is_asked(Way::InputRequired, "ssh_config_add", change).await;
+    done(client.answers(&asked, "accept").await);
+    assert_eq!(
+        lab.run(&["ssh", "-o", "BatchMode=yes", from, "hostname"]),
+        format!("{}\n", lab.host(to).name())
+    );
+    let there = done(client.envelope("sysadmin_session_info", json!({"host": from})).await);
+    assert_eq!(there["distro"]["hostname"], lab.host(to).name(), "{there}");
+    assert!(client.close().await.0.success());
+}
+
+#[tokio::test]
 async fn nothing_else_gets_into_the_configuration() {
     let Some(lab) = Lab::new("nothing_else_gets_into_the_configuration") else { return };
     lab.run(&["mkdir", ".ssh/config.d"]);

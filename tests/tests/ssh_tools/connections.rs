@@ -21,8 +21,9 @@ async fn a_host_is_connected_by_its_alias_and_is_the_current_one_where_there_is_
     let test = "a_host_is_connected_by_its_alias_and_is_the_current_one_where_there_is_a_session";
     let Some(lab) = Lab::new(test) else { return };
     for (version, has_session) in [(WITH_SESSION, true), (WITHOUT_SESSION, false)] {
-        let mut client = served(&lab, version).await;
         for family in FAMILIES {
+            let mut client = served(&lab, version).await;
+            assert_eq!(unnamed(&mut client).await, "localhost");
             let connected = done(client.envelope("ssh_connect", json!({"host": family})).await);
             assert_eq!((&connected["host"], &connected["current"]), (&json!(family), &json!(has_session)));
             assert_eq!(connected["address"], format!("{}:22", lab.address(family)), "{connected}");
@@ -39,8 +40,8 @@ async fn a_host_is_connected_by_its_alias_and_is_the_current_one_where_there_is_
             assert_eq!(unnamed(&mut client).await, if has_session { family } else { "localhost" });
             let named = client.envelope("sysadmin_session_info", json!({"host": connected["host"]})).await;
             assert_eq!(named["data"]["distro"]["hostname"], lab.host(family).name(), "{named}");
+            assert!(client.close().await.0.success());
         }
-        assert!(client.close().await.0.success());
     }
 }
 
@@ -153,18 +154,11 @@ async fn a_connection_that_is_ended_is_gone_from_the_host_and_this_machine_is_th
             let connected = done(client.envelope("ssh_connect", json!({"host": family, "port": PORT})).await);
             let name = connected["host"].clone();
             assert_eq!(connections(&lab, family, PORT), 1);
-            for dry_run in [true, false] {
-                let arguments =
-                    if dry_run { json!({"host": name, "dry_run": true}) } else { json!({"host": name}) };
-                let envelope = client.envelope("ssh_disconnect", arguments).await;
-                if dry_run {
-                    assert_eq!(connections(&lab, family, PORT), 1, "{envelope}");
-                    continue;
-                }
-                let ended = done(envelope);
-                assert_eq!((&ended["host"], &ended["was_connected"]), (&name, &json!(true)), "{ended}");
-                assert_eq!(ended["current"], "localhost", "{ended}");
-            }
+            let shown = done(client.envelope("ssh_disconnect", json!({"host": name, "dry_run": true})).await);
+            assert_eq!(connections(&lab, family, PORT), 1, "{shown}");
+            let ended = done(client.envelope("ssh_disconnect", json!({"host": name})).await);
+            assert_eq!(ended, json!({"host": name, "was_connected": true, "current": "localhost"}));
+            assert_eq!(shown, ended);
             lab.host(family).until(&format!("test -z \"$(ss -H -t state established sport = :{PORT})\""));
             assert_eq!(unnamed(&mut client).await, "localhost");
             let again = done(client.envelope("ssh_disconnect", json!({"host": name})).await);
@@ -180,17 +174,29 @@ async fn a_connection_that_is_ended_is_gone_from_the_host_and_this_machine_is_th
 }
 
 #[tokio::test]
-async fn without_a_name_the_current_connection_is_ended() {
-    let Some(lab) = Lab::new("without_a_name_the_current_connection_is_ended") else { return };
+async fn without_a_name_the_current_connection_is_ended_and_of_two_none_is_current() {
+    let test = "without_a_name_the_current_connection_is_ended_and_of_two_none_is_current";
+    let Some(lab) = Lab::new(test) else { return };
     let mut client = served(&lab, WITH_SESSION).await;
+    done(client.envelope("ssh_connect", json!({"host": FAMILIES[0]})).await);
+    let ended = done(client.envelope("ssh_disconnect", json!({})).await);
+    assert_eq!(ended, json!({"host": FAMILIES[0], "was_connected": true, "current": "localhost"}));
+    assert_eq!(unnamed(&mut client).await, "localhost");
+
+    // Who shares this session may mean the one or the other.
     for family in FAMILIES {
         done(client.envelope("ssh_connect", json!({"host": family})).await);
     }
-    let ended = done(client.envelope("ssh_disconnect", json!({})).await);
-    assert_eq!(ended, json!({"host": FAMILIES[1], "was_connected": true, "current": "localhost"}));
-    // The other one is still there.
-    let ended = done(client.envelope("ssh_disconnect", json!({"host": FAMILIES[0]})).await);
-    assert_eq!(ended["was_connected"], true, "{ended}");
+    for tool in ["sysadmin_session_info", "ssh_session_info", "ssh_disconnect"] {
+        refused(&client.envelope(tool, json!({})).await, "HOST_REQUIRED", &FAMILIES);
+    }
+    for family in FAMILIES {
+        let session = done(client.envelope("ssh_session_info", json!({"host": family})).await);
+        assert_eq!((&session["connected"], &session["current"]), (&json!(true), &json!(false)), "{session}");
+        let ended = done(client.envelope("ssh_disconnect", json!({"host": family})).await);
+        assert_eq!(ended, json!({"host": family, "was_connected": true, "current": null}));
+    }
+    assert!(client.close().await.0.success());
 }
 
 #[tokio::test]
@@ -204,24 +210,30 @@ async fn a_connection_that_is_tried_leaves_nothing() {
         sshd.start(&[&host_key], "");
         lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
         let mut client = served(&lab, WITH_SESSION).await;
-        let arguments = json!({"host": family, "port": PORT, "user": "lsa-ssh"});
-        let tested = done(client.envelope("ssh_test_connection", arguments).await);
-        assert_eq!(tested["host_key"], listed(&lab, host_key.path()).1, "{tested}");
-        assert_eq!(tested["host_key_algorithm"], "ssh-ed25519", "{tested}");
-        for member in ["connect_ms", "round_trip_ms"] {
-            assert!(tested[member].as_f64().is_some_and(|took| took > 0.0), "{member}: {tested}");
+        for (number, tool) in ["ssh_test_connection", "ssh_connect"].into_iter().enumerate() {
+            let mut arguments = json!({"host": family, "port": PORT, "user": "lsa-ssh"});
+            if tool == "ssh_connect" {
+                arguments["dry_run"] = true.into();
+            }
+            let tested = done(client.envelope(tool, arguments).await);
+            assert_eq!(tested["host_key"], listed(&lab, host_key.path()).1, "{tested}");
+            assert_eq!(tested["user"], "lsa-ssh", "{tested}");
+            if tool == "ssh_test_connection" {
+                assert_eq!(tested["host_key_algorithm"], "ssh-ed25519", "{tested}");
+                assert!(tested["connect_ms"].as_f64().is_some_and(|took| took > 0.0), "{tested}");
+                assert!(tested["round_trip_ms"].is_f64(), "{tested}");
+            }
+            let gone = format!(
+                "test -z \"$(ss -H -t state established sport = :{PORT})\" && ! pgrep -u lsa-ssh sshd"
+            );
+            lab.host(family).until(&gone);
+            let log = sshd.logged("Disconnected from user lsa-ssh");
+            assert_eq!(log.matches("Accepted publickey for lsa-ssh").count(), number + 1, "{log}");
+            // Neither is it a connection of the server's.
+            assert_eq!(unnamed(&mut client).await, "localhost");
+            let ended = client.envelope("ssh_disconnect", json!({"host": tested["host"]})).await;
+            refused(&ended, "NOT_CONNECTED", &[]);
         }
-        let gone = "test -z \"$(ss -H -t state established sport = :2211)\" && ! pgrep -u lsa-ssh sshd";
-        lab.host(family).until(gone);
-        let log = sshd.logged("Disconnected from user lsa-ssh");
-        assert_eq!(log.matches("Accepted publickey for lsa-ssh").count(), 1, "{log}");
-        // Neither is it a connection of the server's.
-        assert_eq!(unnamed(&mut client).await, "localhost");
-        refused(
-            &client.envelope("ssh_disconnect", json!({"host": tested["host"]})).await,
-            "NOT_CONNECTED",
-            &[],
-        );
         assert!(client.close().await.0.success());
     }
 }
