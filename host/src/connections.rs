@@ -69,7 +69,6 @@ impl Control {
             Some(host) => self.targets.used(host).ok_or_else(|| {
                 let message = format!("there is no connection to {}", crate::visible::excerpt(host, 80));
                 Problem::new("NOT_CONNECTED", Category::NotFound, message)
-                    .remedy("Call ssh_session_info, which names the hosts")
             })?,
             None => self.current()?,
         };

@@ -239,7 +239,7 @@ impl Envelope {
     /// Of a call that goes on as this job.
     pub fn running(tool: &str, target_host: &str, started: Instant, job: &str) -> Self {
         let note = format!(
-            "it goes on as job {job}: job_output waits for it and gives what it says, job_cancel ends it"
+            "it goes on as job {job}: the tools about jobs wait for it, give what it says, and end it"
         );
         Self {
             status: Status::Running,

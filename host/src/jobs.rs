@@ -279,5 +279,5 @@ impl component::Jobs for JobsOf {
 
 fn not_found(id: &str) -> Problem {
     let message = format!("there is no job {}; they end with the server", excerpt(id, 40));
-    Problem::new("JOB_NOT_FOUND", Category::NotFound, message).remedy("Call job_list")
+    Problem::new("JOB_NOT_FOUND", Category::NotFound, message)
 }

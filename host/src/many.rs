@@ -282,6 +282,20 @@ const MOST_STEPS: usize = 3;
 /// Bytes of what else a failure's own envelope says.
 const DETAILS: usize = 2000;
 
+/// In messages, the name of each host that failed so.
+const HOST: &str = "{host}";
+
+/// Without the address that stands behind a host's name, which is another one of each.
+fn same_of_all(message: &str) -> String {
+    let opening = format!("{HOST} (");
+    let Some((before, rest)) = message.split_once(&opening) else { return message.to_owned() };
+    let Some((address, after)) = rest.split_once(')') else { return message.to_owned() };
+    match address.contains([' ', '(']) {
+        true => message.to_owned(),
+        false => format!("{before}{HOST}{after}"),
+    }
+}
+
 /// Those that failed, by how, with their hosts.
 #[derive(Default)]
 struct Failures(BTreeMap<String, (Map<String, Value>, Vec<String>)>);
@@ -289,7 +303,7 @@ struct Failures(BTreeMap<String, (Map<String, Value>, Vec<String>)>);
 impl Failures {
     fn add(&mut self, host: &str, envelope: &Envelope) {
         let Some(error) = &envelope.error else { return };
-        let message = error.message.replace(host, "{host}");
+        let message = same_of_all(&error.message.replace(host, HOST));
         let steps: Vec<String> =
             error.remediation.iter().take(MOST_STEPS).map(|step| excerpt(step, MESSAGE)).collect();
         let mut failure = Map::new();

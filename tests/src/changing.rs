@@ -95,13 +95,23 @@ pub fn harmless(tool: &str) -> Value {
         "timer_modify" => json!({"name": "logrotate", "on_calendar": "weekly", "dry_run": true}),
         "cron_add" => json!({"schedule": "@daily", "command": "/bin/true", "dry_run": true}),
         "cron_remove" => json!({"schedule": "@daily", "command": "lsa-no-such-command", "dry_run": true}),
+        "ssh_connect" => json!({"host": "localhost", "dry_run": true}),
+        "ssh_test_connection" => json!({"host": "localhost"}),
+        "ssh_config_add" => json!({"host": "lsa-new", "hostname": "192.0.2.1", "dry_run": true}),
+        "ssh_disconnect" | "ssh_key_generate" | "ssh_copy_id" => json!({"dry_run": true}),
+        "job_output" | "job_cancel" => json!({"id": "0123456789abcdef"}),
         _ => json!({}),
     }
 }
 
 /// How that ends on a host as it comes: an error's code, or nothing.
 pub fn harmless_error(tool: &str) -> &'static str {
-    if tool == "cron_remove" { "ENTRY_NOT_FOUND" } else { "" }
+    match tool {
+        "cron_remove" => "ENTRY_NOT_FOUND",
+        "ssh_copy_id" => "NO_KEYS",
+        "job_output" | "job_cancel" => "JOB_NOT_FOUND",
+        _ => "",
+    }
 }
 
 /// A host that such tools are tried on. What a test leaves there is removed by a script, before it and after it.

@@ -93,11 +93,16 @@ fn job_list(args: ListArgs, _: &Context) -> Result<Listing<Job>> {
 }
 
 fn job_output(args: OutputArgs, _: &Context) -> Result<Single<Told>> {
-    Ok(Single(typed(&host::output(&args.id, args.offset, args.wait_seconds)?)?))
+    let told = host::output(&args.id, args.offset, args.wait_seconds).map_err(listed)?;
+    Ok(Single(typed(&told)?))
 }
 
 fn job_cancel(args: CancelArgs, _: &Context) -> Result<Single<Told>> {
-    Ok(Single(typed(&host::cancel(&args.id, args.wait_seconds)?)?))
+    Ok(Single(typed(&host::cancel(&args.id, args.wait_seconds).map_err(listed)?)?))
+}
+
+fn listed(problem: Problem) -> Problem {
+    if problem.code == "JOB_NOT_FOUND" { problem.remedy("Call job_list") } else { problem }
 }
 
 /// Members that a later host adds are left out.

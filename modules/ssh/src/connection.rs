@@ -125,7 +125,11 @@ pub(crate) fn ssh_connect(args: HostArgs, _: &Context) -> Result<Noted<Connected
 }
 
 pub(crate) fn ssh_disconnect(args: DisconnectArgs, _: &Context) -> Result<Noted<Disconnected>> {
-    let ended: Disconnected = typed(&host::disconnect(args.host.as_deref())?)?;
+    let ended = host::disconnect(args.host.as_deref()).map_err(|problem| match problem.code.as_str() {
+        "NOT_CONNECTED" => problem.remedy("Call ssh_session_info, which names the hosts"),
+        _ => problem,
+    })?;
+    let ended: Disconnected = typed(&ended)?;
     let mut notes = vec![match &ended.current {
         Some(current) => format!("calls without host work on {current} from now on"),
         None => "calls have to name their host: several were connected to".to_owned(),
