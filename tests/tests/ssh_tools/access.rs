@@ -38,7 +38,10 @@ fn owners(account: &Account<'_>) -> String {
 fn with_sudoer<'a>(lab: &'a Lab, family: &str) -> (Account<'a>, Account<'a>) {
     let host = lab.host(family);
     let (account, sudoer) = (Account::new(host, "lsa-ssh"), Account::new(host, SUDOER));
-    host.put("/etc/sudoers.d/lsa-ssh", format!("{SUDOER} ALL=(ALL:ALL) NOPASSWD: ALL\n").as_bytes());
+    host.put(
+        &format!("/etc/sudoers.d/{SUDOER}"),
+        format!("{SUDOER} ALL=(ALL:ALL) NOPASSWD: ALL\n").as_bytes(),
+    );
     sudoer.write(&lab.run(&["cat", ".ssh/id_ed25519.pub"]));
     (account, sudoer)
 }
@@ -146,7 +149,6 @@ async fn keys_are_listed_added_and_removed_by_whoever_may_and_the_rest_stays() {
             assert_eq!(account.facts(), facts);
         }
         assert!(client.close().await.0.success());
-        lab.host(family).run(&["rm", "/etc/sudoers.d/lsa-ssh"]);
     }
 }
 

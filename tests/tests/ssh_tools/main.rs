@@ -36,6 +36,15 @@ chown "$0:$0" "/home/$0/.ssh/authorized_keys"
 chmod 600 "/home/$0/.ssh/authorized_keys"
 "#;
 
+/// Removes the account and what was put on the host for it. Where its home is said to be isn't asked: a test may have
+/// said that it is `/`.
+const REMOVE: &str = r#"
+rm -f "/etc/sudoers.d/$0" "/etc/ssh/sshd_config.d/$0.conf"
+pkill --signal KILL --uid "$0"
+userdel --force "$0"
+rm -rf "/home/$0"
+"#;
+
 impl<'a> Account<'a> {
     /// With an empty home, and no password.
     fn new(host: &'a Host, name: &'static str) -> Self {
@@ -66,8 +75,7 @@ impl<'a> Account<'a> {
     }
 
     fn remove(&self) {
-        let script = "pkill --signal KILL --uid \"$0\"; userdel --force --remove \"$0\"; rm -rf \"/home/$0\"";
-        let _ = self.host.command(&["sh", "-c", script, self.name]).output();
+        let _ = self.host.command(&["sh", "-c", REMOVE, self.name]).output();
     }
 }
 
