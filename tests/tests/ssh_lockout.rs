@@ -14,9 +14,9 @@ use linux_sysadmin_tests::{Asked, Client, Lab, Sshd, Way};
 use serde_json::{Value, json};
 
 /// Sequences begin for so long.
-const LASTS: Duration = Duration::from_secs(60);
+const LASTS: Duration = Duration::from_secs(30);
 /// So many there are on a slow machine, too.
-const FEWEST: usize = 4;
+const FEWEST: usize = 2;
 /// Calls of a sequence.
 const CALLS: u64 = 24;
 /// The sshd's.
