@@ -1,7 +1,7 @@
 //! A host without sudo, cron and much else: what only looks works as far as it can, what changes something says what it
 //! needs, and the session says what there isn't; inside the host and over SSH.
 
-use linux_sysadmin_tests::{Client, Machine, Reach, harmless};
+use linux_sysadmin_tests::{Client, Machine, Reach, harmless, harmless_error};
 use serde_json::{Value, json};
 
 const WAYS: [Reach; 2] = [Reach::Inside("bare1"), Reach::OverSsh("bare1")];
@@ -23,6 +23,17 @@ const CHANGES: [(&str, &str); 10] = [
 /// What takes cron, which isn't there.
 const OF_CRON: [&str; 2] = ["cron_add", "cron_remove"];
 
+/// What takes no more rights than the account's own, or none on this host.
+const OWN: [&str; 7] = [
+    "job_cancel",
+    "ssh_authorized_keys",
+    "ssh_config_add",
+    "ssh_connect",
+    "ssh_copy_id",
+    "ssh_disconnect",
+    "ssh_key_generate",
+];
+
 /// Every tool that is offered, and whether it only looks.
 async fn tools(client: &mut Client) -> Vec<(String, bool)> {
     let listed = client.request("tools/list", json!({})).await;
@@ -41,7 +52,8 @@ async fn what_only_looks_works_without_sudo() {
             assert!(looking.len() >= 10, "{looking:?}");
             for (tool, _) in looking {
                 let envelope = client.envelope(&tool, harmless(&tool)).await;
-                assert_eq!(envelope["status"], "success", "{reach:?} {account} {tool}: {envelope}");
+                let code = envelope["error_code"].as_str().unwrap_or_default();
+                assert_eq!(code, harmless_error(&tool), "{reach:?} {account} {tool}: {envelope}");
             }
         }
     }
@@ -53,9 +65,15 @@ async fn what_changes_something_says_what_it_needs() {
         let Some(machine) = Machine::by(reach, "what_changes_something_says_what_it_needs") else { return };
         let mut client = machine.serve_shipped("admin", "admin").await;
         let before = machine.snapshot();
-        let known: Vec<_> = CHANGES.iter().map(|(tool, _)| *tool).chain(OF_CRON).collect();
+        let known: Vec<_> = CHANGES.iter().map(|(tool, _)| *tool).chain(OF_CRON).chain(OWN).collect();
         for (tool, looks) in tools(&mut client).await {
             assert!(looks || known.contains(&tool.as_str()), "{tool} isn't looked at here");
+        }
+        for tool in OWN {
+            let envelope = client.envelope(tool, harmless(tool)).await;
+            let code = envelope["error_code"].as_str().unwrap_or_default();
+            // Over SSH there is a key that could be copied.
+            assert!(code.is_empty() || code == harmless_error(tool), "{reach:?} {tool}: {envelope}");
         }
         for (tool, module) in CHANGES {
             let mut arguments = harmless(tool);

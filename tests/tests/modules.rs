@@ -86,16 +86,26 @@ fn no_tool_is_named_in_the_host() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/src");
     let home = Home::new();
     let names = tools(&home, &modules());
+    // Tests have recordings of what some of them answer.
+    let is_test = |path: &Path| path.file_stem().is_some_and(|stem| stem == "tests");
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut directories = vec![source];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).expect("the source").flatten() {
+            if is_test(&entry.path()) {
+                continue;
+            }
             if entry.path().is_dir() {
                 directories.push(entry.path());
                 continue;
             }
             let text = fs::read_to_string(entry.path()).expect("text");
-            for name in &names {
-                assert!(!text.contains(name.as_str()), "{name} is named in {}", entry.path().display());
+            for word in text.split(|character| !is_word(character)) {
+                assert!(
+                    !names.iter().any(|name| name == word),
+                    "{word} is named in {}",
+                    entry.path().display()
+                );
             }
         }
     }
