@@ -152,9 +152,18 @@ async fn hints_and_common_arguments_come_from_the_host() {
         seen.extend((!looks).then(|| name.to_owned()));
         assert_eq!(tool["inputSchema"]["type"], "object");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
-        let is_listing =
-            ["svc_list", "timer_list", "cron_list", "perf_top_processes", "perf_disk_io", "perf_network_io"]
-                .contains(&name);
+        let is_listing = [
+            "svc_list",
+            "timer_list",
+            "cron_list",
+            "perf_top_processes",
+            "perf_disk_io",
+            "perf_network_io",
+            "job_list",
+            "ssh_config_list",
+            "ssh_key_list",
+        ]
+        .contains(&name);
         let properties = &tool["inputSchema"]["properties"];
         assert_eq!(properties.get("limit").is_some(), is_listing, "{tool}");
         assert_eq!(properties.get("filter").is_some(), is_listing, "{tool}");
