@@ -18,8 +18,8 @@ use crate::problem::{Category, Problem};
 use crate::target::Target;
 use crate::target::lock::{Asked, Lock, wait};
 
-/// How long another server's plan is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long another server's plan is waited for: clients give up after a minute, and are to be told who it is.
+const PATIENCE: Duration = Duration::from_secs(45);
 /// What servers that reach a target from elsewhere, or as another account, know of each other by: a lock takes no more
 /// than opening it for reading, so every account can take it; it is root's, so nobody can put another one in its place;
 /// it is on every target, stays the same for as long as that is up, and isn't a container's host's. An account of the

@@ -79,6 +79,20 @@ impl Handler {
         JobsOf::new(self.pipeline.jobs(), agent_id(context), false)
     }
 
+    /// Makes the call a job: what the client has instead of an answer. Given back, where that can't be.
+    fn goes_on(
+        &self,
+        running: Running,
+        has_tasks: bool,
+    ) -> Result<Result<Envelope, CallToolResponse>, Box<Running>> {
+        let (about, started) = (running.about().clone(), running.started().0);
+        let job = self.pipeline.jobs().adopt(running)?;
+        Ok(match has_tasks {
+            true => Err(CallToolResponse::Task(tasks::created(&job))),
+            false => Ok(Envelope::running(&about.tool, &about.host, started, &job.id)),
+        })
+    }
+
     /// The call's answer, or what the client has instead of one.
     async fn follow(
         &self,
@@ -109,23 +123,16 @@ impl Handler {
                     continue;
                 }
                 () = until(goes_on) => {
-                // Asked again a little later, where it may still need somebody's word.
-                goes_on = Some(tokio::time::Instant::now() + PROGRESS_EVERY);
-                if !running.executed().is_decided() || running.is_cancelled() {
+                    // Asked again a little later, where it may still need somebody's word.
+                    goes_on = Some(tokio::time::Instant::now() + PROGRESS_EVERY);
+                    if running.executed().is_decided() && !running.is_cancelled() {
+                        match self.goes_on(running, has_tasks) {
+                            Ok(instead) => return instead,
+                            Err(given_back) => (running, goes_on) = (*given_back, None),
+                        }
+                    }
                     continue;
                 }
-                let started = running.started().0;
-                let about = running.about().clone();
-                match self.pipeline.jobs().adopt(running) {
-                    Ok(job) if has_tasks => return Err(CallToolResponse::Task(tasks::created(&job))),
-                    Ok(job) => return Ok(Envelope::running(&about.tool, &about.host, started, &job.id)),
-                    Err(given_back) => {
-                        running = *given_back;
-                        goes_on = None;
-                        continue;
-                    }
-                }
-            }
                 () = &mut reporting => continue,
             };
             let asked = match next {
