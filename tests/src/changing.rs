@@ -98,7 +98,8 @@ pub fn harmless(tool: &str) -> Value {
         "ssh_connect" => json!({"host": "localhost", "dry_run": true}),
         "ssh_test_connection" => json!({"host": "localhost"}),
         "ssh_config_add" => json!({"host": "lsa-new", "hostname": "192.0.2.1", "dry_run": true}),
-        "ssh_disconnect" | "ssh_key_generate" | "ssh_copy_id" => json!({"dry_run": true}),
+        "ssh_key_generate" => json!({"name": "lsa-new", "dry_run": true}),
+        "ssh_disconnect" | "ssh_copy_id" => json!({"dry_run": true}),
         "job_output" | "job_cancel" => json!({"id": "0123456789abcdef"}),
         _ => json!({}),
     }
