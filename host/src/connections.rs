@@ -44,7 +44,12 @@ impl Control {
         }
         let target = self.targets.given(host, given)?;
         let facts = target.refresh_facts().await?;
-        self.targets.keep(&target)?;
+        // The machine that the server runs on and the usual one are known anyway.
+        let target = if self.targets.used(target.name()).is_some() || !target.is_remote() {
+            target
+        } else {
+            self.targets.keep(target)?
+        };
         if self.has_session {
             self.targets.set_current(Some(target.clone()));
         }

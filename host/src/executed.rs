@@ -82,11 +82,11 @@ impl Executed {
         let _ = self.is_over.set(());
     }
 
-    /// Has the change undone, as far as it may be stopped: whether there is one that isn't over.
+    /// Has the change undone, as far as it may still be stopped: whether there is one.
     pub fn interrupt(&self) -> bool {
         let Some(change) = self.change.get() else { return false };
         change.cancel.cancel();
-        self.is_over.get().is_none()
+        true
     }
 
     /// Waits until the change is over.

@@ -50,6 +50,8 @@ pub struct Pipeline {
     targets: Arc<Targets>,
     loaded: Loaded,
     room: Room,
+    /// What is about the other calls doesn't wait for them.
+    room_of_host: Room,
     parking: Arc<Parking>,
     /// Where a person at a terminal reaches what is parked.
     listener: Mutex<Option<Listener>>,
@@ -137,7 +139,9 @@ impl Pipeline {
         registry.tell_absent();
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
-        let turns = Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
+        let turns = || Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
+        let room = Room::new(turns());
+        let room_of_host = room.beside(turns());
         let targets = Arc::new(Targets::new(&loaded.config)?);
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
@@ -149,7 +153,8 @@ impl Pipeline {
             places,
             targets,
             loaded,
-            room: Room::new(turns),
+            room,
+            room_of_host,
             parking: Arc::default(),
             listener: Mutex::default(),
             mode: system::mode(),
@@ -318,7 +323,10 @@ impl Pipeline {
     /// A new call.
     fn begin(self: &Arc<Self>, request: Request, key: CallKey, picked: Picked) -> Running {
         match picked {
-            Picked::One(target) => self.begin_on(request, key, target, &self.room),
+            Picked::One(target) => {
+                let of_host = self.live().is_of_host(&request.tool);
+                self.begin_on(request, key, target, if of_host { &self.room_of_host } else { &self.room })
+            }
             Picked::Many(targets) => self.begin_on_many(request, key, targets),
         }
     }
@@ -390,16 +398,13 @@ impl Pipeline {
         let call = Call { origin, executed, plan, routed, desk, tries, has_session, agent_id };
         let answering = async {
             refused?;
-            // What is about the other calls doesn't wait for them.
-            if !self.live().is_of_host(&tool) {
-                call.desk.take().await.map_err(Busy::into_problem)?;
-            }
+            call.desk.take().await.map_err(Busy::into_problem)?;
             self.answer(&tool, arguments, &target, &call, progress).await
         };
         let mut answering = pin!(answering);
         let cancelled = async {
             cancelled.cancelled().await;
-            // What it has begun is undone, and it says so.
+            // What it has begun is undone or done, and it says which.
             if call.executed.interrupt() {
                 call.executed.over().await;
                 tokio::time::sleep(LAST_WORDS).await;

@@ -49,6 +49,17 @@ impl Room {
         }
     }
 
+    /// For calls that have slots of their own, and all else with the others.
+    pub fn beside(&self, slots: Turns) -> Self {
+        Self {
+            slots,
+            questions: self.questions.clone(),
+            calls: self.calls.clone(),
+            patience: self.patience,
+            parts: None,
+        }
+    }
+
     /// For calls that are parts of another one, which answers all their questions as it gets to them.
     pub fn of_parts(&self, parts: usize) -> Self {
         Self {

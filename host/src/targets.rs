@@ -210,13 +210,8 @@ impl Targets {
         if name == self.usual.name() {
             return Ok(self.usual.clone());
         }
-        let mut known = self.known();
-        if let Some(target) = known.get(name) {
-            return Ok(target.clone());
-        }
-        let target = Arc::new(self.target(self.hosts.place(name)));
-        known.insert(name.to_owned(), target.clone());
-        Ok(target)
+        let known = self.known().get(name).cloned();
+        known.map_or_else(|| self.keep(Arc::new(self.target(self.hosts.place(name)))), Ok)
     }
 
     fn target(&self, place: Place) -> Target {
@@ -235,16 +230,15 @@ impl Targets {
         Ok(known.unwrap_or_else(|| Arc::new(self.target(place))))
     }
 
-    /// Calls can name it from now on, by its own name.
-    pub fn keep(&self, target: &Arc<Target>) -> Result<(), Problem> {
+    /// Calls can name it from now on, by its own name. The one of that name, which may have been there before.
+    pub fn keep(&self, target: Arc<Target>) -> Result<Arc<Target>, Problem> {
         let mut known = self.known();
         if known.len() >= MOST_KNOWN && !known.contains_key(target.name()) {
             let message = format!("{MOST_KNOWN} hosts were used, and no more are kept");
             return Err(Problem::new("TOO_MANY_HOSTS", Category::Resource, message)
                 .remedy("Start the server anew, or connect as the SSH configuration says"));
         }
-        known.entry(target.name().to_owned()).or_insert_with(|| target.clone());
-        Ok(())
+        Ok(known.entry(target.name().to_owned()).or_insert(target).clone())
     }
 
     /// The same, for nothing but a look at it.

@@ -57,7 +57,8 @@ impl Drop for Writer {
 fn lab(test: &str) -> Option<Lab> {
     let lab = Lab::new(test)?;
     lab.add_planner();
-    lab.settle_for("jobs: {after_seconds: 1}\n");
+    // A job has the only slot: who asks for it, or ends it, has another one.
+    lab.settle_for("jobs: {after_seconds: 1}\nmodules: {limits: {calls_at_once: 1}}\n");
     Some(lab)
 }
 

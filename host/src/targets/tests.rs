@@ -127,7 +127,7 @@ fn a_host_reached_otherwise_is_another_target_with_a_name_of_its_own() {
         code("INVALID_ARGUMENTS"),
         "nobody has been there"
     );
-    targets.keep(&target).unwrap();
+    targets.keep(target.clone()).unwrap();
     assert!(Arc::ptr_eq(&target, &targets.given("web1", given).unwrap()));
     assert_eq!(said(&targets, &["deploy@web1:2222"], true), is(&["deploy@web1:2222"]));
     assert_eq!(said(&targets, &["root@web1"], true), code("INVALID_ARGUMENTS"));
