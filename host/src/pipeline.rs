@@ -557,7 +557,7 @@ impl Pipeline {
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
         let look = |times| module.call(&tool, own.clone(), (pushed_down, filter.clone()), context(times));
         let only_looks = || tool.risk == Risk::ReadOnly && call.plan.get().is_none();
-        let rules = self.loaded.config.errors.retries();
+        let rules = self.loaded.config.retries();
         let mut reply = retry::retrying(rules, only_looks, &call.tries, &progress, look).await?;
         let data = answer::parse(&module, &tool, &mut reply)?;
         let answer = match data {

@@ -22,6 +22,8 @@ pub struct Rules {
     pub most: u32,
     /// Before the first of them. Each next wait is twice the one before.
     pub backoff: Duration,
+    /// Whether a connection that was lost is had back within the call that misses it.
+    pub reconnects: bool,
 }
 
 /// A look that failed.
@@ -80,7 +82,8 @@ pub async fn retrying<T, F: Future<Output = Result<T, Problem>>>(
     look: impl Fn(u32) -> F,
 ) -> Result<T, Problem> {
     let began = Instant::now();
-    let mut left = Left { retries: rules.most, wait: rules.backoff, at_once: true, longer: true };
+    let Rules { most: retries, backoff: wait, reconnects } = rules;
+    let mut left = Left { retries, wait, reconnects, at_once: true, longer: true };
     let mut times = 1;
     loop {
         let problem = match look(times).await {
@@ -130,6 +133,8 @@ struct Left {
     retries: u32,
     /// The next one.
     wait: Duration,
+    /// As in the rules.
+    reconnects: bool,
     /// A connection that was lost comes back by itself: asked for once without a wait.
     at_once: bool,
     /// With more time.
@@ -142,6 +147,7 @@ impl Left {
         let again = match (problem.category, problem.code.as_str()) {
             // It was tried already by whoever says so.
             (_, "CONNECTION_FAILED") => return None,
+            (_, "CONNECTION_LOST") if !self.reconnects => return None,
             (Category::Network, "CONNECTION_LOST") if std::mem::take(&mut self.at_once) => {
                 Again { wait: Duration::ZERO, times: 1 }
             }

@@ -51,6 +51,17 @@ pub struct Config {
     pub distro: Overrides,
 }
 
+impl Config {
+    /// When to look again.
+    pub fn retries(&self) -> retry::Rules {
+        retry::Rules {
+            most: self.errors.max_retries.get(),
+            backoff: Duration::from_secs(self.errors.retry_backoff_seconds.get().into()),
+            reconnects: self.ssh.auto_reconnect,
+        }
+    }
+}
+
 /// Calls that take long.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -118,12 +129,6 @@ impl Errors {
     /// What nothing may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
-    }
-
-    /// When to look again.
-    pub fn retries(&self) -> retry::Rules {
-        let backoff = Duration::from_secs(self.retry_backoff_seconds.get().into());
-        retry::Rules { most: self.max_retries.get(), backoff }
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 
-const RULES: Rules = Rules { most: 3, backoff: Duration::from_secs(2) };
+const RULES: Rules = Rules { most: 3, backoff: Duration::from_secs(2), reconnects: true };
 
 /// Problems by a short name.
 fn problem(name: &str) -> Problem {
@@ -108,12 +108,18 @@ async fn the_operator_says_how_often_and_no_wait_is_longer_than_a_minute() {
     for (most, backoff, expected) in
         [(0, 2, &[0][..]), (1, 2, &[0, 2]), (3, 30, &[0, 30, 90, 150]), (5, 60, &[0, 60, 120, 180, 240, 300])]
     {
-        let rules = Rules { most, backoff: Duration::from_secs(backoff) };
+        let rules = Rules { most, backoff: Duration::from_secs(backoff), ..RULES };
         let (seen, ..) = looks(rules, true, &["network"]).await;
         assert_eq!(seen.iter().map(|(began, _)| *began).collect::<Vec<_>>(), expected);
     }
     let (seen, ..) = looks(Rules { most: 0, ..RULES }, true, &["command"]).await;
     assert_eq!(seen.len(), 1);
+    // Found out in the middle of a call or before it: a connection that isn't to come back by itself doesn't.
+    let kept_away = Rules { reconnects: false, ..RULES };
+    let (seen, ended, _) = looks(kept_away, true, &["lost", "ok"]).await;
+    assert_eq!((seen.len(), ended), (1, Err("lost".to_owned())));
+    let (seen, ..) = looks(kept_away, true, &["network", "ok"]).await;
+    assert_eq!(seen.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
