@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
+use crate::knowledge::Profile;
 use crate::{
     Applied, Category, Change, Command, Distro, Failure, Metadata, Output, Privilege, Problem, Result,
 };
@@ -101,6 +102,16 @@ impl Context {
         self.host_list_dir(path)
     }
 
+    /// What is known of a service, by its profile's id or a unit's name; whether the target has it or not.
+    pub fn profile(&self, name: &str) -> Option<Profile> {
+        self.host_profile(name)
+    }
+
+    /// What is known of each service that the target has, by id.
+    pub fn detected(&self) -> Vec<Profile> {
+        self.host_detected()
+    }
+
     /// Hands over the plan, at most once in a call. Returns only where it ran, was a dry run, or broke: a refusal ends
     /// the call in the host. `?` makes a problem of a failure.
     pub fn apply(&self, change: Change) -> std::result::Result<Applied, Failure> {
@@ -173,6 +184,14 @@ impl Context {
     fn host_apply(&self, change: Change) -> std::result::Result<confirm::Applied, Failure> {
         confirm::apply(&change.0)
     }
+
+    fn host_profile(&self, name: &str) -> Option<Profile> {
+        crate::bindings::sysadmin::module::knowledge::find(name)
+    }
+
+    fn host_detected(&self) -> Vec<Profile> {
+        crate::bindings::sysadmin::module::knowledge::detected()
+    }
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -218,5 +237,13 @@ impl Context {
 
     fn host_apply(&self, change: Change) -> std::result::Result<confirm::Applied, Failure> {
         self.fake.apply(change)
+    }
+
+    fn host_profile(&self, name: &str) -> Option<Profile> {
+        self.fake.profiles.iter().find(|profile| profile.id == name || profile.is_meant_by(name)).cloned()
+    }
+
+    fn host_detected(&self) -> Vec<Profile> {
+        self.fake.profiles.clone()
     }
 }

@@ -76,6 +76,7 @@ mod context;
 mod each;
 #[doc(hidden)]
 pub mod guest;
+pub mod knowledge;
 mod line;
 mod module;
 mod problem;

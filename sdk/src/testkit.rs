@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use crate::bindings::exports::sysadmin::module::tools;
 use crate::bindings::sysadmin::module::confirm;
+use crate::knowledge::{Profile, Status};
 use crate::{Category, Change, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -36,6 +37,7 @@ pub struct FakeTarget {
     current: Cell<usize>,
     outcome: std::result::Result<confirm::Applied, confirm::Failure>,
     applied: Plans,
+    pub(crate) profiles: Vec<Profile>,
 }
 
 /// The plans that a tool handed over: kept apart, since a fake target is gone once its tool has answered.
@@ -73,7 +75,36 @@ impl Default for FakeTarget {
             current: Cell::new(0),
             outcome: Ok(confirm::Applied { outputs: Vec::new(), dry_run: false }),
             applied: Plans::default(),
+            profiles: Vec::new(),
         }
+    }
+}
+
+/// An active service of which nothing else is known, to be filled.
+pub fn profile(id: &str) -> Profile {
+    Profile {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        summary: id.to_owned(),
+        category: "system".to_owned(),
+        version_notes: None,
+        status: Status::Active,
+        config_seen: None,
+        units: Vec::new(),
+        processes: Vec::new(),
+        config: Vec::new(),
+        validators: Vec::new(),
+        data: Vec::new(),
+        logs: Vec::new(),
+        log_patterns: Vec::new(),
+        ports: Vec::new(),
+        provides: Vec::new(),
+        needs: Vec::new(),
+        dependants: Vec::new(),
+        interactions: Vec::new(),
+        health: Vec::new(),
+        symptoms: Vec::new(),
+        backup: Vec::new(),
     }
 }
 
@@ -130,6 +161,12 @@ impl FakeTarget {
     /// How a plan ends: it ran with no output unless said otherwise. A second recording shows once it has.
     pub fn outcome(mut self, outcome: std::result::Result<confirm::Applied, confirm::Failure>) -> Self {
         self.outcome = outcome;
+        self
+    }
+
+    /// Adds what is known of a service that it has.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profiles.push(profile);
         self
     }
 

@@ -1,0 +1,214 @@
+//! What is known of services, as `wit/knowledge.wit` says, and what the output of a profile's command means.
+
+pub use crate::bindings::sysadmin::module::knowledge::{
+    ApplyBy, Backup, Cause, ConfigFile, DataPath, Dependant, Diagnosis, Expectation, Finding, HealthCheck,
+    Interaction, InteractionKind, Log, LogFormat, LogPattern, LogSource, Need, Port, Profile, Protocol,
+    Scope, Severity, Status, Symptom, Unit, Validator,
+};
+
+use regex::{Regex, RegexBuilder};
+
+use crate::{Category, Command, Output, Privilege, Problem, Result};
+
+/// What one expression may take in memory.
+const SIZE: usize = 1 << 20;
+
+/// An expression of a profile's, or of a caller's: searched for in time linear in the text, whatever it is.
+pub fn expression(text: &str) -> Result<Regex> {
+    RegexBuilder::new(text).multi_line(true).size_limit(SIZE).dfa_size_limit(SIZE).build().map_err(|error| {
+        let message = format!("{text:?} is no regular expression that can be used: {error}");
+        Problem::new("INVALID_EXPRESSION", Category::Validation, message)
+            .remedy("Expected the syntax of the regex crate: no look-around, no back references")
+    })
+}
+
+/// A command of a profile's: with root's rights where it needs them and they can be had.
+pub fn command(argv: &[String], root: bool) -> Command {
+    let (program, args) = argv.split_first().map_or(("", argv), |(program, args)| (program.as_str(), args));
+    let command = Command::new(program).args(args);
+    if root { command.privilege(Privilege::RootIfAvailable) } else { command }
+}
+
+/// As expressions are searched in it: standard output, then standard error.
+pub fn text_of(output: &Output) -> String {
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{stdout}{stderr}")
+}
+
+/// All that is there has to hold.
+fn holds(
+    output: &Output,
+    exit: Option<i32>,
+    contains: Option<&str>,
+    matches: Option<&str>,
+    lacks: Option<&str>,
+) -> Result<bool> {
+    let text = text_of(output);
+    let finds = |pattern: &str| expression(pattern).map(|pattern| pattern.is_match(&text));
+    Ok(exit.is_none_or(|exit| exit == output.exit_code)
+        && contains.is_none_or(|contains| text.contains(contains))
+        && matches.map(finds).transpose()?.unwrap_or(true)
+        && !lacks.map(finds).transpose()?.unwrap_or(false))
+}
+
+impl Expectation {
+    /// Whether an output is as it should be.
+    pub fn is_met(&self, output: &Output) -> Result<bool> {
+        let (contains, matches) = (self.contains.as_deref(), self.matches.as_deref());
+        holds(output, self.exit, contains, matches, self.lacks.as_deref())
+    }
+}
+
+impl Finding {
+    /// Whether an output says so.
+    pub fn holds(&self, output: &Output) -> Result<bool> {
+        let (contains, matches) = (self.contains.as_deref(), self.matches.as_deref());
+        Ok(self.exit_not.is_none_or(|exit| exit != output.exit_code)
+            && holds(output, self.exit, contains, matches, self.lacks.as_deref())?)
+    }
+}
+
+/// What a health check says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// As it should be.
+    Well,
+    /// Otherwise.
+    Sick,
+    /// It can't tell here.
+    Unknown,
+}
+
+impl HealthCheck {
+    /// Of its command's output.
+    pub fn judge(&self, output: &Output) -> Result<Health> {
+        if self.expect.is_met(output)? {
+            return Ok(Health::Well);
+        }
+        let unknown = match &self.unknown_matches {
+            Some(pattern) => expression(pattern)?.is_match(&text_of(output)),
+            None => false,
+        };
+        Ok(if unknown { Health::Unknown } else { Health::Sick })
+    }
+}
+
+impl Profile {
+    /// The unit that is the service; none of what has no unit.
+    pub fn main_unit(&self) -> Option<&Unit> {
+        self.units.iter().find(|unit| unit.main).or(self.units.first())
+    }
+
+    /// The unit of this name, whether it is its own, an alias, or an instance of a template.
+    pub fn unit(&self, name: &str) -> Option<&Unit> {
+        self.units.iter().find(|unit| unit.is(name))
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Profile {
+    /// Whether a unit's name means it, with or without its suffix.
+    pub(crate) fn is_meant_by(&self, name: &str) -> bool {
+        self.unit(name).or_else(|| self.unit(&format!("{name}.service"))).is_some()
+    }
+}
+
+impl Unit {
+    /// Whether a unit's whole name means this one.
+    pub fn is(&self, name: &str) -> bool {
+        std::iter::once(&self.name).chain(&self.aliases).any(|own| {
+            own == name
+                || own.split_once("@.").is_some_and(|(prefix, suffix)| {
+                    name.strip_prefix(prefix)
+                        .and_then(|rest| rest.strip_prefix('@'))
+                        .and_then(|rest| rest.strip_suffix(suffix)?.strip_suffix('.'))
+                        .is_some_and(|instance| !instance.is_empty())
+                })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(exit_code: i32, stdout: &str, stderr: &str) -> Output {
+        Output {
+            exit_code,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            stdout_bytes: stdout.len() as u64,
+            stdout_lines: stdout.lines().count() as u64,
+            truncated: false,
+            duration_ms: 1,
+        }
+    }
+
+    fn check(expect: Expectation, unknown: Option<&str>) -> HealthCheck {
+        HealthCheck {
+            id: "x".into(),
+            what: "x".into(),
+            argv: vec!["x".into()],
+            root: false,
+            expect,
+            unknown_matches: unknown.map(Into::into),
+            sick: "x".into(),
+            severity: Severity::Error,
+        }
+    }
+
+    #[test]
+    fn all_that_is_expected_has_to_hold() {
+        let expect = Expectation {
+            exit: Some(0),
+            contains: Some("NOERROR".into()),
+            matches: Some("^flags: [a-z]+$".into()),
+            lacks: Some("^WARN".into()),
+        };
+        let check = check(expect, Some("refused"));
+        for (exit, stdout, stderr, expected) in [
+            (0, "NOERROR\nflags: qr\n", "", Health::Well),
+            // Standard error counts.
+            (0, "NOERROR\n", "flags: qr\n", Health::Well),
+            (1, "NOERROR\nflags: qr\n", "", Health::Sick),
+            (0, "SERVFAIL\nflags: qr\n", "", Health::Sick),
+            (0, "NOERROR\nflags: 1\n", "", Health::Sick),
+            (0, "NOERROR\nflags: qr\nWARN\n", "", Health::Sick),
+            (9, "", "connection refused\n", Health::Unknown),
+            (0, "", "", Health::Sick),
+        ] {
+            assert_eq!(
+                check.judge(&output(exit, stdout, stderr)).unwrap(),
+                expected,
+                "{exit} {stdout} {stderr}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_unit_is_meant_by_its_names_and_its_instances() {
+        let unit = |name: &str, aliases: &[&str]| Unit {
+            name: name.into(),
+            aliases: aliases.iter().map(|alias| (*alias).into()).collect(),
+            main: true,
+            reload: false,
+            optional: false,
+            what: None,
+        };
+        assert!(unit("ssh.service", &["sshd.service"]).is("sshd.service"));
+        assert!(!unit("ssh.service", &[]).is("ssh.socket"));
+        let template = unit("wg-quick@.service", &[]);
+        assert!(template.is("wg-quick@wg0.service") && template.is("wg-quick@.service"));
+        assert!(!template.is("wg-quick.service") && !template.is("wg-quick@wg0.socket"));
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused_and_says_what_was_expected() {
+        for text in ["(", r"(a)\1", "(?=a)", &"a{1000}".repeat(1000)] {
+            let problem = expression(text).unwrap_err();
+            assert_eq!(problem.code, "INVALID_EXPRESSION", "{text}");
+        }
+        // As long as it takes elsewhere, it takes no time here.
+        assert!(!expression("(a+)+$").unwrap().is_match(&format!("{}!", "a".repeat(100_000))));
+    }
+}
