@@ -1,5 +1,5 @@
-//! Turns the policy's tables from YAML, which people read, into JSON, which a program reads many times faster: what they
-//! say is checked where they are read.
+//! Turns the policy's tables and the profiles from YAML, which people read, into JSON, which a program reads many times
+//! faster: what they say is checked where they are read.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,5 +13,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         let table: serde_json::Value = serde_yaml::from_str(&fs::read_to_string(&from)?)?;
         fs::write(Path::new(&to).join(name).with_extension("json"), serde_json::to_string(&table)?)?;
     }
+    let from = Path::new("../knowledge");
+    println!("cargo::rerun-if-changed={}", from.display());
+    let entries =
+        fs::read_dir(from)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    let mut files: Vec<_> = entries
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
+    files.sort();
+    let mut profiles = String::new();
+    for path in files {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let profile: serde_json::Value = serde_yaml::from_str(&fs::read_to_string(&path)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        profiles.push_str(&serde_json::to_string(&profile)?);
+        profiles.push('\n');
+    }
+    fs::write(Path::new(&to).join("profiles.jsonl"), profiles)?;
     Ok(())
 }

@@ -23,6 +23,7 @@ mod gate;
 mod heard;
 mod inventory;
 mod jobs;
+mod knowledge;
 mod listing;
 mod many;
 mod origin;

@@ -24,6 +24,7 @@ use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::inventory::InventoryError;
 use crate::jobs::{Jobs, JobsOf};
+use crate::knowledge::Lazy;
 use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
@@ -33,7 +34,7 @@ use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
 use crate::spelling;
 use crate::system::{self, Mode};
-use crate::target::{Facts, Target};
+use crate::target::{Facts, LookedFor, Target};
 use crate::targets::{Naming, Picked, Targets};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
@@ -142,10 +143,13 @@ impl Pipeline {
         let turns = || Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
         let room = Room::new(turns());
         let room_of_host = room.beside(turns());
-        let targets = Arc::new(Targets::new(&loaded.config)?);
+        let knowledge = Lazy::new(&loaded, policy.clone());
+        let marks = knowledge.clone();
+        let looked_for = LookedFor::new(move || marks.get().marks());
+        let targets = Arc::new(Targets::new(&loaded.config, looked_for)?);
         let first_run = Mutex::new(loaded.generated);
         let audit = Arc::new(Audit::of_this_account(&loaded.config));
-        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, audit));
+        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, knowledge, audit));
         Ok(Self {
             live: RwLock::new(Arc::new(live)),
             changes: watch::Sender::new(0),
@@ -169,6 +173,7 @@ impl Pipeline {
         let gate = self.gate.clone();
         tokio::task::spawn_blocking(move || {
             gate.policy();
+            gate.knowledge().get();
         });
     }
 
@@ -180,6 +185,11 @@ impl Pipeline {
         self.gate.finished().await;
         self.room.is_empty().await;
         self.targets.close().await;
+    }
+
+    /// What is known of services.
+    pub fn knowledge(&self) -> &Lazy {
+        self.gate.knowledge()
     }
 
     /// The calls that go on by themselves.
@@ -541,6 +551,7 @@ impl Pipeline {
             risk: tool.risk,
             target: target.clone(),
             grants: self.grants(&module, target),
+            is_of_host: module.origin == component::Origin::Host,
             times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
             reach: reach.clone(),
             executed: call.executed.clone(),
@@ -579,7 +590,8 @@ impl Pipeline {
 
     async fn session(&self, live: &Arc<Live>, target: &Arc<Target>, facts: &Facts) -> Arc<Session> {
         let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
-        let known = Known::new(live, target, &self.loaded, self.mode, first_run);
+        let knowledge = self.knowledge();
+        let known = Known::new(live, target, &self.loaded, self.mode, first_run, knowledge);
         Arc::new(known.session(facts).await)
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::component::{Absent, CONTRACT, Module, Session};
 use crate::config::{IntegrationMode, Loaded, Safety};
+use crate::knowledge::{Lazy, Resolved};
 use crate::pipeline::Live;
 use crate::system::Mode;
 use crate::target::{Facts, Target};
@@ -19,6 +20,7 @@ pub struct Known {
     config_path: String,
     mode: Mode,
     first_run: bool,
+    knowledge: Lazy,
 }
 
 impl Known {
@@ -29,6 +31,7 @@ impl Known {
         loaded: &Loaded,
         mode: Mode,
         first_run: bool,
+        knowledge: &Lazy,
     ) -> Arc<Self> {
         Arc::new(Self {
             live: live.clone(),
@@ -38,6 +41,7 @@ impl Known {
             config_path: loaded.path.display().to_string(),
             mode,
             first_run,
+            knowledge: knowledge.clone(),
         })
     }
 
@@ -46,12 +50,12 @@ impl Known {
         let (again, sudoers) = (self.clone(), self.clone());
         let account = facts.user.clone();
         Session {
-            snapshot: self.snapshot(facts).await,
+            snapshot: self.snapshot(facts, false).await,
             refresh: Box::new(move || {
                 let known = again.clone();
                 Box::pin(async move {
                     let facts = known.target.refresh_facts().await?;
-                    Ok(known.snapshot(&facts).await)
+                    Ok(known.snapshot(&facts, true).await)
                 })
             }),
             sudoers: Box::new(move || {
@@ -67,7 +71,7 @@ impl Known {
     }
 
     /// A JSON object, documented in `wit/session.wit`.
-    async fn snapshot(&self, facts: &Facts) -> String {
+    async fn snapshot(&self, facts: &Facts, anew: bool) -> String {
         let registry = &self.live.registry;
         let modules = registry.modules().iter().map(|module| shown(module, facts));
         let modules: Vec<Value> = modules.chain(registry.absent().iter().map(absent)).collect();
@@ -96,6 +100,14 @@ impl Known {
             "config_path": self.config_path,
             "first_run": self.first_run,
         });
+        let knowledge = self.knowledge.get();
+        let seen = self.target.services(anew).await.unwrap_or_default();
+        let (profiles, unresolved) = Resolved::new(knowledge, &facts.family, &seen).shown();
+        snapshot["detected_profiles"] = profiles.into();
+        snapshot["unresolved_roles"] = unresolved.into();
+        if !knowledge.warnings().is_empty() {
+            snapshot["profile_warnings"] = json!(knowledge.warnings());
+        }
         if let Some(peer) = self.target.peer().await {
             snapshot["connection"] = json!({
                 "address": format!("{}:{}", peer.hostname, peer.port),
@@ -152,7 +164,7 @@ mod tests {
         let loaded = Loaded { config: Default::default(), path: "/c.yaml".into(), generated: true };
         let mut facts = (*target.facts().await.unwrap()).clone();
         facts.missing = vec!["no-such-program".to_owned()];
-        let known = Known::new(&live, &target, &loaded, Mode::SingleUser, true);
+        let known = Known::new(&live, &target, &loaded, Mode::SingleUser, true, &Lazy::default());
         let session = known.session(&facts).await;
         let told: Value = serde_json::from_str(&session.snapshot).unwrap();
         assert_eq!(

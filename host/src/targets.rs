@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::config::{Alias, Config};
 use crate::inventory::{Allowed, Inventory, InventoryError};
 use crate::problem::{Category, Problem};
-use crate::target::{Given, Overrides, Place, Settings, Target};
+use crate::target::{Given, LookedFor, Overrides, Place, Settings, Target};
 use crate::visible::excerpt;
 
 /// This machine, as callers name it.
@@ -86,12 +86,13 @@ pub struct Naming<'a> {
 
 impl Targets {
     /// As the configuration says.
-    pub fn new(config: &Config) -> Result<Self, InventoryError> {
-        let here = Arc::new(Target::local(Overrides::default()));
+    pub fn new(config: &Config, looked_for: LookedFor) -> Result<Self, InventoryError> {
+        let local = |overrides| Target::local(overrides).looking_for(looked_for.clone());
+        let here = Arc::new(local(Overrides::default()));
         let hosts = Hosts::new(config)?;
-        let settings = config.ssh.settings();
+        let settings = Settings { looked_for: looked_for.clone(), ..config.ssh.settings() };
         let usual = match config.ssh.alias() {
-            None => Target::local(config.distro.clone()),
+            None => local(config.distro.clone()),
             Some(alias) => Target::remote(hosts.place(alias), settings.clone(), config.distro.clone()),
         };
         Ok(Self {

@@ -90,6 +90,8 @@ pub struct Grants {
     directories: Vec<DataDirectory>,
     /// The host's own commands for these paths, and at most whose rights they take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
+    /// What is never read, whatever else covers it.
+    denied: Vec<Glob>,
 }
 
 impl Grants {
@@ -161,6 +163,25 @@ impl Grants {
         }
         self.paths.push(PathGrant { glob, staging, request: request.clone() });
         self.check_count()
+    }
+
+    /// Takes files out of all that may be read.
+    pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
+        let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
+        self.denied.push(glob);
+        Ok(())
+    }
+
+    /// With what others allow as well; what any of them keeps from reading isn't read.
+    pub fn with(&self, others: &[Arc<Grants>]) -> Self {
+        let mut all = self.clone();
+        for other in others {
+            all.commands.extend_from_slice(&other.commands);
+            all.paths.extend_from_slice(&other.paths);
+            all.verbs.extend_from_slice(&other.verbs);
+            all.denied.extend_from_slice(&other.denied);
+        }
+        all
     }
 
     /// What it reads by itself, on the machine that the server runs on.
@@ -281,6 +302,9 @@ impl Grants {
                 .iter()
                 .any(|grant| covers(&grant.request.privilege, privilege) && grants(&grant.glob, path))
         };
+        if self.denied.iter().any(|glob| glob.matches(asked) || glob.matches(real)) {
+            return Err(self.may_not_reach(verb, asked, real, "a service keeps secrets there"));
+        }
         if granted(asked) && (asked == real || granted(real)) {
             return Ok(());
         }

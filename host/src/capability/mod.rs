@@ -16,7 +16,7 @@ pub use concern::{Concern, Request, by_concern};
 pub use directory::DataDirectory;
 pub use grants::{GrantError, Granted, Grants, Looking, command_line};
 pub use hole::HoleType;
-pub use path::{STAGING, is_lexically_safe};
+pub use path::{Glob, GlobError, STAGING, is_lexically_safe};
 pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};
 pub use sudoers::{Fragment, FragmentError, Rule, SudoVersion};

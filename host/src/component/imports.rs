@@ -63,7 +63,7 @@ impl Call {
     /// By these grants, for as long as the call goes on: what is left of its work on another thread finds nothing
     /// allowed any more.
     fn path_check(&self, privilege: &crate::target::Privilege, may: MayReach) -> Arc<PathCheck> {
-        let (grants, log, privilege) = (self.grants.clone(), Arc::downgrade(&self.log), privilege.clone());
+        let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
             let log = log.upgrade().ok_or_else(|| {
                 problem::Problem::new("CANCELLED", Category::Other, "the call has ended already")
@@ -182,7 +182,7 @@ impl target_files::Host for State {
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
         let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
-        let answers = call.target.read_all(requests.clone(), &call.grants.access(&privilege), check).await;
+        let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
         for (request, answer) in requests.iter().zip(&answers) {
             call.has_seen(request, answer);
         }
@@ -204,7 +204,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
-        let answers = call.target.stat_all(paths.clone(), &call.grants.access(&privilege), check).await;
+        let answers = call.target.stat_all(paths.clone(), &call.grants().access(&privilege), check).await;
         let answers = paths.iter().zip(answers);
         Ok(answers
             .map(|(path, answer)| {
@@ -226,7 +226,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_list);
-        let names = call.target.list_dir(path.clone(), &call.grants.access(&privilege), check).await;
+        let names = call.target.list_dir(path.clone(), &call.grants().access(&privilege), check).await;
         Ok(call.to_guest(reading(names, &path, &privilege)))
     }
 }
@@ -267,7 +267,7 @@ impl Call {
         let asking = Asking {
             origin: self.origin.clone(),
             risk: self.risk,
-            grants: self.grants.clone(),
+            grants: self.grants(),
             target: self.target.clone(),
             facts: self.facts.clone(),
             dry_run: self.dry_run,

@@ -62,8 +62,9 @@ impl Call {
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
         on_target(command.place)?;
         let command = convert::command(command, self.times);
-        let looking = self.grants.may_look(&command).inspect_err(|problem| {
-            let mut granted = self.grants.patterns_of(&command.program);
+        let grants = self.grants();
+        let looking = grants.may_look(&command).inspect_err(|problem| {
+            let mut granted = grants.patterns_of(&command.program);
             granted.truncate(NAMED);
             self.log.refused(problem, &granted);
         })?;
@@ -80,10 +81,11 @@ impl Call {
         let mut verdicts: Vec<_> = looking.iter().map(|_| Ok(())).collect();
         for (privilege, paths) in paths_by_privilege(looking) {
             let asked = paths.iter().map(|(_, _, path)| (*path).clone()).collect();
-            let resolved = self.target.resolve(asked, &self.grants.access(privilege)).await;
+            let grants = self.grants();
+            let resolved = self.target.resolve(asked, &grants.access(privilege)).await;
             for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
                 let verdict = resolved.and_then(|leads| {
-                    let led = self.grants.may_lead(hole, path, &leads.path);
+                    let led = grants.may_lead(hole, path, &leads.path);
                     led.inspect_err(|problem| self.log.refused(problem, &[]))
                 });
                 if verdicts[command].is_ok() {

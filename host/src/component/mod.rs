@@ -8,6 +8,7 @@ mod description;
 mod engine;
 mod imports;
 mod install;
+mod knowledge;
 mod limits;
 mod lock;
 mod log;

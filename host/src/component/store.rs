@@ -21,6 +21,7 @@ use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
 use crate::gate::asking::Ask;
 use crate::gate::{Gate, Held, Looked, Outcome};
+use crate::knowledge::Known;
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
@@ -47,6 +48,8 @@ pub struct CallContext {
     pub facts: Arc<Facts>,
     /// What the module may do.
     pub grants: Arc<Grants>,
+    /// Whether what it learns of a service allows it to look there.
+    pub is_of_host: bool,
     /// How long the call and its commands may take.
     pub times: Times,
     /// What only modules that come with the host import.
@@ -114,6 +117,10 @@ pub(super) struct Call {
     pub(super) seen: Mutex<HashMap<String, Option<String>>>,
     /// What commands said.
     pub(super) looked: Arc<Looked>,
+    /// What the profiles allow that it was given: id and grants.
+    learned: Mutex<Vec<(String, Arc<Grants>)>>,
+    /// What it may do with all of them, where there are any.
+    allowed: Mutex<Option<Arc<Grants>>>,
     /// Problems that say more than a guest can be told.
     kept: Mutex<Vec<Problem>>,
 }
@@ -121,7 +128,29 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
         let log = Arc::new(CallLog::new(module));
-        Self { context, log, seen: Mutex::default(), looked: Arc::default(), kept: Mutex::default() }
+        let (seen, looked, learned, allowed, kept) = Default::default();
+        Self { context, log, seen, looked, learned, allowed, kept }
+    }
+
+    /// What the module may do by now.
+    pub(super) fn grants(&self) -> Arc<Grants> {
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        allowed.as_ref().unwrap_or(&self.context.grants).clone()
+    }
+
+    /// What a profile allows holds from now on, for this call.
+    pub(super) fn learn(&self, known: &Known) {
+        if !self.is_of_host {
+            return;
+        }
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        if learned.iter().any(|(id, _)| *id == known.profile.id) {
+            return;
+        }
+        learned.push((known.profile.id.clone(), Arc::new(known.grants(&self.facts.family))));
+        let grants: Vec<_> = learned.iter().map(|(_, grants)| grants.clone()).collect();
+        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        *allowed = Some(Arc::new(self.context.grants.with(&grants)));
     }
 
     /// Keeps what only the host says of a problem.
@@ -319,6 +348,7 @@ impl CallContext {
             facts: Arc::new(Facts::default()),
             target,
             grants: Arc::new(Grants::new("test")),
+            is_of_host: false,
             times: Times::default(),
             reach: Reach::default(),
             executed: Arc::default(),

@@ -43,6 +43,8 @@ pub struct Config {
     pub inventory: Vec<Source>,
     /// Which modules are used, and what they may take.
     pub modules: Modules,
+    /// Profiles of services.
+    pub knowledge: Knowledge,
     /// How much is on record.
     pub audit: Audit,
     /// Calls that take long.
@@ -200,6 +202,7 @@ impl Ssh {
             reconnects: self.auto_reconnect,
             attempts: self.max_reconnect_attempts.get() as usize,
             keys: Arc::default(),
+            looked_for: Default::default(),
         }
     }
 }
@@ -301,6 +304,18 @@ pub struct Modules {
     pub disabled: Vec<Disabled>,
     /// What a call, all calls and a compilation may take.
     pub limits: Limits,
+}
+
+/// Profiles of services: those that come with this program, and one's own in `knowledge` beside the configuration.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Knowledge {
+    /// Further directories of profiles, absolute or with `~/` before them.
+    pub additional_paths: Vec<String>,
+    /// Ids of profiles that aren't used.
+    pub disabled_profiles: Vec<String>,
+    /// Read-only commands that one's own profiles may have besides the usual ones, as grants.
+    pub commands: Vec<String>,
 }
 
 /// How much of what was done stays on record.

@@ -49,6 +49,7 @@ use crate::capability::{Grants, Risk};
 use crate::config::Safety;
 use crate::executed::Executed;
 use crate::faults;
+use crate::knowledge::Lazy;
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::redact::redact_value;
@@ -61,6 +62,7 @@ pub struct Gate {
     safety: Safety,
     /// None: those that come with this program.
     policy: Option<Arc<Policy>>,
+    knowledge: Lazy,
     audit: Arc<Audit>,
     turns: turn::Turns,
     running: TaskTracker,
@@ -128,10 +130,10 @@ pub enum Outcome {
 }
 
 impl Gate {
-    /// With the operator's rules.
-    pub fn new(safety: Safety, policy: Option<Arc<Policy>>, audit: Arc<Audit>) -> Self {
+    /// With the operator's rules and profiles.
+    pub fn new(safety: Safety, policy: Option<Arc<Policy>>, knowledge: Lazy, audit: Arc<Audit>) -> Self {
         let turns = turn::Turns::of_this_account(audit.directory());
-        Self { safety, policy, audit, turns, running: TaskTracker::new() }
+        Self { safety, policy, knowledge, audit, turns, running: TaskTracker::new() }
     }
 
     /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
@@ -143,6 +145,11 @@ impl Gate {
     /// What the rules say of commands and files.
     pub fn policy(&self) -> &Policy {
         self.policy.as_deref().unwrap_or_else(|| Policy::builtin())
+    }
+
+    /// What is known of services.
+    pub fn knowledge(&self) -> &Lazy {
+        &self.knowledge
     }
 
     /// Where everything is on record.
@@ -168,6 +175,7 @@ impl Gate {
             target: &asking.target,
             facts: &asking.facts,
             policy: self.policy(),
+            knowledge: self.knowledge.get(),
             tool_risk: asking.risk,
             seen: &asking.seen,
             looked: &asking.looked,
@@ -403,7 +411,7 @@ impl Gate {
         let audit = Audit::new("/dev/null/linux-sysadmin".into(), settings);
         // One may take its turn all the same, and come as far as the record.
         let turns = turn::Turns::new(std::env::temp_dir().join("linux-sysadmin-tests"));
-        Self { turns, ..Self::new(Safety::default(), None, Arc::new(audit)) }
+        Self { turns, ..Self::new(Safety::default(), None, Lazy::default(), Arc::new(audit)) }
     }
 }
 

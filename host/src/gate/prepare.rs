@@ -14,6 +14,7 @@ use super::policy::Policy;
 use super::preview::STDIN;
 use super::weigh::Weighing;
 use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
+use crate::knowledge::{Done, Knowledge, graver};
 use crate::problem::{Category, Problem};
 use crate::redact::redact;
 use crate::target::{Command, Facts, Privilege, Target};
@@ -156,6 +157,8 @@ pub struct Against<'a> {
     pub facts: &'a Facts,
     /// What the rules say.
     pub policy: &'a Policy,
+    /// What is known of services.
+    pub knowledge: &'a Knowledge,
     /// The tool's own.
     pub tool_risk: Risk,
     /// SHA-256 of each file that the module has read whole in this call, by its path; none where it wasn't there.
@@ -257,9 +260,16 @@ impl Against<'_> {
                 _ => None,
             };
             match &doing {
-                Doing::Run(command) => weighing.command(command, before.as_deref())?,
+                Doing::Run(command) => {
+                    weighing.command(command, before.as_deref())?;
+                    let Command { program, args, .. } = &command.command;
+                    risks.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
+                }
                 Doing::File(site, validate) => {
                     weighing.file(&step.action, site)?;
+                    let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
+                    let done = Done::Edit(&[asked, &site.path]);
+                    risks.extend(graver(self.knowledge, &self.facts.family, &done));
                     validate.iter().try_for_each(|validate| weighing.harmless(validate))?;
                 }
             }

@@ -27,7 +27,7 @@ impl Lab {
         std::fs::create_dir(kept.path().join("files")).unwrap();
         // Of this test alone: others take turns on the same machine.
         let turns = turn::Turns::new(kept.path().join("turns"));
-        let gate = Gate { turns, ..Gate::new(safety, None, Arc::new(audit)) };
+        let gate = Gate { turns, ..Gate::new(safety, None, Lazy::default(), Arc::new(audit)) };
         Self { gate: Arc::new(gate), kept }
     }
 
@@ -206,18 +206,18 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     }
     assert_eq!(lab.names(), ["file"]);
     let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
-    let wary = Gate::new(wary, None, lab.gate.audit().clone());
+    let wary = Gate::new(wary, None, Lazy::default(), lab.gate.audit().clone());
     for (step, code) in [(write(&lab.path("file"), "x"), Some(UNAVAILABLE)), (run(&["true"]), None)] {
         let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
         let refused = wary.apply(asking, change(vec![step])).await.err();
         assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
     }
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
-    let strict = Gate::new(strict, None, lab.gate.audit().clone());
+    let strict = Gate::new(strict, None, Lazy::default(), lab.gate.audit().clone());
     let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
     assert_eq!(refused.code, UNAVAILABLE);
     let lenient = Safety { confirmation_threshold: Risk::Critical, ..Safety::default() };
-    let lenient = Gate::new(lenient, None, lab.gate.audit().clone());
+    let lenient = Gate::new(lenient, None, Lazy::default(), lab.gate.audit().clone());
     assert!(matches!(lenient.apply(lab.asking(false).await, remove()).await, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
 }
@@ -336,7 +336,8 @@ async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
         ("BLOCK", "risk: critical,", None, "POLICY_BLOCKED"),
     ] {
         let lab = Lab::new(Safety::default());
-        let gate = Gate::new(Safety::default(), rules(&lab, level, risk), lab.gate.audit().clone());
+        let gate =
+            Gate::new(Safety::default(), rules(&lab, level, risk), Lazy::default(), lab.gate.audit().clone());
         let (ran, judged) = (lab.path("ran"), lab.path("judged"));
         let after = |mut plan: Change| {
             plan.after_undo.push(super::plan::tests::command(&["touch", "--", &ran]));
@@ -387,7 +388,8 @@ async fn what_a_program_reads_is_shown_whole_whatever_a_plan_says_was_there() {
 async fn a_simulation_that_the_rules_take_for_a_change_is_never_run() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.path("file"), "").unwrap();
-    let gate = Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), lab.gate.audit().clone());
+    let gate =
+        Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), Lazy::default(), lab.gate.audit().clone());
     for dry_run in [true, false] {
         let mut plan = change(vec![run(&["true"])]);
         plan.risk = Some(Risk::High);
@@ -404,7 +406,8 @@ async fn a_simulation_that_the_rules_take_for_a_change_is_never_run() {
 #[tokio::test]
 async fn where_a_grant_leaves_the_arguments_open_a_rule_asks_by_itself() {
     let lab = Lab::new(Safety::default());
-    let gate = Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), lab.gate.audit().clone());
+    let gate =
+        Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), Lazy::default(), lab.gate.audit().clone());
     for (pattern, asked) in [("mv <path> <path>", false), ("mv <path> <arg>", true)] {
         let person = Arc::new(Person::who_says(no()));
         let mut grants = Grants::new("test");

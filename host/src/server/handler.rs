@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock, GetTaskParams,
-    GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, ContentBlock, GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Map, Value};
@@ -16,12 +18,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Seal};
 use super::changes::Changes;
-use super::tasks;
+use super::{resources, tasks};
 use crate::arguments::{self, LONGEST_AGENT, Shown};
 use crate::capability::Risk;
 use crate::component;
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
+use crate::knowledge::Lazy;
 use crate::parking::Way;
 use crate::pipeline::{Begun, Caller, Pipeline, Request};
 use crate::problem::{Category, Problem};
@@ -72,6 +75,16 @@ impl Handler {
     /// Whether this client confirms in a second call.
     fn two_step(&self, context: &RequestContext<RoleServer>) -> bool {
         self.pipeline.way_of(asking::way(context)) == Way::TwoStep
+    }
+
+    /// What is known of services: files are read for it, once.
+    async fn knowledge(&self) -> Result<Lazy, ErrorData> {
+        let lazy = self.pipeline.knowledge().clone();
+        let had = tokio::task::spawn_blocking(move || {
+            lazy.get();
+            lazy
+        });
+        had.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     /// The jobs that whoever asks may ask for.
@@ -179,7 +192,8 @@ impl ServerHandler for Handler {
         let hosts = if self.pipeline.targets().offers_hosts() { HOSTS } else { "" };
         let instructions = format!("{INSTRUCTIONS}{hosts}");
         let capabilities = ServerCapabilities::builder();
-        let capabilities = capabilities.enable_tools().enable_tool_list_changed().enable_tasks().build();
+        let capabilities = capabilities.enable_tools().enable_tool_list_changed().enable_tasks();
+        let capabilities = capabilities.enable_resources().enable_completions().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("linux-sysadmin-mcp", env!("CARGO_PKG_VERSION")))
             .with_instructions(instructions)
@@ -200,6 +214,38 @@ impl ServerHandler for Handler {
     }
 
     /// For clients of a handshake. One of the newest generation has none, and subscribes.
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(resources::list(self.knowledge().await?.get()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(self.knowledge().await?.get(), &request.uri).map(Into::into)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        resources::complete(self.knowledge().await?.get(), &request.r#ref, &request.argument)
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if context.peer.peer_info().is_none() || !self.changes.announce_once() {
             return;

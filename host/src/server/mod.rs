@@ -3,6 +3,7 @@
 mod asking;
 mod changes;
 mod handler;
+mod resources;
 mod tasks;
 mod transport;
 

@@ -10,7 +10,7 @@ mod release;
 #[allow(unused_imports)]
 pub(super) use derive::{MACHINE_ID, Session, machine_id_in};
 pub(super) use gather::gather_here;
-pub(super) use gather::{questions, read};
+pub(super) use gather::{LISTING, questions, read};
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -14,6 +14,7 @@ mod program;
 mod remote;
 mod resolve;
 mod rights;
+mod services;
 pub mod ssh;
 mod stream;
 mod verbs;
@@ -24,6 +25,9 @@ pub use overrides::Overrides;
 pub use program::PATH;
 pub use remote::{Connection, Place, Settings};
 pub use resolve::Resolved;
+#[cfg(test)]
+pub use services::UnitState;
+pub use services::{LookedFor, Services};
 pub use ssh::{Given, OwnKey, Peer, own_keys};
 
 use std::path::Path;
@@ -333,11 +337,18 @@ impl OutputStream {
     }
 }
 
+/// What services are doing is told again so long.
+const FRESH: Duration = Duration::from_secs(10);
+
 /// One machine, with what was found out about it.
 pub struct Target {
     machine: Machine,
     overrides: Overrides,
     facts: tokio::sync::Mutex<Option<Known>>,
+    /// Since when, and on which connection.
+    services: tokio::sync::Mutex<Option<(Instant, u64, Arc<Services>)>>,
+    /// Files that are looked for along with its services.
+    looked_for: LookedFor,
     /// While a plan runs: the machine that it is for, and nothing is changed on another one.
     pinned: Arc<Mutex<Option<Identity>>>,
     /// This machine, behind a connection of a test's.
@@ -378,6 +389,8 @@ impl Target {
             machine,
             overrides,
             facts: Default::default(),
+            services: Default::default(),
+            looked_for: LookedFor::default(),
             pinned: Arc::default(),
             #[cfg(test)]
             line: None,
@@ -388,6 +401,11 @@ impl Target {
     #[cfg(test)]
     pub fn behind(line: &Arc<fragile::Line>) -> Self {
         Self { line: Some(line.clone()), ..Self::local(Overrides::default()) }
+    }
+
+    /// With files that are looked for along with its services.
+    pub fn looking_for(self, looked_for: LookedFor) -> Self {
+        Self { looked_for, ..self }
     }
 
     /// As in the envelope.
@@ -417,6 +435,30 @@ impl Target {
         Ok(self.known(true).await?.facts)
     }
 
+    /// What it tells of its services: not older than a few seconds, or asked anew.
+    pub async fn services(&self, anew: bool) -> Result<Arc<Services>, Problem> {
+        let known = self.known(false).await?;
+        let mut services = self.services.lock().await;
+        let is_fresh = |(since, connection, _): &&(Instant, u64, _)| {
+            *connection == known.connection && since.elapsed() < FRESH && !anew
+        };
+        if let Some((_, _, services)) = services.as_ref().filter(is_fresh) {
+            return Ok(services.clone());
+        }
+        let seen = match &self.machine {
+            Machine::Local(local) => {
+                let units = local.run(&services::units_question(), rights(&known.facts)).await;
+                let paths = self.looked_for.clone();
+                let here = tokio::task::spawn_blocking(move || Services::here(units, paths.paths()));
+                here.await.unwrap_or_default()
+            }
+            Machine::Remote(remote) => remote.services().await?,
+        };
+        let seen = Arc::new(seen);
+        *services = Some((Instant::now(), known.connection, seen.clone()));
+        Ok(seen)
+    }
+
     async fn known(&self, anew: bool) -> Result<Known, Problem> {
         let mut known = self.facts.lock().await;
         let connection = match &self.machine {
@@ -431,7 +473,8 @@ impl Target {
         let (connection, facts, host_key) = match &self.machine {
             Machine::Local(local) => (connection, facts::gather_here(local).await, None),
             Machine::Remote(remote) => {
-                let (connection, facts, host_key) = remote.gather().await?;
+                let (connection, facts, host_key, services) = remote.gather().await?;
+                *self.services.lock().await = Some((Instant::now(), connection, Arc::new(services)));
                 (connection, facts, Some(host_key))
             }
         };

@@ -27,6 +27,7 @@ use super::facts::{self, Facts};
 use super::program::PATH;
 use super::resolve::{Last, Resolved};
 use super::rights::{Ends, Head, Rights, head};
+use super::services::{self, LookedFor, Services};
 use super::ssh::{self, Given, Keepalive, Peer, Session};
 use super::verbs::{Runner, Verbs};
 use super::{Access, Acting, Command, Metadata, Output, PathCheck, Privilege, ReadRequest};
@@ -55,6 +56,8 @@ pub struct Settings {
     pub attempts: usize,
     /// What connections were authenticated by since the server started.
     pub keys: Arc<Mutex<BTreeSet<String>>>,
+    /// Files that are looked for along with the facts.
+    pub looked_for: LookedFor,
 }
 
 /// A machine behind SSH, and how it is found.
@@ -327,13 +330,29 @@ impl Remote {
     /// What is known of the machine, all of it asked at once.
     ///
     /// With the number of the connection, and the key that the machine has shown on it.
-    pub(super) async fn gather(&self) -> Result<(u64, Facts, String), Problem> {
+    pub(super) async fn gather(&self) -> Result<(u64, Facts, String, Services), Problem> {
         let link = self.link().await?;
         let session = link.session_facts().await?;
-        let answers = First(&link).run_all(&facts::questions()).await;
+        let mut questions = facts::questions(&self.settings.looked_for.paths());
+        questions.push(services::units_question());
+        let mut answers = First(&link).run_all(&questions).await;
+        let units = answers.pop().unwrap_or_else(|| Err(link.lost()));
+        let services =
+            Services::read(units, answers.get(facts::LISTING).cloned().unwrap_or_else(|| Err(link.lost())));
         let mut facts = facts::read(answers, session)?;
         facts.sftp = link.sftp().await.is_some();
-        Ok((link.number(), facts, link.peer().host_key.clone()))
+        Ok((link.number(), facts, link.peer().host_key.clone(), services))
+    }
+
+    /// Of its services alone, all of it asked at once.
+    pub(super) async fn services(&self) -> Result<Services, Problem> {
+        let link = self.link().await?;
+        let paths = self.settings.looked_for.paths();
+        let questions = [services::units_question(), services::paths_question(&paths)];
+        let mut answers = First(&link).run_all(&questions).await;
+        let (paths, units) = (answers.pop(), answers.pop());
+        let (Some(paths), Some(units)) = (paths, units) else { return Err(link.lost()) };
+        Ok(Services::read(units, paths))
     }
 
     /// Where a program is.

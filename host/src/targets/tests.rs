@@ -1,7 +1,7 @@
 use super::*;
 
 fn targets(config: &str) -> Targets {
-    Targets::new(&serde_yaml::from_str(config).unwrap()).unwrap()
+    Targets::new(&serde_yaml::from_str(config).unwrap(), Default::default()).unwrap()
 }
 
 const CONFIG: &str = "

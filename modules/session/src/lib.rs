@@ -55,7 +55,7 @@ pub fn module() -> Module {
     .tool(
         Tool::new(
             "sysadmin_session_info",
-            "Target host, distribution, privileges, MAC system, modules; call it first",
+            "Target host, distribution, privileges, MAC system, services that are known, modules; call it first",
             session_info,
         )
         .instant(),

@@ -23,6 +23,13 @@ struct Snapshot {
     config_path: Option<String>,
     #[serde(default)]
     config_error: Option<String>,
+    /// As the host says them.
+    #[serde(default)]
+    detected_profiles: Vec<serde_json::Value>,
+    #[serde(default)]
+    unresolved_roles: Vec<serde_json::Value>,
+    #[serde(default)]
+    profile_warnings: Vec<String>,
     #[serde(default)]
     first_run: bool,
     #[serde(default)]
@@ -91,6 +98,13 @@ pub(crate) struct Info {
     /// Programs that tools go by and that the target doesn't have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
+    /// Services with their profiles' ids, and who fills the roles that they need.
+    detected_profiles: Vec<serde_json::Value>,
+    /// What they need and nobody fills.
+    unresolved_roles: Vec<serde_json::Value>,
+    /// Profiles that were left out, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    profile_warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     safety: Option<Safety>,
     integration_mode: String,
@@ -222,6 +236,9 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
         degraded_reason,
         privilege,
         mac_system: MacSystem { mode: mac_mode.filter(|_| mac_system != "none"), r#type: mac_system },
+        detected_profiles: snapshot.detected_profiles,
+        unresolved_roles: snapshot.unresolved_roles,
+        profile_warnings: snapshot.profile_warnings,
         safety: snapshot.safety.map(Safety::noted),
         integration_mode: snapshot.integration_mode,
         server: snapshot.server,

@@ -72,13 +72,18 @@ async fn read_files(local: &Local, paths: &[&'static str]) -> BTreeMap<&'static 
     says_anything.map(|(path, contents)| (path, String::from_utf8_lossy(&contents).into_owned())).collect()
 }
 
+/// The place of the question that asks which files are there.
+pub(in crate::target) const LISTING: usize = 1;
+
 /// What a machine is asked that only commands reach; all of it at once. [`read`] takes the answers in this order.
-pub(in crate::target) fn questions() -> Vec<Command> {
+/// Further files are looked for along with the rest; the answer about them is that of [`LISTING`].
+pub(in crate::target) fn questions(looked_for_too: &[String]) -> Vec<Command> {
     let mut looked_for: Vec<String> = MARKS.iter().map(|mark| (*mark).to_owned()).collect();
     looked_for.extend(directories());
     for directory in PATH.split(':') {
         looked_for.extend(programs().into_iter().map(|program| format!("{directory}/{program}")));
     }
+    looked_for.extend_from_slice(looked_for_too);
     // Each line comes with its file's name, so no file can pass for another.
     let grep = ["-s", "-H", "-a", "--", ""].into_iter().chain(FILES.iter().copied());
     let ls = ["-l", "-n", "-L", "-d", "--"].into_iter().chain(looked_for.iter().map(String::as_str));

@@ -1,0 +1,230 @@
+//! Where profiles come from: those that come with this program, and the operator's own, which take the place of those with
+//! their id. A file that isn't right is left out as a whole, and said to be, with each fault's line and field.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::check::{self, Allowed};
+use super::profile::Profile;
+use super::{Known, locate};
+use crate::config::Knowledge as Settings;
+use crate::gate::policy::Policy;
+use crate::small_file;
+use crate::visible::excerpt;
+
+/// A profile in JSON each, as build.rs made them of `knowledge/*.yaml`.
+const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/profiles.jsonl"));
+/// The format.
+const SCHEMA: &str = include_str!("../../../knowledge/schema.json");
+/// The one version of it that there is.
+const SCHEMA_VERSION: u64 = 1;
+/// Files of one directory; more are left out.
+const MOST_FILES: usize = 1000;
+/// Faults of one file that are said.
+const MOST_FAULTS: usize = 20;
+/// Of what a fault quotes.
+const QUOTED: usize = 300;
+
+/// What is wrong with a file.
+pub struct Fault {
+    /// Names and numbers from the file's root to where it is.
+    pub at: Vec<String>,
+    /// What was found, and what was expected.
+    pub reason: String,
+}
+
+impl Fault {
+    /// At the place of these names.
+    pub fn new(at: &[&str], reason: impl Into<String>) -> Self {
+        Self { at: at.iter().map(|part| (*part).to_owned()).collect(), reason: reason.into() }
+    }
+}
+
+/// Those that come with this program. Tests hold them against everything that others are held against.
+pub fn builtin() -> Vec<Known> {
+    BUILTIN
+        .lines()
+        .map(|line| match serde_json::from_str::<Profile>(line) {
+            Ok(profile) => Known { profile, text: line.into(), path: None },
+            // Can't be in a program that was built from tested profiles.
+            Err(error) => panic!("a built-in profile: {error}"),
+        })
+        .collect()
+}
+
+/// All that hold, and what is to be said of those that don't.
+pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> (Vec<Known>, Vec<String>) {
+    let mut warnings = Vec::new();
+    let mut known = builtin();
+    let (allowed, refused) = Allowed::new(&known, &settings.commands);
+    warnings.extend(refused);
+    let mut directories = Vec::new();
+    for path in &settings.additional_paths {
+        match small_file::absolute(path) {
+            Ok(path) => directories.push((path, false)),
+            Err(reason) => warnings.push(format!("knowledge.additional_paths: {reason}")),
+        }
+    }
+    // The last one wins, so one's own come last.
+    directories.extend(own.map(|own| (own.to_owned(), true)));
+    for (directory, may_be_missing) in directories {
+        for path in files_in(&directory, may_be_missing, &mut warnings) {
+            let read = small_file::read(&path, may_be_trusted).map_err(|error| error.to_string());
+            let added = read.map_err(|reason| vec![(None, String::new(), reason)]).and_then(|text| {
+                let of_text = |fault: Fault| placed(&text, &fault);
+                let (profile, json) = parse(&text)?;
+                let mut faults = check::one(&profile);
+                faults.extend(allowed.refuses(&profile, policy));
+                let others: Vec<_> = known.iter().filter(|other| other.profile.id != profile.id).collect();
+                faults.extend(check::beside(&profile, &others));
+                match faults.is_empty() {
+                    true => Ok(Known { profile, text: json.into(), path: Some(path.clone()) }),
+                    false => Err(faults.into_iter().map(of_text).collect()),
+                }
+            });
+            match added {
+                Ok(added) => match known.iter_mut().find(|other| other.profile.id == added.profile.id) {
+                    Some(other) => *other = added,
+                    None => known.push(added),
+                },
+                Err(faults) => warnings.extend(told(&path, faults)),
+            }
+        }
+    }
+    for id in &settings.disabled_profiles {
+        if !known.iter().any(|known| known.profile.id == *id) {
+            warnings.push(format!("knowledge.disabled_profiles: there is no profile {}", excerpt(id, 64)));
+        }
+    }
+    known.retain(|known| !settings.disabled_profiles.contains(&known.profile.id));
+    known.sort_by(|a, b| a.profile.id.cmp(&b.profile.id));
+    (known, warnings)
+}
+
+/// By name, so that the order is the same every time.
+fn files_in(directory: &Path, may_be_missing: bool, warnings: &mut Vec<String>) -> Vec<PathBuf> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if may_be_missing && error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            warnings.push(format!("profiles of {} can't be read: {error}", directory.display()));
+            return Vec::new();
+        }
+    };
+    let is_profile = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+            && !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_profile)
+        .take(MOST_FILES + 1)
+        .collect();
+    if files.len() > MOST_FILES {
+        warnings
+            .push(format!("{} has more than {MOST_FILES} profiles: some are left out", directory.display()));
+        files.truncate(MOST_FILES);
+    }
+    files.sort();
+    files
+}
+
+/// What becomes commands and paths is this account's own, or root's.
+fn may_be_trusted(metadata: &std::fs::Metadata) -> std::io::Result<()> {
+    let is_owners = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
+    match is_owners && metadata.mode() & 0o022 == 0 {
+        true => Ok(()),
+        false => Err(std::io::Error::other("others than its owner, this account or root, can write to it")),
+    }
+}
+
+/// Line, field and reason.
+type Placed = (Option<usize>, String, String);
+
+/// The profile, and itself as JSON.
+fn parse(text: &str) -> Result<(Profile, String), Vec<Placed>> {
+    let value: Value = serde_yaml::from_str(text).map_err(|error| {
+        // The parser names the place as well; it is said once.
+        let reason = error.to_string();
+        let reason = reason.split(" at line ").next().unwrap_or(&reason).to_owned();
+        vec![(error.location().map(|place| place.line()), String::new(), reason)]
+    })?;
+    if let Some(version) = value.get("schema_version").and_then(Value::as_u64)
+        && version > SCHEMA_VERSION
+    {
+        let reason = format!(
+            "expected {SCHEMA_VERSION}, found {version}: it is written for a later version of linux-sysadmin"
+        );
+        return Err(vec![placed(text, &Fault::new(&["schema_version"], reason))]);
+    }
+    let faults: Vec<_> = schema().iter_errors(&value).map(|error| placed(text, &of_schema(&error))).collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let json = value.to_string();
+    let profile =
+        serde_json::from_str(&json).map_err(|error| vec![(None, String::new(), error.to_string())])?;
+    Ok((profile, json))
+}
+
+fn of_schema(error: &jsonschema::ValidationError) -> Fault {
+    let at = error.instance_path().as_str().split('/').skip(1);
+    let at = at.map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    Fault { at, reason: excerpt(&error.to_string(), QUOTED) }
+}
+
+fn schema() -> &'static Validator {
+    static SCHEMA_OF_PROFILES: LazyLock<Validator> = LazyLock::new(|| {
+        let schema: Value = serde_json::from_str(SCHEMA).unwrap_or(Value::Bool(false));
+        match jsonschema::draft202012::new(&schema) {
+            Ok(validator) => validator,
+            // As with the profiles: a test reads the same text.
+            Err(error) => panic!("the schema of profiles: {error}"),
+        }
+    });
+    &SCHEMA_OF_PROFILES
+}
+
+fn placed(text: &str, fault: &Fault) -> Placed {
+    let field = fault.at.iter().enumerate().map(|(number, part)| match part.parse::<usize>() {
+        Ok(index) => format!("[{index}]"),
+        Err(_) if number == 0 => part.clone(),
+        Err(_) => format!(".{part}"),
+    });
+    (locate::line_of(text, &fault.at), field.collect(), fault.reason.clone())
+}
+
+/// A warning for each fault.
+fn told(path: &Path, faults: Vec<Placed>) -> Vec<String> {
+    let count = faults.len();
+    let shown = path.display();
+    let mut told: Vec<_> = faults
+        .into_iter()
+        .take(MOST_FAULTS)
+        .map(|(line, field, reason)| {
+            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
+            format!("the profile {shown}{line} is left out: {field}{reason}")
+        })
+        .collect();
+    if count > MOST_FAULTS {
+        told.push(format!("the profile {shown} has {} more faults", count - MOST_FAULTS));
+    }
+    told
+}
+
+/// Which profile means a unit, by its whole name; templates by their own names.
+pub fn by_unit(known: &[Known]) -> HashMap<String, usize> {
+    let units = known.iter().enumerate().flat_map(|(number, known)| {
+        let units = known.profile.units.iter();
+        units.flat_map(move |unit| {
+            std::iter::once(&unit.name).chain(&unit.aliases).map(move |name| (name.clone(), number))
+        })
+    });
+    units.collect()
+}

@@ -1,0 +1,155 @@
+//! What is known of services: profiles, those that come with this program and the operator's own; which of them a target
+//! has, who there depends on whom, and what makes a change graver.
+
+mod check;
+mod escalation;
+mod grants;
+mod load;
+mod locate;
+mod profile;
+mod resolution;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+pub use escalation::{Done, graver};
+pub use profile::*;
+pub use resolution::{Resolved, Status};
+
+use crate::capability::Grants;
+use crate::config::{Knowledge as Settings, Loaded};
+use crate::gate::policy::Policy;
+
+/// Below the configuration's directory.
+const OWN: &str = "knowledge";
+
+/// A profile that holds.
+#[derive(Debug)]
+pub struct Known {
+    /// It.
+    pub profile: Profile,
+    /// The same as JSON, as it was written.
+    pub text: Box<str>,
+    /// The operator's file; none of those that come with this program.
+    pub path: Option<PathBuf>,
+}
+
+/// All profiles that hold. Read once: what becomes of the files while a server runs changes nothing, since a model with a
+/// shell could change them.
+#[derive(Debug, Default)]
+pub struct Knowledge {
+    known: Vec<Known>,
+    by_unit: HashMap<String, usize>,
+    warnings: Vec<String>,
+}
+
+impl Knowledge {
+    /// As the configuration says, with the profiles of the operator's own directory.
+    pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> Self {
+        let (known, warnings) = load::load(settings, own, policy);
+        for warning in &warnings {
+            tracing::warn!(warning, "knowledge");
+        }
+        let by_unit = load::by_unit(&known);
+        Self { known, by_unit, warnings }
+    }
+
+    /// By id.
+    pub fn all(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// What is to be said of profiles that were left out.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// By its id, or by the name of a unit with or without its suffix.
+    pub fn find(&self, name: &str, family: &str) -> Option<&Known> {
+        if let Ok(number) = self.known.binary_search_by(|known| known.profile.id.as_str().cmp(name)) {
+            return self.known.get(number);
+        }
+        let whole = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
+        let known = self.known.get(*self.by_unit.get(&whole).or_else(|| {
+            let (template, rest) = whole.split_once('@')?;
+            let (_, suffix) = rest.rsplit_once('.')?;
+            self.by_unit.get(&format!("{template}@.{suffix}"))
+        })?)?;
+        let is_here =
+            known.profile.units.iter().any(|unit| holds_on(&unit.family, family) && unit.is(&whole));
+        is_here.then_some(known)
+    }
+
+    /// Files that show that a service is configured, on machines of any family.
+    pub fn marks(&self) -> Vec<String> {
+        let config = self.known.iter().flat_map(|known| &known.profile.config);
+        let mut marks: Vec<_> =
+            config.filter(|one| one.main.0 && !one.path.contains('*')).map(|one| one.path.clone()).collect();
+        marks.sort();
+        marks.dedup();
+        marks
+    }
+}
+
+impl Known {
+    /// What it allows a module on machines of this family.
+    pub fn grants(&self, family: &str) -> Grants {
+        // It was checked when it was loaded; what can't be granted all the same isn't.
+        grants::of(&self.profile, family).unwrap_or_else(|error| {
+            tracing::error!(profile = self.profile.id, %error, "nothing is granted");
+            Grants::new(&self.profile.id)
+        })
+    }
+
+    /// As it is written.
+    pub fn yaml(&self) -> String {
+        let value: serde_json::Value = serde_json::from_str(&self.text).unwrap_or_default();
+        serde_yaml::to_string(&value).unwrap_or_default()
+    }
+}
+
+impl Unit {
+    /// Whether a unit's whole name means this one.
+    pub fn is(&self, name: &str) -> bool {
+        std::iter::once(&self.name).chain(&self.aliases).any(|own| own == name || is_instance(own, name))
+    }
+}
+
+/// `wg-quick@wg0.service` of `wg-quick@.service`.
+fn is_instance(template: &str, name: &str) -> bool {
+    template.split_once("@.").is_some_and(|(prefix, suffix)| {
+        let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('@'));
+        let instance = rest.and_then(|rest| rest.strip_suffix(suffix)?.strip_suffix('.'));
+        instance.is_some_and(|instance| !instance.is_empty())
+    })
+}
+
+/// All of it, had at the first question: a server that only lists its tools needs none of it.
+#[derive(Clone, Default)]
+pub struct Lazy {
+    settings: Settings,
+    /// The operator's own profiles.
+    own: Option<PathBuf>,
+    policy: Option<Arc<Policy>>,
+    knowledge: Arc<OnceLock<Knowledge>>,
+}
+
+impl Lazy {
+    /// As the configuration says.
+    pub fn new(loaded: &Loaded, policy: Option<Arc<Policy>>) -> Self {
+        let own = loaded.path.parent().map(|directory| directory.join(OWN));
+        Self { settings: loaded.config.knowledge.clone(), own, policy, knowledge: Arc::default() }
+    }
+
+    /// It. Reads files where it is the first question.
+    pub fn get(&self) -> &Knowledge {
+        self.knowledge.get_or_init(|| {
+            let policy = self.policy.as_deref().unwrap_or_else(|| Policy::builtin());
+            Knowledge::load(&self.settings, self.own.as_deref(), policy)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

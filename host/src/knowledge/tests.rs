@@ -1,0 +1,436 @@
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::check::{any_profiles, commands, files};
+use super::load::{Fault, builtin};
+use super::*;
+use crate::capability::Risk;
+use crate::gate::weigh::only_looks;
+use crate::target::{Services, UnitState};
+
+/// All that comes with this program, and a directory of an operator's.
+struct Desk {
+    directory: tempfile::TempDir,
+    settings: Settings,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), settings: Settings::default() }
+    }
+
+    fn put(self, name: &str, text: &str) -> Self {
+        fs::write(self.directory.path().join(name), text).unwrap();
+        self
+    }
+
+    fn load(&self) -> Knowledge {
+        Knowledge::load(&self.settings, Some(self.directory.path()), Policy::builtin())
+    }
+}
+
+const OWN: &str = "\
+schema_version: 1
+id: appd
+name: App
+summary: The application of this company.
+category: web
+units:
+  - {name: appd.service, main: true}
+packages: []
+config:
+  - {path: /etc/appd/appd.conf, main: true, what: Settings}
+  - {path: /etc/appd/, what: All of it}
+logs:
+  - {path: /srv/appd/log/app.log, format: plain}
+ports:
+  - {port: 8443, protocol: tcp, scope: lan, what: HTTPS}
+provides:
+  - {role: app}
+health:
+  - id: running
+    what: The unit is active
+    argv: [systemctl, is-active, appd.service]
+    expect_exit: 0
+    sick: Nobody is served
+secrets:
+  - {path: /etc/appd/keys/, what: Keys}
+troubleshooting:
+  - id: doesnt-start
+    symptom: It doesn't start
+    checks:
+      - argv: [systemctl, is-failed, appd.service]
+        results:
+          - {if_exit: 0, cause: crashed, means: It has ended}
+    causes:
+      - {id: crashed, cause: It crashed, fix: Look at its log}
+sources: [\"own\"]
+";
+
+fn shown(at: &[String]) -> String {
+    at.join(".")
+}
+
+fn told(faults: Vec<Fault>) -> Vec<String> {
+    faults.into_iter().map(|fault| format!("{}: {}", shown(&fault.at), fault.reason)).collect()
+}
+
+#[test]
+fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_held_against() {
+    let all = builtin();
+    assert!(all.len() >= 50, "{}", all.len());
+    let mut wrong = Vec::new();
+    for known in &all {
+        let profile = &known.profile;
+        let others: Vec<_> = all.iter().filter(|other| other.profile.id != profile.id).collect();
+        let mut faults = told(check::one(profile));
+        faults.extend(told(check::beside(profile, &others)));
+        for (at, argv, _) in commands(profile) {
+            if let Err(problem) =
+                only_looks(Policy::builtin(), &check::command(&argv), &check::command(&argv))
+            {
+                faults.push(format!("{}: {}", shown(&at), problem.message));
+            }
+        }
+        for family in ["debian", "rhel", "arch"] {
+            if let Err(error) = grants::of(profile, family) {
+                faults.push(error.to_string());
+            }
+        }
+        let has_cause = profile.troubleshooting.iter().any(|trouble| !trouble.causes.is_empty());
+        if profile.health.is_empty() || !has_cause || profile.sources.is_empty() {
+            faults.push("it says too little".to_owned());
+        }
+        wrong.extend(faults.into_iter().map(|fault| format!("{}: {fault}", profile.id)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_written_is_what_the_schema_says() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../knowledge");
+    let names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut desk = Desk::new();
+    desk.settings.additional_paths = vec![directory.to_str().unwrap().to_owned()];
+    let knowledge = desk.load();
+    assert_eq!(knowledge.warnings(), [] as [&str; 0]);
+    for path in names.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
+        let id = path.file_stem().unwrap().to_str().unwrap();
+        let known = knowledge.find(id, "debian").unwrap_or_else(|| panic!("{id}"));
+        assert_eq!(known.path.as_deref(), Some(&*path), "a file has its profile's name");
+    }
+}
+
+#[test]
+fn commands_that_any_profile_may_have_are_harmless() {
+    assert!(any_profiles().count() > 10);
+    for argv in [
+        &["systemctl", "is-active", "x.service"][..],
+        &["journalctl", "--unit=x.service", "--lines=50", "--no-pager"],
+        &["tail", "-n", "50", "/var/log/x/x.log"],
+        &["ss", "-Hltn"],
+    ] {
+        let argv: Vec<_> = argv.iter().map(|token| (*token).to_owned()).collect();
+        assert!(
+            any_profiles().any(|pattern| pattern.allows(&argv[0], &argv[1..], &[], false).is_some()),
+            "{argv:?}"
+        );
+        only_looks(Policy::builtin(), &check::command(&argv), &check::command(&argv)).unwrap();
+    }
+    for argv in [
+        &["systemctl", "stop", "x.service"][..],
+        &["tail", "-n", "50", "/etc/shadow"],
+        &["tail", "-n", "50", "/var/log/../../etc/shadow"],
+        &["systemctl", "is-active", "-H", "x"],
+        &["cat", "/etc/passwd"],
+        &["bash", "-c", "id"],
+    ] {
+        let argv: Vec<_> = argv.iter().map(|token| (*token).to_owned()).collect();
+        assert!(
+            !any_profiles().any(|pattern| pattern.allows(&argv[0], &argv[1..], &[], false).is_some()),
+            "{argv:?}"
+        );
+    }
+}
+
+#[test]
+fn an_operators_profile_is_known_by_its_id_and_its_units_and_takes_the_place_of_one_with_its_id() {
+    let desk = Desk::new().put("appd.yaml", OWN);
+    let knowledge = desk.load();
+    assert_eq!(knowledge.warnings(), [] as [&str; 0]);
+    for name in ["appd", "appd.service"] {
+        assert_eq!(knowledge.find(name, "debian").unwrap().profile.name, "App", "{name}");
+    }
+    assert!(knowledge.find("appd.socket", "debian").is_none());
+    let nginx = OWN.replace("id: appd", "id: nginx").replace("appd.service", "nginx.service");
+    let knowledge = desk.put("own.yaml", &nginx).load();
+    assert_eq!(knowledge.find("nginx", "rhel").unwrap().profile.name, "App");
+    assert_eq!(knowledge.warnings(), [] as [&str; 0]);
+    // Units go by the family.
+    assert_eq!(knowledge.find("ssh", "debian").unwrap().profile.id, "sshd");
+    assert_eq!(knowledge.find("wg-quick@wg0.service", "debian").unwrap().profile.id, "wireguard");
+}
+
+#[test]
+fn later_directories_go_before_and_ones_own_come_last() {
+    let first = Desk::new().put("appd.yaml", &OWN.replace("name: App", "name: First"));
+    let second = Desk::new().put("appd.yml", &OWN.replace("name: App", "name: Second"));
+    let paths = [&first, &second].map(|desk| desk.directory.path().to_str().unwrap().to_owned());
+    let mut desk = Desk::new();
+    desk.settings.additional_paths = paths.to_vec();
+    assert_eq!(desk.load().find("appd", "debian").unwrap().profile.name, "Second");
+    let desk = desk.put("a.yaml", OWN);
+    assert_eq!(desk.load().find("appd", "debian").unwrap().profile.name, "App");
+    let mut desk = desk;
+    desk.settings.disabled_profiles = vec!["appd".into(), "nginx".into(), "nonsense".into()];
+    desk.settings.additional_paths = vec!["/nonexistent".into(), "relative".into()];
+    let knowledge = desk.load();
+    assert!(
+        knowledge.find("appd", "debian").is_none() && knowledge.find("nginx.service", "debian").is_none()
+    );
+    let warnings = knowledge.warnings().join("\n");
+    for expected in
+        ["/nonexistent can't be read", "expected an absolute path", "there is no profile nonsense"]
+    {
+        assert!(warnings.contains(expected), "{warnings}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
+    for (from, to, expected) in [
+        ("id: appd\n", "id: appd\n  x", &["line 3", "left out"][..]),
+        ("name: App\n", "", &["line 1", "name"]),
+        ("name: App\n", "name: App\ncolour: red\n", &["colour"]),
+        ("main: true}\npackages", "main: maybe}\npackages", &["line 7", "units[0].main", "maybe"]),
+        ("schema_version: 1", "schema_version: 2", &["line 1", "schema_version", "later version"]),
+        ("schema_version: 1", "schema_version: one", &["line 1", "schema_version"]),
+        ("port: 8443", "port: 70000", &["line 15", "ports[0].port"]),
+        ("appd.service, main", "nginx.service, main", &["line 7", "units[0]", "profile nginx"]),
+        // Its own beginning would need it.
+        (
+            "provides:\n  - {role: app}",
+            "provides:\n  - {role: app}\n  - {role: circle}\nrequires:\n  - {role: circle-two, why: It asks, if_down: It ends}",
+            &[],
+        ),
+        (
+            "cause: crashed",
+            "cause: burnt",
+            &["line 32", "troubleshooting[0].checks[0].results[0].cause", "crashed"],
+        ),
+        ("format: plain", "format: other, line: '(a', sample: a", &["line 13", "logs[0].line"]),
+        ("format: plain", "format: other, line: '^b', sample: a", &["line 13", "doesn't find its sample"]),
+        ("/srv/appd/log/app.log", "/srv/../etc/app.log", &["line 13", "logs[0].path"]),
+        ("/srv/appd/log/app.log", "/srv/?.log", &["line 13", "logs[0].path"]),
+        // A command that isn't among those that a profile may have.
+        (
+            "[systemctl, is-active, appd.service]",
+            "[appctl, status]",
+            &["line 21", "health[0].argv", "knowledge: {commands: [\"appctl status\"]}"],
+        ),
+        (
+            "[systemctl, is-active, appd.service]",
+            "[systemctl, restart, appd.service]",
+            &["line 21", "health[0].argv"],
+        ),
+        (
+            "[systemctl, is-active, appd.service]",
+            "[ss, -ulnp, '|', grep, ':53']",
+            &["line 21", "no shell", "expect_contains"],
+        ),
+        ("[systemctl, is-active, appd.service]", "[sh, -c, 'rm -rf /']", &["line 21", "health[0].argv"]),
+        ("[systemctl, is-active, appd.service]", "ss -ulnp | grep :53", &["line 21", "health[0].argv"]),
+        (
+            "[systemctl, is-failed, appd.service]",
+            "[tail, -n, '5', /etc/shadow]",
+            &["line 29", "troubleshooting[0].checks[0].argv"],
+        ),
+    ] {
+        assert!(OWN.contains(from), "{from}");
+        let knowledge = Desk::new().put("appd.yaml", &OWN.replacen(from, to, 1)).load();
+        let warnings = knowledge.warnings().join("\n");
+        assert_eq!(knowledge.find("appd", "debian").is_some(), expected.is_empty(), "{to}: {warnings}");
+        for expected in expected {
+            assert!(warnings.contains(expected) && warnings.contains("appd.yaml"), "{expected}: {warnings}");
+        }
+        // The others hold all the same.
+        assert!(knowledge.find("nginx", "debian").is_some());
+    }
+}
+
+#[test]
+fn services_that_need_each_other_are_refused() {
+    let with = |id: &str, gives: &str, needs: &str| {
+        let circle = format!(
+            "provides:\n  - {{role: {gives}}}\nrequires:\n  - {{role: {needs}, why: It asks, if_down: It ends}}"
+        );
+        OWN.replace("appd.service", &format!("{id}.service"))
+            .replace("id: appd", &format!("id: {id}"))
+            .replace("provides:\n  - {role: app}", &circle)
+    };
+    let desk =
+        Desk::new().put("a.yaml", &with("aaa", "one", "two")).put("b.yaml", &with("bbb", "two", "one"));
+    let knowledge = desk.load();
+    assert!(knowledge.find("aaa", "debian").is_some() && knowledge.find("bbb", "debian").is_none());
+    let warnings = knowledge.warnings().join("\n");
+    assert!(warnings.contains("bbb > aaa > bbb") && warnings.contains("requires"), "{warnings}");
+}
+
+#[test]
+fn files_that_others_could_have_written_are_not_followed() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new().put("appd.yaml", OWN).put("notes.txt", "no profile").put(".hidden.yaml", "- [");
+    let path = desk.directory.path().join("appd.yaml");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let knowledge = desk.load();
+    assert!(knowledge.find("appd", "debian").is_none());
+    assert_eq!(knowledge.warnings().len(), 1, "{:?}", knowledge.warnings());
+    assert!(knowledge.warnings()[0].contains("can write to it"), "{:?}", knowledge.warnings());
+}
+
+#[test]
+fn what_the_operator_allows_a_profile_may_have_unless_it_changes_something() {
+    for (allowed, argv, holds) in [
+        ("appctl status [--instance=<int>]", "[appctl, status, --instance=3]", true),
+        ("appctl status [--instance=<int>]", "[appctl, status, --instance=x]", false),
+        ("systemctl restart -- <unit>", "[systemctl, restart, --, appd.service]", false),
+        ("appctl (", "[appctl, status]", false),
+    ] {
+        let text = OWN.replace("[systemctl, is-active, appd.service]", argv);
+        let mut desk = Desk::new().put("appd.yaml", &text);
+        desk.settings.commands = vec![allowed.to_owned()];
+        let knowledge = desk.load();
+        let warnings = knowledge.warnings().join("\n");
+        assert_eq!(knowledge.find("appd", "debian").is_some(), holds, "{allowed}: {warnings}");
+        assert_eq!(warnings.is_empty(), holds, "{warnings}");
+    }
+}
+
+#[test]
+fn a_profile_allows_its_commands_and_its_files_and_never_its_secrets() {
+    use crate::target::Privilege;
+    let knowledge = Desk::new().put("appd.yaml", OWN).load();
+    let own = Arc::new(knowledge.find("appd", "debian").unwrap().grants("debian"));
+    let grants = Grants::new("services").with(std::slice::from_ref(&own));
+    let command = |argv: &[&str]| {
+        let argv: Vec<_> = argv.iter().map(|token| (*token).to_owned()).collect();
+        check::command(&argv)
+    };
+    assert!(grants.may_look(&command(&["systemctl", "is-active", "appd.service"])).is_ok());
+    for refused in
+        [&["systemctl", "is-active", "nginx.service"][..], &["systemctl", "stop", "appd.service"], &["id"]]
+    {
+        assert!(grants.may_look(&command(refused)).is_err(), "{refused:?}");
+    }
+    let may = |path: &str| grants.may_read(path, path, &Privilege::RootIfAvailable).is_ok();
+    for path in
+        ["/etc/appd/appd.conf", "/etc/appd/sites/a", "/srv/appd/log/app.log", "/srv/appd/log/app.log.2.gz"]
+    {
+        assert!(may(path), "{path}");
+    }
+    for path in ["/etc/appd/keys/tls.pem", "/etc/passwd", "/srv/appd/log/other", "/etc/appd/../shadow"] {
+        assert!(!may(path), "{path}");
+    }
+    // Wherever it is reached from.
+    assert!(grants.may_read("/etc/appd/x", "/etc/appd/keys/tls.pem", &Privilege::Caller).is_err());
+}
+
+#[test]
+fn changes_are_as_grave_as_the_profiles_say_however_they_are_written() {
+    let knowledge = Desk::new().load();
+    let risk = |argv: &[&str]| {
+        let args: Vec<_> = argv[1..].iter().map(|token| (*token).to_owned()).collect();
+        let found = graver(&knowledge, "debian", &Done::Run { program: argv[0], args: &args });
+        found.into_iter().map(|(risk, _)| risk).max()
+    };
+    for (argv, expected) in [
+        (&["systemctl", "restart", "--", "unbound.service"][..], Some(Risk::High)),
+        (&["systemctl", "restart", "unbound"], Some(Risk::High)),
+        (&["/usr/bin/systemctl", "--no-block", "restart", "unbound"], Some(Risk::High)),
+        (&["systemctl", "try-restart", "unbound"], Some(Risk::High)),
+        (&["systemctl", "stop", "unbound"], Some(Risk::Critical)),
+        (&["systemctl", "disable", "--now", "unbound"], Some(Risk::Critical)),
+        (&["systemctl", "stop", "nothing", "unbound"], Some(Risk::Critical)),
+        (&["systemctl", "stop", "unb*"], Some(Risk::Critical)),
+        (&["systemctl", "-s", "9", "kill", "unbound"], Some(Risk::Critical)),
+        (&["service", "unbound", "stop"], Some(Risk::Critical)),
+        (&["systemctl", "reload", "unbound"], None),
+        (&["systemctl", "start", "unbound"], None),
+        (&["systemctl", "restart", "no-such"], None),
+        // By another name of the same unit.
+        (&["systemctl", "stop", "sshd.service"], risk(&["systemctl", "stop", "ssh.service"])),
+        (&["unbound-control", "flush_zone", "example.com"], Some(Risk::High)),
+        (&["unbound-control", "-c", "/etc/x.conf", "flush_zone", "example.com"], Some(Risk::High)),
+        (&["unbound-control", "status"], None),
+    ] {
+        assert_eq!(risk(argv), expected, "{argv:?}");
+    }
+    assert!(risk(&["systemctl", "stop", "ssh.service"]) >= Some(Risk::High));
+    let edit = |path: &str| graver(&knowledge, "debian", &Done::Edit(&[path]));
+    let of_unbound = edit("/etc/unbound/unbound.conf.d/x.conf");
+    assert_eq!(of_unbound[0].0, Risk::High);
+    assert!(of_unbound[0].1.contains("(profile unbound)"), "{}", of_unbound[0].1);
+    assert!(edit("/etc/unboundx").is_empty());
+}
+
+fn seen(units: &[(&str, &str)]) -> Services {
+    let states = units.iter().map(|(name, state)| {
+        let sub = if *state == "active" { "running" } else { "dead" };
+        ((*name).to_owned(), UnitState::new("loaded", state, sub))
+    });
+    Services::of_a_test(states)
+}
+
+#[test]
+fn services_are_what_their_units_are_doing_and_roles_are_filled_by_active_ones() {
+    let knowledge = Desk::new().load();
+    let services = seen(&[
+        ("ssh.service", "active"),
+        ("unbound.service", "active"),
+        ("pihole-FTL.service", "active"),
+        ("nginx.service", "failed"),
+        ("wg-quick@wg0.service", "active"),
+        ("fail2ban.service", "inactive"),
+    ]);
+    let resolved = Resolved::new(&knowledge, "debian", &services);
+    for (id, status) in [
+        ("sshd", Status::Active),
+        ("unbound", Status::Active),
+        ("nginx", Status::Failed),
+        ("wireguard", Status::Active),
+        ("fail2ban", Status::Inactive),
+        ("apache", Status::Absent),
+    ] {
+        assert_eq!(resolved.of(id).0, status, "{id}");
+    }
+    let (profiles, _) = resolved.shown();
+    let pihole = profiles.iter().find(|shown| shown["id"] == "pihole").unwrap();
+    assert_eq!(pihole["roles_resolved"]["dns-upstream"], serde_json::json!(["unbound"]), "{pihole}");
+    let unbound = &knowledge.find("unbound", "debian").unwrap().profile;
+    let dependants: BTreeSet<_> =
+        resolved.dependants(unbound).into_iter().map(|(other, _)| other.id.as_str()).collect();
+    assert!(dependants.contains("pihole"), "{dependants:?}");
+    // With nobody there, it is said.
+    let alone = seen(&[("postfix.service", "active")]);
+    let (_, unresolved) = Resolved::new(&knowledge, "debian", &alone).shown();
+    assert!(
+        unresolved.iter().any(|one| one["profile"] == "postfix" && one["role"] == "dns"),
+        "{unresolved:?}"
+    );
+}
+
+#[test]
+fn a_machine_that_says_nothing_of_units_has_no_service_that_was_seen() {
+    let knowledge = Desk::new().load();
+    let resolved = Resolved::new(&knowledge, "debian", &Services::default());
+    assert!(resolved.detected().next().is_none());
+}
+
+#[test]
+fn files_that_are_read_are_told_with_their_places() {
+    let knowledge = Desk::new().put("appd.yaml", OWN).load();
+    let profile = &knowledge.find("appd", "debian").unwrap().profile;
+    let paths: Vec<_> = files(profile).map(|(_, path)| path).collect();
+    assert_eq!(paths, ["/etc/appd/appd.conf", "/etc/appd/", "/srv/appd/log/app.log"]);
+    assert!(knowledge.marks().contains(&"/etc/appd/appd.conf".to_owned()));
+}
