@@ -4,6 +4,7 @@ mod approve;
 mod audit;
 mod call;
 mod deny;
+mod knowledge;
 mod modules;
 mod pending;
 mod policy;
@@ -92,6 +93,8 @@ enum Command {
     System(system::System),
     /// Ask the policy's rules about a command, and list them
     Policy(policy::Command),
+    /// See the profiles of services, and check one's own
+    Knowledge(knowledge::Command),
     /// Compile the component on stdin within limits
     #[command(name = component::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -141,6 +144,9 @@ impl Cli {
         if let Command::Policy(command) = self.command {
             return command.run(&loaded);
         }
+        if let Command::Knowledge(command) = self.command {
+            return command.run(&loaded);
+        }
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve(place) => serve::run(places, place.within(loaded)).await,
@@ -156,6 +162,7 @@ impl Cli {
             | Command::Approve(_)
             | Command::Deny(_)
             | Command::Policy(_)
+            | Command::Knowledge(_)
             | Command::System(_)
             | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }

@@ -57,45 +57,67 @@ pub fn builtin() -> Vec<Known> {
         .collect()
 }
 
+/// What files are held against.
+pub struct Desk<'a> {
+    policy: &'a Policy,
+    allowed: Allowed,
+    /// Those that hold so far.
+    pub known: Vec<Known>,
+    /// What is to be said of those that don't.
+    pub warnings: Vec<String>,
+}
+
+impl<'a> Desk<'a> {
+    /// With those that come with this program.
+    pub fn new(settings: &Settings, policy: &'a Policy) -> Self {
+        let known = builtin();
+        let (allowed, warnings) = Allowed::new(&known, &settings.commands);
+        Self { policy, allowed, known, warnings }
+    }
+
+    /// A file's profile takes the place of the one with its id; what is wrong with it, where it can't.
+    pub fn add(&mut self, path: &Path) -> Result<(), Vec<String>> {
+        let read = small_file::read(path, may_be_trusted).map_err(|error| error.to_string());
+        let added = read.map_err(|reason| vec![(None, String::new(), reason)]).and_then(|text| {
+            let (profile, json) = parse(&text)?;
+            let mut faults = check::one(&profile);
+            faults.extend(self.allowed.refuses(&profile, self.policy));
+            let others: Vec<_> = self.known.iter().filter(|other| other.profile.id != profile.id).collect();
+            faults.extend(check::beside(&profile, &others));
+            match faults.is_empty() {
+                true => Ok(Known { profile, text: json.into(), path: Some(path.to_owned()) }),
+                false => Err(faults.into_iter().map(|fault| placed(&text, &fault)).collect()),
+            }
+        });
+        let added = added.map_err(|faults| told(path, faults))?;
+        match self.known.iter_mut().find(|other| other.profile.id == added.profile.id) {
+            Some(other) => *other = added,
+            None => self.known.push(added),
+        }
+        Ok(())
+    }
+}
+
 /// All that hold, and what is to be said of those that don't.
 pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> (Vec<Known>, Vec<String>) {
-    let mut warnings = Vec::new();
-    let mut known = builtin();
-    let (allowed, refused) = Allowed::new(&known, &settings.commands);
-    warnings.extend(refused);
+    let mut desk = Desk::new(settings, policy);
     let mut directories = Vec::new();
     for path in &settings.additional_paths {
         match small_file::absolute(path) {
             Ok(path) => directories.push((path, false)),
-            Err(reason) => warnings.push(format!("knowledge.additional_paths: {reason}")),
+            Err(reason) => desk.warnings.push(format!("knowledge.additional_paths: {reason}")),
         }
     }
     // The last one wins, so one's own come last.
     directories.extend(own.map(|own| (own.to_owned(), true)));
     for (directory, may_be_missing) in directories {
-        for path in files_in(&directory, may_be_missing, &mut warnings) {
-            let read = small_file::read(&path, may_be_trusted).map_err(|error| error.to_string());
-            let added = read.map_err(|reason| vec![(None, String::new(), reason)]).and_then(|text| {
-                let of_text = |fault: Fault| placed(&text, &fault);
-                let (profile, json) = parse(&text)?;
-                let mut faults = check::one(&profile);
-                faults.extend(allowed.refuses(&profile, policy));
-                let others: Vec<_> = known.iter().filter(|other| other.profile.id != profile.id).collect();
-                faults.extend(check::beside(&profile, &others));
-                match faults.is_empty() {
-                    true => Ok(Known { profile, text: json.into(), path: Some(path.clone()) }),
-                    false => Err(faults.into_iter().map(of_text).collect()),
-                }
-            });
-            match added {
-                Ok(added) => match known.iter_mut().find(|other| other.profile.id == added.profile.id) {
-                    Some(other) => *other = added,
-                    None => known.push(added),
-                },
-                Err(faults) => warnings.extend(told(&path, faults)),
+        for path in files_in(&directory, may_be_missing, &mut desk.warnings) {
+            if let Err(faults) = desk.add(&path) {
+                desk.warnings.extend(faults);
             }
         }
     }
+    let Desk { mut known, mut warnings, .. } = desk;
     for id in &settings.disabled_profiles {
         if !known.iter().any(|known| known.profile.id == *id) {
             warnings.push(format!("knowledge.disabled_profiles: there is no profile {}", excerpt(id, 64)));

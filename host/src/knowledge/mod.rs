@@ -81,6 +81,13 @@ impl Knowledge {
         is_here.then_some(known)
     }
 
+    /// The same on any family.
+    pub fn find_anywhere(&self, name: &str) -> Option<&Known> {
+        let whole = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
+        let has_unit = |known: &&Known| known.profile.units.iter().any(|unit| unit.is(&whole));
+        self.known.iter().find(|known| known.profile.id == name).or_else(|| self.known.iter().find(has_unit))
+    }
+
     /// Files that show that a service is configured, on machines of any family.
     pub fn marks(&self) -> Vec<String> {
         let config = self.known.iter().flat_map(|known| &known.profile.config);
@@ -142,12 +149,23 @@ impl Lazy {
         Self { settings: loaded.config.knowledge.clone(), own, policy, knowledge: Arc::default() }
     }
 
+    /// What is wrong with each of these files, where they were to be profiles as well.
+    pub fn check(&self, files: Vec<PathBuf>) -> Vec<(PathBuf, Vec<String>)> {
+        let mut desk = load::Desk::new(&self.settings, self.policy());
+        let check = |path: PathBuf| {
+            let faults = desk.add(&path).err().unwrap_or_default();
+            (path, faults)
+        };
+        files.into_iter().map(check).collect()
+    }
+
+    fn policy(&self) -> &Policy {
+        self.policy.as_deref().unwrap_or_else(|| Policy::builtin())
+    }
+
     /// It. Reads files where it is the first question.
     pub fn get(&self) -> &Knowledge {
-        self.knowledge.get_or_init(|| {
-            let policy = self.policy.as_deref().unwrap_or_else(|| Policy::builtin());
-            Knowledge::load(&self.settings, self.own.as_deref(), policy)
-        })
+        self.knowledge.get_or_init(|| Knowledge::load(&self.settings, self.own.as_deref(), self.policy()))
     }
 }
 

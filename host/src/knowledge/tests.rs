@@ -243,7 +243,7 @@ fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
         (
             "[systemctl, is-failed, appd.service]",
             "[tail, -n, '5', /etc/shadow]",
-            &["line 29", "troubleshooting[0].checks[0].argv"],
+            &["line 30", "troubleshooting[0].checks[0].argv"],
         ),
     ] {
         assert!(OWN.contains(from), "{from}");

@@ -1,0 +1,78 @@
+//! `linux-sysadmin knowledge`: the profiles of services that hold, and whether one of one's own would.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::config::Loaded;
+use crate::gate::policy::Policy;
+use crate::knowledge::Lazy;
+use crate::visible::visible;
+
+#[derive(Args)]
+pub(super) struct Command {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List the profiles that hold, and what is wrong with those that don't
+    List,
+    /// Show a profile, by its id or the name of a unit
+    Show {
+        /// As nginx, or nginx.service
+        name: String,
+    },
+    /// Say whether profiles would hold in the place of those that have their ids
+    Check {
+        /// Files, as they would be in ~/.config/linux-sysadmin/knowledge
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+impl Command {
+    pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+        let policy = Policy::load(&loaded.config.policy)?;
+        let lazy = Lazy::new(loaded, policy);
+        let (text, is_right) = match self.action {
+            Action::List => list(&lazy),
+            Action::Show { name } => match lazy.get().find_anywhere(&name) {
+                Some(known) => (known.yaml(), true),
+                None => anyhow::bail!(
+                    "there is no profile {}: `knowledge list` has those that hold",
+                    visible(&name)
+                ),
+            },
+            Action::Check { files } => check(&lazy, files),
+        };
+        io::stdout().lock().write_all(text.as_bytes())?;
+        Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+fn list(lazy: &Lazy) -> (String, bool) {
+    let knowledge = lazy.get();
+    let line = |known: &crate::knowledge::Known| {
+        let file = known.path.as_ref().map(|path| format!("  {}", path.display())).unwrap_or_default();
+        format!("{:<20} {}{file}\n", known.profile.id, visible(&known.profile.name))
+    };
+    let profiles = knowledge.all().iter().map(line);
+    let warnings = knowledge.warnings().iter().map(|warning| format!("{}\n", visible(warning)));
+    (profiles.chain(warnings).collect(), knowledge.warnings().is_empty())
+}
+
+fn check(lazy: &Lazy, files: Vec<PathBuf>) -> (String, bool) {
+    let (mut text, mut is_right) = (String::new(), true);
+    for (path, faults) in lazy.check(files) {
+        is_right &= faults.is_empty();
+        if faults.is_empty() {
+            text.push_str(&format!("{}: it holds\n", path.display()));
+        }
+        text.extend(faults.iter().map(|fault| format!("{}\n", visible(fault))));
+    }
+    (text, is_right)
+}
