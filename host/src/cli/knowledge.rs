@@ -67,12 +67,10 @@ fn list(lazy: &Lazy) -> (String, bool) {
 
 fn check(lazy: &Lazy, files: Vec<PathBuf>) -> (String, bool) {
     let (mut text, mut is_right) = (String::new(), true);
-    for (path, faults) in lazy.check(files) {
-        is_right &= faults.is_empty();
-        if faults.is_empty() {
-            text.push_str(&format!("{}: it holds\n", path.display()));
-        }
-        text.extend(faults.iter().map(|fault| format!("{}\n", visible(fault))));
+    for (path, checked) in lazy.check(files) {
+        is_right &= checked.is_ok();
+        let said = checked.map_or_else(|warning| warning, |()| format!("{}: it holds", path.display()));
+        text.push_str(&format!("{}\n", visible(&said)));
     }
     (text, is_right)
 }

@@ -76,7 +76,7 @@ impl<'a> Desk<'a> {
     }
 
     /// A file's profile takes the place of the one with its id; what is wrong with it, where it can't.
-    pub fn add(&mut self, path: &Path) -> Result<(), Vec<String>> {
+    pub fn add(&mut self, path: &Path) -> Result<(), String> {
         let read = small_file::read(path, may_be_trusted).map_err(|error| error.to_string());
         let added = read.map_err(|reason| vec![(None, String::new(), reason)]).and_then(|text| {
             let (profile, json) = parse(&text)?;
@@ -112,8 +112,8 @@ pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> (Vec<Kn
     directories.extend(own.map(|own| (own.to_owned(), true)));
     for (directory, may_be_missing) in directories {
         for path in files_in(&directory, may_be_missing, &mut desk.warnings) {
-            if let Err(faults) = desk.add(&path) {
-                desk.warnings.extend(faults);
+            if let Err(warning) = desk.add(&path) {
+                desk.warnings.push(warning);
             }
         }
     }
@@ -221,23 +221,19 @@ fn placed(text: &str, fault: &Fault) -> Placed {
     (locate::line_of(text, &fault.at), field.collect(), fault.reason.clone())
 }
 
-/// A warning for each fault.
-fn told(path: &Path, faults: Vec<Placed>) -> Vec<String> {
+/// One warning, with each fault.
+fn told(path: &Path, faults: Vec<Placed>) -> String {
     let count = faults.len();
-    let shown = path.display();
-    let mut told: Vec<_> = faults
-        .into_iter()
-        .take(MOST_FAULTS)
-        .map(|(line, field, reason)| {
-            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-            let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
-            format!("the profile {shown}{line} is left out: {field}{reason}")
-        })
-        .collect();
+    let shown = faults.into_iter().take(MOST_FAULTS).map(|(line, field, reason)| {
+        let line = line.map(|line| format!("line {line}"));
+        let place = [line, (!field.is_empty()).then_some(field)].into_iter().flatten().collect::<Vec<_>>();
+        if place.is_empty() { reason } else { format!("{}: {reason}", place.join(", ")) }
+    });
+    let mut shown: Vec<_> = shown.collect();
     if count > MOST_FAULTS {
-        told.push(format!("the profile {shown} has {} more faults", count - MOST_FAULTS));
+        shown.push(format!("and {} more", count - MOST_FAULTS));
     }
-    told
+    format!("the profile {} is left out: {}", path.display(), shown.join("; "))
 }
 
 /// Which profile means a unit, by its whole name; templates by their own names.

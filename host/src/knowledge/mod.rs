@@ -149,12 +149,12 @@ impl Lazy {
         Self { settings: loaded.config.knowledge.clone(), own, policy, knowledge: Arc::default() }
     }
 
-    /// What is wrong with each of these files, where they were to be profiles as well.
-    pub fn check(&self, files: Vec<PathBuf>) -> Vec<(PathBuf, Vec<String>)> {
+    /// Whether each of these files could be a profile as well, and what is wrong with it.
+    pub fn check(&self, files: Vec<PathBuf>) -> Vec<(PathBuf, Result<(), String>)> {
         let mut desk = load::Desk::new(&self.settings, self.policy());
         let check = |path: PathBuf| {
-            let faults = desk.add(&path).err().unwrap_or_default();
-            (path, faults)
+            let added = desk.add(&path);
+            (path, added)
         };
         files.into_iter().map(check).collect()
     }

@@ -62,8 +62,6 @@ pub struct Profile {
     pub secrets: Vec<Secret>,
     /// What doesn't work, and why.
     pub troubleshooting: Vec<Trouble>,
-    /// What all this was taken from.
-    pub sources: Vec<String>,
 }
 
 /// Families for which an entry holds; none: all.

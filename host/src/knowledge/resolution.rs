@@ -140,7 +140,7 @@ fn found(profile: &Profile, family: &str, seen: &Services) -> (Status, Option<bo
         .filter(|one| one.main.0 && holds_on(&one.family, family) && !one.path.contains('*'))
         .map(|one| seen.is_there(&one.path))
         .collect();
-    let config = match config.iter().any(|one| *one == Some(true)) {
+    let config = match config.contains(&Some(true)) {
         true => Some(true),
         false if config.is_empty() || config.contains(&None) => None,
         false => Some(false),

@@ -98,7 +98,7 @@ fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_
             }
         }
         let has_cause = profile.troubleshooting.iter().any(|trouble| !trouble.causes.is_empty());
-        if profile.health.is_empty() || !has_cause || profile.sources.is_empty() {
+        if profile.health.is_empty() || !has_cause {
             faults.push("it says too little".to_owned());
         }
         wrong.extend(faults.into_iter().map(|fault| format!("{}: {fault}", profile.id)));

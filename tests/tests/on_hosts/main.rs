@@ -10,6 +10,7 @@ mod inside_debian {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod knowledge;
     mod locks;
     mod plans;
     mod plans_denied;
@@ -37,6 +38,7 @@ mod over_ssh_to_debian {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod knowledge;
     mod locks;
     mod plans;
     mod plans_files;
