@@ -2,6 +2,7 @@
 //! means something. Prints a table and writes it as JSON.
 
 mod ansible;
+mod knowledge;
 mod lab;
 mod many;
 mod remote;
@@ -10,6 +11,7 @@ use crate::build::{self, Built};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -31,11 +33,11 @@ const ARGUMENTS: [(&str, &str); 8] = [
 
 /// One figure and its floor, both in `unit`.
 struct Row {
-    what: &'static str,
+    what: Cow<'static, str>,
     unit: &'static str,
     ours: f64,
     floor: f64,
-    floor_is: &'static str,
+    floor_is: Cow<'static, str>,
 }
 
 /// Measures everything.
@@ -53,6 +55,7 @@ pub(crate) fn bench() -> Result<()> {
     rows.extend(calls(&built)?);
     rows.extend(remote::calls(&built)?);
     rows.extend(many::calls(&built)?);
+    rows.extend(knowledge::calls(&built)?);
     rows.push(files(ours)?);
     rows.push(verdict(&built)?);
     rows.extend(memory(&tools, ours, peer)?);
@@ -109,13 +112,19 @@ fn starts(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) 
     let floor_is = "native server, same protocol library";
     Ok(vec![
         Row {
-            what: "spawn to initialize, median",
+            what: "spawn to initialize, median".into(),
             unit: "ms",
             ours: initialize,
             floor: floor_initialize,
-            floor_is,
+            floor_is: floor_is.into(),
         },
-        Row { what: "spawn to tools/list, median", unit: "ms", ours: list, floor: floor_list, floor_is },
+        Row {
+            what: "spawn to tools/list, median".into(),
+            unit: "ms",
+            ours: list,
+            floor: floor_list,
+            floor_is: floor_is.into(),
+        },
     ])
 }
 
@@ -140,20 +149,26 @@ fn calls(built: &Built) -> Result<Vec<Row>> {
             bail!("echo failed");
         }
     }
-    let row = |what, at| {
+    let row = |what: &'static str, at| {
         let floor = median(bare.clone(), at);
-        Row { what, unit: "ms", ours: median(with.clone(), at), floor, floor_is: "the command, spawned bare" }
+        Row {
+            what: what.into(),
+            unit: "ms",
+            ours: median(with.clone(), at),
+            floor,
+            floor_is: "the command, spawned bare".into(),
+        }
     };
     let mut rows =
         vec![row("call that runs one command, median", 0.5), row("call that runs one command, p99", 0.99)];
     let added = rows[0].ours - rows[0].floor;
     let command = rows[0].floor;
     rows.push(Row {
-        what: "  of which added by the server, median",
+        what: "  of which added by the server, median".into(),
         unit: "ms",
         ours: added,
         floor: command,
-        floor_is: "the command, spawned bare",
+        floor_is: "the command, spawned bare".into(),
     });
     Ok(rows)
 }
@@ -174,11 +189,11 @@ fn files(ours: impl Fn() -> Result<Server>) -> Result<Row> {
         bare.push(started.elapsed());
     }
     Ok(Row {
-        what: "perf_uptime, median",
+        what: "perf_uptime, median".into(),
         unit: "ms",
         ours: median(with, 0.5),
         floor: median(bare, 0.5),
-        floor_is: "reading the same files",
+        floor_is: "reading the same files".into(),
     })
 }
 
@@ -192,7 +207,13 @@ fn verdict(built: &Built) -> Result<Row> {
     let nanoseconds =
         serde_json::from_str::<Value>(&answer)?["verdict_ns"].as_f64().context("no verdict_ns")?;
     let ours = nanoseconds / 1000.0;
-    Ok(Row { what: "policy verdict on one argv", unit: "us", ours, floor: 10.0, floor_is: "aim" })
+    Ok(Row {
+        what: "policy verdict on one argv".into(),
+        unit: "us",
+        ours,
+        floor: 10.0,
+        floor_is: "aim".into(),
+    })
 }
 
 /// Resident memory at rest, and after a hundred calls of every tool.
@@ -223,13 +244,19 @@ fn memory(
     }
     let floor_is = "native server, same protocol library";
     Ok(vec![
-        Row { what: "memory at rest", unit: "MB", ours: resident[0], floor: resident[1], floor_is },
         Row {
-            what: "memory after 100 calls of every tool",
+            what: "memory at rest".into(),
+            unit: "MB",
+            ours: resident[0],
+            floor: resident[1],
+            floor_is: floor_is.into(),
+        },
+        Row {
+            what: "memory after 100 calls of every tool".into(),
             unit: "MB",
             ours: resident[2],
             floor: resident[3],
-            floor_is,
+            floor_is: floor_is.into(),
         },
     ])
 }

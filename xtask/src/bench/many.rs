@@ -134,10 +134,16 @@ impl Fleet<'_> {
             for name in &self.names {
                 floor += weigh(&mut server, tool, name)?;
             }
-            rows.push(Row { what, unit: "kB", ours, floor, floor_is });
+            rows.push(Row { what: what.into(), unit: "kB", ours, floor, floor_is: floor_is.into() });
         }
         let (what, floor_is) = ("peak memory with 50 connections", "with one");
-        rows.push(Row { what, unit: "MB", ours: server.peak()?, floor: of_one, floor_is });
+        rows.push(Row {
+            what: what.into(),
+            unit: "MB",
+            ours: server.peak()?,
+            floor: of_one,
+            floor_is: floor_is.into(),
+        });
         Ok(rows)
     }
 
@@ -152,14 +158,26 @@ impl Fleet<'_> {
         ask(&mut self.serve_probe()?, &run(), HOSTS - 2)?;
         let ours = started.elapsed().as_secs_f64();
         let what = "50 hosts, one command, one hangs, one is gone";
-        let mut rows = vec![Row { what, unit: "s", ours, floor: all_answer, floor_is: "all answer" }];
+        let mut rows = vec![Row {
+            what: what.into(),
+            unit: "s",
+            ours,
+            floor: all_answer,
+            floor_is: "all answer".into(),
+        }];
         if let Some(ansible) = &self.ansible {
             let (took, answered) = ansible.ask(&self.lab, ("raw", COMMAND), ANEW)?;
             if answered != HOSTS - 2 {
                 bail!("{answered} hosts answered Ansible");
             }
             let floor_is = "ansible -m raw, which waits 10 s for a host";
-            rows.push(Row { what, unit: "s", ours, floor: took.as_secs_f64(), floor_is });
+            rows.push(Row {
+                what: what.into(),
+                unit: "s",
+                ours,
+                floor: took.as_secs_f64(),
+                floor_is: floor_is.into(),
+            });
         }
         Ok(rows)
     }
@@ -220,8 +238,13 @@ fn compare(
     }
     let seconds = |times| median(times, 0.5) / 1000.0;
     let ours = seconds(with);
-    let row =
-        |(peer, times): (Peer, _)| Row { what, unit: "s", ours, floor: seconds(times), floor_is: peer.is };
+    let row = |(peer, times): (Peer, _)| Row {
+        what: what.into(),
+        unit: "s",
+        ours,
+        floor: seconds(times),
+        floor_is: peer.is.into(),
+    };
     Ok(peers.into_iter().zip(without).map(row).collect())
 }
 

@@ -53,7 +53,13 @@ pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
 
     let floor_is = "ssh over a ControlMaster";
     let floor_of_several = "the same by ssh over a ControlMaster, one by one";
-    let row = |what, (ours, floor): (f64, f64), floor_is| Row { what, unit: "ms", ours, floor, floor_is };
+    let row = |what: &'static str, (ours, floor): (f64, f64), floor_is: &'static str| Row {
+        what: what.into(),
+        unit: "ms",
+        ours,
+        floor,
+        floor_is: floor_is.into(),
+    };
     Ok(vec![
         row("remote call, one command, warm, median", single, floor_is),
         row("remote call, facts gathered anew, median", gathering, floor_of_several),
