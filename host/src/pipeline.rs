@@ -551,7 +551,7 @@ impl Pipeline {
             risk: tool.risk,
             target: target.clone(),
             grants: self.grants(&module, target),
-            is_of_host: module.origin == component::Origin::Host,
+            learns: module.learns(),
             times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
             reach: reach.clone(),
             executed: call.executed.clone(),

@@ -62,8 +62,9 @@ impl Known {
                 let (known, account) = (sudoers.clone(), account.clone());
                 Box::pin(async move {
                     let modules = known.live.registry.modules().iter();
-                    let fragments =
-                        modules.map(|module| crate::sudoers::reference(&known.target, module, &account));
+                    let fragments = modules.map(|module| {
+                        crate::sudoers::reference(&known.target, module, &account, &known.knowledge)
+                    });
                     futures_util::future::join_all(fragments).await
                 })
             }),

@@ -2,10 +2,11 @@
 //! the target is.
 
 use crate::capability::{
-    Fragment, FragmentError, HoleType, Pattern, PatternError, Rule, STAGING, SudoVersion, account, verbs_for,
-    verbs_for_command, verbs_for_validation,
+    Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING, SudoVersion, account,
+    verbs_for, verbs_for_command, verbs_for_validation,
 };
 use crate::component::Module;
+use crate::knowledge::{Lazy, Resolved};
 use crate::problem::Problem;
 use crate::target::{Command, Keep, Privilege, Target};
 
@@ -27,10 +28,23 @@ struct Needed {
     reason: String,
 }
 
-/// The fragment by which this account may use the module on this target.
-pub async fn fragment(target: &Target, module: &Module, account: &str) -> Result<Fragment, SudoersError> {
+/// The fragment by which this account may use the module on this target, and what the profiles of the services that it has
+/// allow the module.
+pub async fn fragment(
+    target: &Target,
+    module: &Module,
+    account: &str,
+    knowledge: &Lazy,
+) -> Result<Fragment, SudoersError> {
     let description = &module.description;
-    let needed = needed(module)?;
+    let mut requests = module.granted();
+    if module.learns() {
+        for known in detected(target, knowledge).await {
+            requests.commands.extend(known.commands);
+            requests.paths.extend(known.paths);
+        }
+    }
+    let needed = needed(&requests)?;
     let mut rules = Vec::new();
     for Needed { pattern, run_as, reason } in &needed {
         let program = target
@@ -46,23 +60,36 @@ pub async fn fragment(target: &Target, module: &Module, account: &str) -> Result
 }
 
 /// Module and fragment, or why there is none, for those who only show it.
-pub async fn reference(target: &Target, module: &Module, account: &str) -> (String, String) {
-    let shown = match fragment(target, module, account).await {
+pub async fn reference(
+    target: &Target,
+    module: &Module,
+    account: &str,
+    knowledge: &Lazy,
+) -> (String, String) {
+    let shown = match fragment(target, module, account, knowledge).await {
         Ok(fragment) => fragment.to_string(),
         Err(error) => format!("# There is no fragment: {error}\n"),
     };
     (module.description.name.clone(), shown)
 }
 
+/// What the profiles of the services take that the target has.
+async fn detected(target: &Target, knowledge: &Lazy) -> Vec<Requests> {
+    let (Ok(facts), Ok(seen)) = (target.facts().await, target.services(false).await) else {
+        return Vec::new();
+    };
+    let resolved = Resolved::new(knowledge.get(), &facts.family, &seen);
+    resolved.detected().map(|(known, _)| known.requests(&facts.family)).collect()
+}
+
 /// Commands of the grants, and the host's own that look at their paths and read their files; each once.
-fn needed(module: &Module) -> Result<Vec<Needed>, PatternError> {
+fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
     let mut needed: Vec<Needed> = Vec::new();
     let mut add = |pattern: Pattern, run_as: &str, reason: String| {
         if !needed.iter().any(|known| known.pattern.text() == pattern.text() && known.run_as == run_as) {
             needed.push(Needed { pattern, run_as: run_as.to_owned(), reason });
         }
     };
-    let granted = module.granted();
     for request in &granted.commands {
         let Some(run_as) = account(&request.privilege) else { continue };
         let pattern = Pattern::parse(&request.pattern)?;

@@ -45,7 +45,7 @@ impl Sudoers {
         }
         let mut text = String::new();
         for module in modules {
-            let fragment = sudoers::fragment(target, module, &account).await?;
+            let fragment = sudoers::fragment(target, module, &account, pipeline.knowledge()).await?;
             // Fragments of modules that need nothing say no more than that, so among others they are left out.
             if self.name.is_some() || fragment.is_needed {
                 let _ = writeln!(text, "{}", shown(&fragment));

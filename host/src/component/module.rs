@@ -273,6 +273,11 @@ impl Module {
         requests
     }
 
+    /// Whether what it learns of a service allows it to look there.
+    pub fn learns(&self) -> bool {
+        self.origin == Origin::Host && self.imports("knowledge")
+    }
+
     /// Whether it imports an interface of this name.
     pub fn imports(&self, interface: &str) -> bool {
         self.description.imports.iter().any(|import| {

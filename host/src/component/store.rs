@@ -49,7 +49,7 @@ pub struct CallContext {
     /// What the module may do.
     pub grants: Arc<Grants>,
     /// Whether what it learns of a service allows it to look there.
-    pub is_of_host: bool,
+    pub learns: bool,
     /// How long the call and its commands may take.
     pub times: Times,
     /// What only modules that come with the host import.
@@ -140,7 +140,7 @@ impl Call {
 
     /// What a profile allows holds from now on, for this call.
     pub(super) fn learn(&self, known: &Known) {
-        if !self.is_of_host {
+        if !self.learns {
             return;
         }
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -348,7 +348,7 @@ impl CallContext {
             facts: Arc::new(Facts::default()),
             target,
             grants: Arc::new(Grants::new("test")),
-            is_of_host: false,
+            learns: false,
             times: Times::default(),
             reach: Reach::default(),
             executed: Arc::default(),

@@ -16,6 +16,7 @@ const TOOL_MODULE: [&str; 8] = [
     "progress",
     "target-files",
     "tool-calls",
+    "knowledge",
     "types",
 ];
 

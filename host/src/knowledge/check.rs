@@ -27,8 +27,8 @@ pub fn one(profile: &Profile) -> Vec<Fault> {
     paths(profile, &mut faults);
     references(profile, &mut faults);
     main_units(profile, &mut faults);
-    for (at, argv, _) in commands(profile) {
-        if let Err(reason) = pattern_of(&argv) {
+    for Looks { at, argv, .. } in commands(profile) {
+        if let Err(reason) = pattern_of(argv) {
             faults.push(Fault { at, reason });
         }
     }
@@ -101,28 +101,48 @@ fn cycle_through(profile: &Profile, others: &[&Known]) -> Option<Vec<String>> {
     None
 }
 
+/// Names and numbers from the root.
 type Place = Vec<String>;
 
 fn place(parts: &[&dyn ToString]) -> Place {
     parts.iter().map(|part| part.to_string()).collect()
 }
 
-/// Every command that only looks: where it stands, itself, whether it needs root's rights.
-pub fn commands(profile: &Profile) -> Vec<(Place, Vec<String>, bool)> {
-    let mut all = Vec::new();
-    for (number, check) in profile.health.iter().enumerate() {
-        all.push((place(&[&"health", &number, &"argv"]), check.argv.clone(), check.root.0));
-    }
-    for (number, checker) in profile.validate.iter().enumerate() {
-        all.push((place(&[&"validate", &number, &"argv"]), checker.argv.clone(), checker.root.0));
-    }
-    for (number, trouble) in profile.troubleshooting.iter().enumerate() {
-        for (of, check) in trouble.checks.iter().enumerate() {
-            let at = place(&[&"troubleshooting", &number, &"checks", &of, &"argv"]);
-            all.push((at, check.argv.clone(), check.root.0));
-        }
-    }
-    all
+/// A command of a profile's that only looks.
+pub struct Looks<'a> {
+    /// Where it stands.
+    pub at: Place,
+    /// Itself.
+    pub argv: &'a [String],
+    /// Whether it needs root's rights.
+    pub root: bool,
+    /// Where it holds.
+    pub family: &'a Family,
+}
+
+/// Every one of them.
+pub fn commands(profile: &Profile) -> impl Iterator<Item = Looks<'_>> {
+    let health = profile.health.iter().enumerate().map(|(number, one)| Looks {
+        at: place(&[&"health", &number, &"argv"]),
+        argv: &one.argv,
+        root: one.root.0,
+        family: &one.family,
+    });
+    let validate = profile.validate.iter().enumerate().map(|(number, one)| Looks {
+        at: place(&[&"validate", &number, &"argv"]),
+        argv: &one.argv,
+        root: one.root.0,
+        family: &one.family,
+    });
+    let troubles = profile.troubleshooting.iter().enumerate().flat_map(|(number, trouble)| {
+        trouble.checks.iter().enumerate().map(move |(of, one)| Looks {
+            at: place(&[&"troubleshooting", &number, &"checks", &of, &"argv"]),
+            argv: &one.argv,
+            root: one.root.0,
+            family: &one.family,
+        })
+    });
+    health.chain(validate).chain(troubles)
 }
 
 /// Of the files that are read: where they stand.
@@ -311,8 +331,8 @@ pub struct Allowed {
 impl Allowed {
     /// With what is to be said of patterns that are none.
     pub fn new(builtin: &[Known], configured: &[String]) -> (Self, Vec<String>) {
-        let exact =
-            builtin.iter().flat_map(|known| commands(&known.profile)).map(|(_, argv, _)| argv).collect();
+        let commands = builtin.iter().flat_map(|known| commands(&known.profile));
+        let exact = commands.map(|one| one.argv.to_vec()).collect();
         let mut warnings = Vec::new();
         let mut patterns: Vec<_> = any_profiles().collect();
         for text in configured {
@@ -329,17 +349,17 @@ impl Allowed {
     /// The commands that it doesn't cover, or that the policy's rules don't take for looking.
     pub fn refuses(&self, profile: &Profile, policy: &Policy) -> Vec<Fault> {
         let mut faults = Vec::new();
-        for (at, argv, _) in commands(profile) {
+        for Looks { at, argv, .. } in commands(profile) {
             let Some((program, args)) = argv.split_first() else { continue };
             let covers = |pattern: &Pattern| pattern.allows(program, args, &[], false).is_some();
             let line = excerpt(&argv.join(" "), QUOTED);
-            if !self.exact.contains(&argv) && !self.patterns.iter().any(covers) {
+            if !self.exact.contains(argv) && !self.patterns.iter().any(covers) {
                 let reason = format!(
                     "`{line}` isn't among the read-only commands that profiles may have: an operator can add it, as in \
                      `knowledge: {{commands: [\"{line}\"]}}` of the configuration"
                 );
                 faults.push(Fault { at, reason });
-            } else if let Err(problem) = only_looks(policy, &command(&argv), &command(&argv)) {
+            } else if let Err(problem) = only_looks(policy, &command(argv), &command(argv)) {
                 faults.push(Fault { at, reason: problem.message });
             }
         }

@@ -3,7 +3,7 @@
 use super::check::{commands, pattern_of};
 use super::profile::{Profile, holds_on};
 use crate::capability::{
-    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Risk,
+    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Requests, Risk,
 };
 use crate::target::Privilege;
 
@@ -19,49 +19,47 @@ fn glob_text(path: &str) -> String {
     }
 }
 
-/// On machines of this family. Secrets of any family are kept.
-pub fn of(profile: &Profile, family: &str) -> Result<Grants, GrantError> {
-    let mut grants = Grants::new(&profile.id);
-    let here = |entry| holds_on(entry, family);
-    let health = profile.health.iter().map(|one| (&one.family, &one.argv));
-    let checkers = profile.validate.iter().map(|one| (&one.family, &one.argv));
-    let checks = profile.troubleshooting.iter().flat_map(|trouble| &trouble.checks);
-    let checks = checks.map(|one| (&one.family, &one.argv));
-    let elsewhere: Vec<_> =
-        health.chain(checkers).chain(checks).filter(|(of, _)| !here(of)).map(|(_, argv)| argv).collect();
-    for (_, argv, root) in commands(profile) {
-        // The same command may hold here by another entry; then it is allowed once more than needed.
-        if elsewhere.contains(&&argv) {
-            continue;
-        }
-        let Ok(pattern) = pattern_of(&argv) else { continue };
-        grants.command(&CommandRequest {
-            pattern: pattern.text().to_owned(),
+/// What it takes on machines of this family.
+pub fn requests(profile: &Profile, family: &str) -> Requests {
+    let name = &profile.name;
+    let here = commands(profile).filter(|one| holds_on(one.family, family));
+    let commands = here.filter_map(|one| {
+        Some(CommandRequest {
+            pattern: pattern_of(one.argv).ok()?.text().to_owned(),
             effect: Effect::Read,
-            privilege: if root { Privilege::RootIfAvailable } else { Privilege::Caller },
+            privilege: if one.root { Privilege::RootIfAvailable } else { Privilege::Caller },
             place: Place::Target,
             risk: Risk::ReadOnly,
-            reason: String::new(),
-        })?;
-    }
-    let config = profile.config.iter().filter(|one| here(&one.family)).map(|one| glob_text(&one.path));
-    let logs = profile.logs.iter().filter(|one| here(&one.family)).filter_map(|one| one.path.as_deref());
+            reason: format!("to see how {name} is"),
+        })
+    });
+    let config =
+        profile.config.iter().filter(|one| holds_on(&one.family, family)).map(|one| glob_text(&one.path));
+    let logs = profile.logs.iter().filter(|one| holds_on(&one.family, family));
     // Rotated ones lie beside it.
-    let logs = logs.flat_map(|path| match path.ends_with(['/', '*']) {
+    let logs = logs.filter_map(|one| one.path.as_deref()).flat_map(|path| match path.ends_with(['/', '*']) {
         true => vec![glob_text(path)],
         false => vec![path.to_owned(), format!("{path}.*"), format!("{path}-*")],
     });
-    for glob in config.chain(logs) {
-        grants.path(&PathRequest {
+    let path = |what: &'static str| {
+        move |glob: String| PathRequest {
             glob,
             write: false,
             privilege: Privilege::RootIfAvailable,
             place: Place::Target,
-            reason: String::new(),
-        })?;
-    }
-    for secret in &profile.secrets {
-        grants.deny(&glob_text(&secret.path))?;
-    }
+            reason: format!("{what} of {name}"),
+        }
+    };
+    let paths = config.map(path("configuration")).chain(logs.map(path("logs")));
+    Requests { commands: commands.collect(), paths: paths.collect() }
+}
+
+/// The same as grants. Secrets of any family are kept.
+pub fn of(profile: &Profile, family: &str) -> Result<Grants, GrantError> {
+    let mut grants = Grants::new(&profile.id);
+    let Requests { commands, paths } = requests(profile, family);
+    commands.iter().try_for_each(|request| grants.command(request))?;
+    paths.iter().try_for_each(|request| grants.path(request))?;
+    profile.secrets.iter().try_for_each(|secret| grants.deny(&glob_text(&secret.path)))?;
     Ok(grants)
 }

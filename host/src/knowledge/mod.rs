@@ -17,7 +17,7 @@ pub use escalation::{Done, graver};
 pub use profile::*;
 pub use resolution::{Resolved, Status};
 
-use crate::capability::Grants;
+use crate::capability::{Grants, Requests};
 use crate::config::{Knowledge as Settings, Loaded};
 use crate::gate::policy::Policy;
 
@@ -107,6 +107,11 @@ impl Known {
             tracing::error!(profile = self.profile.id, %error, "nothing is granted");
             Grants::new(&self.profile.id)
         })
+    }
+
+    /// The same, for sudo to allow.
+    pub fn requests(&self, family: &str) -> Requests {
+        grants::requests(&self.profile, family)
     }
 
     /// As it is written.

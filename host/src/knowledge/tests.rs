@@ -85,10 +85,9 @@ fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_
         let others: Vec<_> = all.iter().filter(|other| other.profile.id != profile.id).collect();
         let mut faults = told(check::one(profile));
         faults.extend(told(check::beside(profile, &others)));
-        for (at, argv, _) in commands(profile) {
-            if let Err(problem) =
-                only_looks(Policy::builtin(), &check::command(&argv), &check::command(&argv))
-            {
+        for check::Looks { at, argv, .. } in commands(profile) {
+            let command = check::command(argv);
+            if let Err(problem) = only_looks(Policy::builtin(), &command, &command) {
                 faults.push(format!("{}: {}", shown(&at), problem.message));
             }
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::{ACCOUNT, SystemError, passwd};
 use crate::component::{Cold, Places, Registry};
 use crate::config::{self, Loaded};
+use crate::knowledge::Lazy;
 use crate::sudoers;
 use crate::target::Target;
 
@@ -35,13 +36,15 @@ pub async fn wanted(target: &Target, modules: &Path, home: Option<&Path>) -> Res
     };
     let places = Places { user: None, ..Places::new(Some(modules.to_owned())) };
     let registry = Registry::load(&places, &config, cache(), Cold::Compile).await;
+    let knowledge = Lazy::default();
     let mut wanted = Wanted::default();
     for absent in registry.absent().iter().filter(|absent| !absent.disabled) {
         wanted.notes.push(format!("the module {} is not used: {}", absent.name, absent.reason));
     }
     for module in registry.modules() {
         let name = &module.description.name;
-        let fragment = sudoers::fragment(target, module, ACCOUNT)
+        // As the machine is now: with the profiles of services that are installed later it is called again.
+        let fragment = sudoers::fragment(target, module, ACCOUNT, &knowledge)
             .await
             .map_err(|error| SystemError::Refused(format!("the module {name}: {error}")))?;
         if !fragment.is_needed {
