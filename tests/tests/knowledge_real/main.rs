@@ -9,6 +9,7 @@ mod stocked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::time::Instant;
 
 use linux_sysadmin_tests::host;
 
@@ -24,6 +25,7 @@ const USAGE: &str = "(unrecognized|unknown|invalid|illegal|no such|unexpected) (
 /// A profile that was held.
 struct Held {
     id: String,
+    seconds: u64,
     items: BTreeMap<String, Outcome>,
     /// What wasn't looked at, and why.
     left_out: Vec<String>,
@@ -53,7 +55,9 @@ fn what_a_profile_says_is_so_on_a_real_machine() {
             continue;
         }
         let setting = settings.get(&profile.id).unwrap_or(&nothing);
-        let one = hold(&stocked, profile, setting, &installed);
+        let begun = Instant::now();
+        let mut one = hold(&stocked, profile, setting, &installed);
+        one.seconds = begun.elapsed().as_secs();
         wrong.extend(contradictions(&one, setting));
         held.push(one);
         let left = stocked.active();
@@ -93,7 +97,7 @@ fn why_not(profile: &Profile, installed: &BTreeSet<String>) -> Option<String> {
 /// Holds a profile: first what is there as installed, then what is there while the service runs, then what its checks say
 /// when it doesn't.
 fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTreeSet<String>) -> Held {
-    let mut held = Held { id: profile.id.clone(), items: BTreeMap::new(), left_out: Vec::new() };
+    let mut held = Held { id: profile.id.clone(), seconds: 0, items: BTreeMap::new(), left_out: Vec::new() };
     for unit in profile.units.iter().filter(|unit| !unit.optional) {
         held.items.insert(format!("unit {}", unit.name), stocked.unit(unit));
     }
@@ -117,6 +121,7 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
     let in_the_way: Vec<_> = setting.stop.iter().filter(|unit| was_active.contains(*unit)).cloned().collect();
     stocked.stop(&in_the_way);
     let files = stocked.put(&setting.files);
+    stocked.all(&setting.before);
     let main = profile.main().filter(|unit| !unit.is_template()).map(|unit| unit.name.clone());
     let start = setting.start.clone().unwrap_or_else(|| main.into_iter().collect());
     let started = start.iter().try_for_each(|unit| stocked.start(unit));
@@ -124,10 +129,7 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
     if !start.is_empty() {
         held.items.insert("start".to_owned(), started);
     }
-    for argv in &setting.run {
-        let said = stocked.said(&argv.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(said.exit.is_some(), "{argv:?}: {}", said.output);
-    }
+    stocked.all(&setting.run);
 
     held.hold_places(stocked, profile, setting);
     let usable = |check: &&Check| !missing.contains(&check.argv[0]);
@@ -150,12 +152,14 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
             // Where there is no service, what was put there is what it tells.
             if start.is_empty() {
                 stocked.put_back(&files);
+                stocked.all(&setting.after);
             }
             held.items.insert("stopped".to_owned(), one_tells(stocked, &tells));
         }
     }
-    if !start.is_empty() || setting.never_stopped.is_some() {
+    if !start.is_empty() {
         stocked.put_back(&files);
+        stocked.all(&setting.after);
     }
     // A target that came with it goes with it.
     stocked.stop(&stocked.active().difference(&was_active).cloned().collect::<Vec<_>>());
@@ -168,17 +172,18 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
     held
 }
 
-/// Whether one of these checks says that something is wrong.
-fn one_tells(stocked: &Stocked, checks: &[&Check]) -> Outcome {
-    let mut said = Vec::new();
-    for check in checks {
-        let (verdict, output) = stocked.check(check);
-        if verdict == Verdict::Unmet {
-            return Ok(());
+/// Whether one of these checks says that something is wrong, and none that all is well because its command failed.
+fn one_tells(stocked: &Stocked, checks: &[(&Check, Option<i32>)]) -> Outcome {
+    let (mut told, mut said) = (false, Vec::new());
+    for (check, exit) in checks {
+        let (verdict, now) = stocked.check(check);
+        if verdict == Verdict::Met && now.exit != *exit {
+            return Err(format!("{} is met by a command that failed: {}", check.id, now.output));
         }
-        said.push(format!("{}: {verdict:?} by {:?}", check.id, output.output));
+        told |= verdict == Verdict::Unmet;
+        said.push(format!("{}: {verdict:?} by {:?}", check.id, now.output));
     }
-    Err(format!("no check tells that it is stopped: {}", said.join("; ")))
+    if told { Ok(()) } else { Err(format!("no check tells that it is stopped: {}", said.join("; "))) }
 }
 
 impl Held {
@@ -197,14 +202,14 @@ impl Held {
         self.items.extend(until_held(items, |item| cannot(setting, item)));
     }
 
-    /// What is there while it runs; gives the checks that say that it is well.
+    /// What is there while it runs; gives the checks that say that it is well, and what their commands exit with.
     fn hold_running<'a>(
         &mut self,
         stocked: &Stocked,
         profile: &Profile,
         checks: &[&'a Check],
         setting: &Setting,
-    ) -> Vec<&'a Check> {
+    ) -> Vec<(&'a Check, Option<i32>)> {
         let mut items: Vec<(String, Box<dyn Fn() -> Outcome>)> = Vec::new();
         if profile.processes.iter().any(|process| !process.name.is_empty()) {
             items.push(("process".to_owned(), Box::new(|| stocked.processes(profile))));
@@ -228,7 +233,9 @@ impl Held {
             items.push((format!("health {}", check.id), Box::new(met)));
         }
         self.items.extend(until_held(items, |item| cannot(setting, item)));
-        checks.iter().filter(|check| stocked.check(check).0 == Verdict::Met).copied().collect()
+        let now = checks.iter().map(|check| (*check, stocked.check(check)));
+        let well = now.filter(|(_, (verdict, _))| *verdict == Verdict::Met);
+        well.map(|(check, (_, said))| (check, said.exit)).collect()
     }
 
     /// The checker of its configuration, and the commands that look for causes.
@@ -243,12 +250,13 @@ impl Held {
         for trouble in &profile.troubleshooting {
             for check in trouble.checks.iter().filter(&usable) {
                 let (_, said) = stocked.check(check);
-                let outcome =
-                    if profile::is_match(USAGE, &said.output.to_lowercase()) || matches!(said.exit, Some(124..=127)) {
-                        Err(format!("it exits with {:?}:\n{}", said.exit, said.output))
-                    } else {
-                        Ok(())
-                    };
+                let outcome = if profile::is_match(USAGE, &said.output.to_lowercase())
+                    || matches!(said.exit, Some(124..=127))
+                {
+                    Err(format!("it exits with {:?}:\n{}", said.exit, said.output))
+                } else {
+                    Ok(())
+                };
                 self.items.insert(format!("check {}: {}", trouble.id, check.argv.join(" ")), outcome);
             }
         }
@@ -288,7 +296,7 @@ fn print_table(held: &[Held], not_held: &[String], settings: &BTreeMap<String, S
             *kinds.entry(item.split(' ').next().unwrap_or_default()).or_default() += 1;
         }
         let kinds: Vec<_> = kinds.iter().map(|(kind, number)| format!("{kind} {number}")).collect();
-        lines.push(format!("{:<20} {}", one.id, kinds.join(", ")));
+        lines.push(format!("{:<20} {} ({} s)", one.id, kinds.join(", "), one.seconds));
         for cannot in settings.get(&one.id).iter().flat_map(|setting| &setting.cannot) {
             lines.push(format!("{:<20}   but {}: {} ({})", "", cannot.item, cannot.says, cannot.why));
         }

@@ -146,6 +146,9 @@ pub struct Setting {
     /// What is put on the host before the service is started, and taken away again. As it comes the package starts nothing,
     /// or there is nothing yet that the service was made for.
     pub files: BTreeMap<String, String>,
+    /// What else has to be done before, and undone after.
+    pub before: Vec<Vec<String>>,
+    pub after: Vec<Vec<String>>,
     /// Units that have what it needs, as a port.
     pub stop: Vec<String>,
     /// What is started: its main unit, unless it says otherwise.
@@ -229,8 +232,8 @@ impl Check {
             && self.expect_matches.as_ref().is_none_or(matches)
             && self.expect_lacks.as_ref().is_none_or(|pattern| !matches(pattern));
         match self.unknown_matches.as_ref().is_some_and(matches) {
-            _ if met => Verdict::Met,
             true => Verdict::Unknown,
+            false if met => Verdict::Met,
             false => Verdict::Unmet,
         }
     }
