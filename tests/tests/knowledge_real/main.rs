@@ -250,9 +250,9 @@ impl Held {
         for trouble in &profile.troubleshooting {
             for check in trouble.checks.iter().filter(&usable) {
                 let (_, said) = stocked.check(check);
-                let outcome = if profile::is_match(USAGE, &said.output.to_lowercase())
-                    || matches!(said.exit, Some(124..=127))
-                {
+                // What reads a log says what others said.
+                let usage = said.exit != Some(0) && profile::is_match(USAGE, &said.output.to_lowercase());
+                let outcome = if usage || matches!(said.exit, None | Some(124..=127)) {
                     Err(format!("it exits with {:?}:\n{}", said.exit, said.output))
                 } else {
                     Ok(())

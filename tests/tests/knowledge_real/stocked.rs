@@ -11,7 +11,7 @@ use crate::profile::{Backup, Check, Log, Place, Port, Profile, Said, Unit, Verdi
 /// No command that looks at something takes this long, in seconds.
 const LONG: &str = "120";
 /// Nothing that is waited for takes this long; it only keeps what never comes from being waited for.
-const PATIENCE: Duration = Duration::from_secs(6);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Says of each path what the first is that it matches.
 const PATHS: &str = r#"
@@ -299,7 +299,7 @@ impl Stocked {
 
     /// A new file is root's; one that is there keeps its owner and mode.
     fn write(&self, path: &str, text: &str) {
-        let script = r#"test -e "$1" || { mkdir -p "$(dirname "$1")" && install -m 640 /dev/null "$1"; } && printf %s "$2" > "$1""#;
+        let script = r#"test -e "$1" || { mkdir -p "$(dirname "$1")" && install -m 644 /dev/null "$1"; } && printf %s "$2" > "$1""#;
         self.0.run(&["sh", "-c", script, "sh", path, text]);
     }
 }
