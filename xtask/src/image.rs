@@ -27,6 +27,11 @@ const BUILD_PROXY: &str = "etc/apt/apt.conf.d/00build-proxy";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recipe {
+    /// The image that this one adds to, and whose suite it has; it has none below itself.
+    #[serde(default)]
+    base: Option<String>,
+    /// Debian's releases that it can be made of.
+    #[serde(default)]
     suites: Vec<String>,
     packages: Vec<String>,
     #[serde(default)]
@@ -43,14 +48,16 @@ pub(crate) struct Image {
 /// The image's base: from the cache, or built now.
 pub(crate) fn ensure(name: &str) -> Result<Image> {
     let folder = recipe_folder(name)?;
-    let text = fs::read_to_string(folder.join("recipe.yaml"))
-        .with_context(|| format!("no readable recipe.yaml in {}", folder.display()))?;
-    let recipe: Recipe =
-        serde_yaml::from_str(&text).with_context(|| format!("{}/recipe.yaml", folder.display()))?;
+    let recipe = read_recipe(&folder)?;
+    // Before the lock, which it takes itself.
+    let (below, suites) = match &recipe.base {
+        Some(base) => (Some(ensure(base)?.root), read_recipe(&recipe_folder(base)?)?.suites),
+        None => (None, recipe.suites.clone()),
+    };
     let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let suite = suite_for(&recipe.suites, &os_release)
+    let suite = suite_for(&suites, &os_release)
         .with_context(|| format!("{}/recipe.yaml lists no suite", folder.display()))?;
-    let hash = recipe_hash(&folder, &suite)?;
+    let hash = recipe_hash(&folder, &suite, below.as_deref())?;
 
     let cache = Path::new(CACHE);
     files::make_dir(cache)?;
@@ -62,7 +69,7 @@ pub(crate) fn ensure(name: &str) -> Result<Image> {
         let building = cache.join(format!(".building-{name}"));
         let begun = Instant::now();
         eprintln!("xtask: building the image `{name}` ({suite}) once; this takes a minute or two");
-        build(&building, &folder, &recipe, &suite)
+        build(&building, &folder, &recipe, below.as_deref(), &suite)
             .with_context(|| format!("the image `{name}` could not be built"))?;
         fs::rename(&building, &root).with_context(|| format!("cannot rename to {}", root.display()))?;
         eprintln!("xtask: {} is complete after {:.0} s", root.display(), begun.elapsed().as_secs_f32());
@@ -85,6 +92,12 @@ pub(crate) fn remove_old(name: &str, current: &Path, in_use: &[PathBuf]) -> Resu
         }
     }
     Ok(())
+}
+
+fn read_recipe(folder: &Path) -> Result<Recipe> {
+    let text = fs::read_to_string(folder.join("recipe.yaml"))
+        .with_context(|| format!("no readable recipe.yaml in {}", folder.display()))?;
+    serde_yaml::from_str(&text).with_context(|| format!("{}/recipe.yaml", folder.display()))
 }
 
 fn recipe_folder(name: &str) -> Result<PathBuf> {
@@ -119,9 +132,13 @@ fn suite_for(suites: &[String], os_release: &str) -> Option<String> {
 }
 
 /// Everything that decides the result, but for the mirror and the day.
-fn recipe_hash(folder: &Path, suite: &str) -> Result<String> {
+fn recipe_hash(folder: &Path, suite: &str, below: Option<&Path>) -> Result<String> {
     let mut hash = Sha256::new();
     hash.update(format!("{BUILDER}\0{suite}\0{}\0", std::env::consts::ARCH));
+    // Its name has the hash of its own recipe.
+    if let Some(below) = below {
+        hash.update(format!("{}\0", below.display()));
+    }
     for relative in tree(folder)? {
         let path = folder.join(&relative);
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -132,23 +149,24 @@ fn recipe_hash(folder: &Path, suite: &str) -> Result<String> {
     Ok(hex::encode(hash.finalize()))
 }
 
-fn build(root: &Path, folder: &Path, recipe: &Recipe, suite: &str) -> Result<()> {
+fn build(root: &Path, folder: &Path, recipe: &Recipe, below: Option<&Path>, suite: &str) -> Result<()> {
     let mirror = mirror::of_this_machine(suite);
     let proxy = mirror::apt_proxy();
 
-    let mut debootstrap = unshared();
-    debootstrap.args([
-        "--mount-proc",
-        "debootstrap",
-        "--variant=minbase",
-        "--include=ca-certificates",
-        suite,
-    ]);
-    debootstrap.arg(root).arg(&mirror.uri);
-    if let Some(proxy) = &proxy {
-        debootstrap.env("http_proxy", proxy);
+    let mut begin = unshared();
+    match below {
+        Some(below) => {
+            begin.args(["cp", "--archive", "--reflink=auto"]).arg(below).arg(root);
+        }
+        None => {
+            begin.args(["--mount-proc", "debootstrap", "--variant=minbase", "--include=ca-certificates"]);
+            begin.arg(suite).arg(root).arg(&mirror.uri);
+        }
     }
-    // It reports every package; only the error, if any, is of interest.
+    if let Some(proxy) = &proxy {
+        begin.env("http_proxy", proxy);
+    }
+    // debootstrap reports every package; only the error, if any, is of interest.
     let log = PathBuf::from(CACHE).join("build.log");
     let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let logged = |command: &mut Command| -> Result<()> {
@@ -157,7 +175,7 @@ fn build(root: &Path, folder: &Path, recipe: &Recipe, suite: &str) -> Result<()>
         cmd::run(command)
             .with_context(|| format!("{} has the details; its end:\n{}", log.display(), tail(&log)))
     };
-    logged(&mut debootstrap)?;
+    logged(&mut begin)?;
 
     files::write(&root.join(POLICY), "#!/bin/sh\nexit 101\n", 0o755)?;
     files::write(&root.join(BUILD_SOURCES), mirror.sources_list(suite), 0o644)?;
@@ -303,6 +321,7 @@ mod tests {
         let file = dir.path().join("files/etc/x");
         files::make_dir(&dir.path().join("files/etc"))?;
         fs::write(&file, "1")?;
+        let recipe_hash = |folder: &Path, suite: &str| recipe_hash(folder, suite, None);
         let mut seen = vec![recipe_hash(dir.path(), "bookworm")?];
         assert_eq!(seen[0], recipe_hash(dir.path(), "bookworm")?);
         seen.push(recipe_hash(dir.path(), "trixie")?);
@@ -312,6 +331,9 @@ mod tests {
         seen.push(recipe_hash(dir.path(), "bookworm")?);
         fs::rename(&file, dir.path().join("files/etc/y"))?;
         seen.push(recipe_hash(dir.path(), "bookworm")?);
+        for below in ["/x-1", "/x-2"] {
+            seen.push(super::recipe_hash(dir.path(), "bookworm", Some(Path::new(below)))?);
+        }
         let different: std::collections::BTreeSet<_> = seen.iter().collect();
         assert_eq!(different.len(), seen.len());
         Ok(())
@@ -320,9 +342,12 @@ mod tests {
     #[test]
     fn every_recipe_of_the_project_can_be_read() -> Result<()> {
         for entry in fs::read_dir(workspace::root().join("xtask/images"))?.flatten() {
-            let text = fs::read_to_string(entry.path().join("recipe.yaml"))?;
-            let recipe: Recipe = serde_yaml::from_str(&text)?;
-            assert!(!recipe.suites.is_empty() && !recipe.packages.is_empty());
+            let recipe = read_recipe(&entry.path())?;
+            // One of both, and no base of a base: its suites are those of the one below.
+            assert!(recipe.suites.is_empty() == recipe.base.is_some() && !recipe.packages.is_empty());
+            if let Some(base) = &recipe.base {
+                assert!(read_recipe(&recipe_folder(base)?)?.base.is_none());
+            }
             assert!(is_executable(&entry.path().join("provision"))?);
         }
         Ok(())

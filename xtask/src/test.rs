@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 /// The hosts that tests ask for by name, by what they are made of.
-const HOSTS: [(&str, &[&str]); 3] = [("debian", &["debian1"]), ("rhel-like", &["rhel1"]), ("bare", &BARE)];
+const HOSTS: [(&str, &[&str]); 4] =
+    [("debian", &["debian1"]), ("rhel-like", &["rhel1"]), ("bare", &BARE), ("stocked", &["stocked1"])];
 /// One, and those of which a test needs many.
 const BARE: [&str; 11] = [
     "bare1", "fleet01", "fleet02", "fleet03", "fleet04", "fleet05", "fleet06", "fleet07", "fleet08",
