@@ -32,7 +32,7 @@ const PATTERN: &str = concat!(
     "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT,UNIT,_COMM ",
     "[--lines=<int>] [--since=@<int>] [--until=@<int>] [--priority=<int>] ",
     "[(--boot=-1|--boot=-2|--boot=-3|--boot=-4|--boot=-5|--boot=-6|--boot=-7|--boot=-8|--boot=-9|--boot=<text>)] ",
-    "[--after-cursor=<text>] [--case-sensitive=true --grep=<text>] ",
+    "[--after-cursor=<text>] [(--case-sensitive=true|--case-sensitive=false) --grep=<text>] ",
     "[(--unit=<unit>|--unit=<unit>'@*.service')]... [--identifier=<text>]... [-- <text>...]"
 );
 
@@ -55,8 +55,9 @@ pub(crate) struct Query {
     pub(crate) after_cursor: Option<String>,
     /// `FIELD=value`
     pub(crate) fields: Vec<String>,
-    /// Only what holds this text, where journalctl can tell.
-    pub(crate) literal: Option<String>,
+    /// Only what holds one of these.
+    pub(crate) words: Vec<String>,
+    pub(crate) ignores_case: bool,
 }
 
 impl Query {
@@ -75,9 +76,10 @@ impl Query {
         option("priority", self.priority.map(|level| level.0.to_string()));
         option("boot", self.boot.clone());
         option("after-cursor", self.after_cursor.clone());
-        if let Some(literal) = &self.literal {
-            option("case-sensitive", Some("true".to_owned()));
-            option("grep", Some(format!("\\Q{literal}\\E")));
+        if !self.words.is_empty() {
+            option("case-sensitive", Some((!self.ignores_case).to_string()));
+            let words: Vec<_> = self.words.iter().map(|word| format!("\\Q{word}\\E")).collect();
+            option("grep", Some(words.join("|")));
         }
         for unit in &self.units {
             option("unit", Some(unit.replace("@.service", "@*.service")));
@@ -364,6 +366,16 @@ pub(crate) fn each(
             return Ok(None);
         }
     }
+}
+
+/// When the first entry of all was written.
+pub(crate) fn first(cx: &Context, budget: &Budget<'_>) -> Result<Option<i64>> {
+    let mut at = None;
+    each(cx, budget, &Query::default(), |entry| {
+        at = entry.line.at;
+        false
+    })?;
+    Ok(at)
 }
 
 /// Why a query found nothing: nothing is meant, or there is no journal, or nobody may read it.

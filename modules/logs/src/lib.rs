@@ -4,29 +4,41 @@
 mod budget;
 mod files;
 mod fold;
+mod form;
+mod inventory;
 mod journal;
 mod line;
 mod mask;
 mod moment;
+mod pattern;
 mod pieces;
 mod query;
+mod search;
+mod service;
+mod tail;
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
 /// The module.
 pub fn module() -> Module {
     Module::new("logs", env!("CARGO_PKG_VERSION"), "logs", "The journal and text logs")
         .license(env!("CARGO_PKG_LICENSE"))
         .command(journal::grant())
+        .command(search::grant())
+        .command(inventory::grant())
         .command(moment::NOW.read("the target's own clock, for `2h ago`"))
+        .command(files::XZ.read("rotated logs that xz packed").as_root_if_available())
+        .command(files::ZSTD.read("rotated logs that zstd packed").as_root_if_available())
+        .command(files::BZIP2.read("rotated logs that bzip2 packed").as_root_if_available())
         .path(PathGrant::read(moment::LOCALTIME, "the target's time zone: most text logs are in local time"))
         .path(PathGrant::read("/usr/share/zoneinfo/**", "where that leads"))
         .path(PathGrant::read("/var/log/**", "text logs").as_root_if_available())
-        .tool(Tool::new(
-            "log_query",
-            "Lines of the journal or a log file, in order of time",
-            query::log_query,
-        ))
+        .tool(Tool::new("log_query", "Lines of the journal or of a log file", query::log_query))
+        .tool(
+            Tool::new("log_search", "Lines that match, in the journal and log files", search::log_search)
+                .duration(DurationCategory::Slow),
+        )
+        .tool(Tool::new("svc_logs", "What a service wrote lately, from all its logs", service::svc_logs))
 }
 
 linux_sysadmin_sdk::export!(module);

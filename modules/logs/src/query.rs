@@ -1,14 +1,12 @@
 //! `log_query`: the newest or the oldest lines of the journal or of a file, in order of time.
 
-use std::collections::BTreeMap;
-
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::budget::Budget;
 use crate::journal::{self, Found, Query};
 use crate::line::{self, Level, Line, Shown};
 use crate::moment::{Clock, Range};
-use crate::pieces::Lines;
+use crate::tail::{self, Wanted};
 use crate::{files, fold};
 
 /// Where an answer isn't told how long it may be.
@@ -59,9 +57,12 @@ pub(crate) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<std::rc::Rc<str>>,
     lines: Vec<Shown>,
-    /// Lines of each source, where there are several.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    sources: BTreeMap<String, usize>,
+    /// What was looked at, where it wasn't said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sources: Vec<String>,
+    /// What isn't there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
     /// There are more than were asked for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
@@ -91,7 +92,14 @@ impl Answer {
         }
         let mut shown = if fold { fold::near(&lines) } else { fold::none(&lines) };
         let source = line::common_source(&mut shown);
-        Self { source, lines: shown, sources: BTreeMap::new(), truncated: cut > 0, cursor: None }
+        Self {
+            source,
+            lines: shown,
+            sources: Vec::new(),
+            missing: Vec::new(),
+            truncated: cut > 0,
+            cursor: None,
+        }
     }
 
     pub(crate) fn truncated(mut self, truncated: bool) -> Self {
@@ -99,8 +107,8 @@ impl Answer {
         self
     }
 
-    pub(crate) fn sources(mut self, sources: BTreeMap<String, usize>) -> Self {
-        self.sources = sources;
+    pub(crate) fn sources(mut self, sources: Vec<String>, missing: Vec<String>) -> Self {
+        (self.sources, self.missing) = (sources, missing);
         self
     }
 }
@@ -125,7 +133,7 @@ pub(crate) fn log_query(args: Args, cx: &Context) -> Result<Noted<Answer>> {
             let message = format!("{name} is of the journal, and path of a file; expected one of both");
             return Err(Problem::validation("INVALID_ARGUMENTS", message));
         }
-        return of_file(cx, &clock, &budget, path, range, priority, (most, order, fold));
+        return of_file(cx, &clock, &budget, path, (range, priority), (most, order, fold));
     }
     let query = Query {
         units: args.units,
@@ -136,7 +144,7 @@ pub(crate) fn log_query(args: Args, cx: &Context) -> Result<Noted<Answer>> {
         // What follows a cursor is read on from there.
         after_cursor: args.after_cursor,
         fields: args.fields,
-        literal: None,
+        ..Query::default()
     };
     query.check()?;
     let forward = query.after_cursor.is_some() || order == Order::Oldest;
@@ -181,11 +189,18 @@ fn of_file(
     clock: &Clock<'_>,
     budget: &Budget<'_>,
     path: &str,
-    range: Range,
-    priority: Option<Level>,
+    (range, priority): (Range, Option<Level>),
     (most, order, fold): (usize, Order, bool),
 ) -> Result<Noted<Answer>> {
-    let _ = (cx, clock, budget, path, range, priority, most, order, fold, Lines::new(1));
-    let _ = files::check(path)?;
-    Err(Problem::validation("X", "x"))
+    files::check(cx, path)?;
+    let form = files::form(&cx.detected(), path)?;
+    let files = files::family(cx, budget, path, range)?;
+    let wanted = Wanted { range, priority, programs: None };
+    let found = match order {
+        Order::Newest => tail::newest(cx, budget, &files, &form, clock, (&wanted, most)),
+        Order::Oldest => tail::oldest(cx, budget, &files, &form, clock, (&wanted, most)),
+    }?;
+    let notes = found.spent.map(|spent| format!("not all of {path} was looked at: {}", spent.text()));
+    let answer = Answer::new(found.lines, most, order, fold).truncated(found.more);
+    Ok(Noted { data: answer, notes: notes.into_iter().collect() })
 }
