@@ -90,7 +90,7 @@ mod tests {
     fn the_words_are_those_that_every_match_holds() {
         for (text, expected) in [
             ("Failed password", &["Failed password"][..]),
-            (r"Failed (password|publickey) for \w+ from", &["Failed "]),
+            (r"Failed (password|publickey) for \w+ from", &["password", "publickey"]),
             ("(error|failed)", &["error", "failed"]),
             (r"^\d+ timeout$", &[" timeout"]),
             ("(abc)+", &["abc"]),
