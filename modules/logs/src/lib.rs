@@ -15,7 +15,9 @@ mod pieces;
 mod query;
 mod search;
 mod service;
+mod summary;
 mod tail;
+mod usage;
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
@@ -25,7 +27,11 @@ pub fn module() -> Module {
         .license(env!("CARGO_PKG_LICENSE"))
         .command(journal::grant())
         .command(search::grant())
+        .command(summary::grant())
         .command(inventory::grant())
+        .command(usage::ROOM.read("how full the filesystem of /var/log is"))
+        .command(usage::JOURNAL.read("what the journal takes").as_root_if_available())
+        .command(usage::DELETED.read("deleted logs that are still open").as_root_if_available())
         .command(moment::NOW.read("the target's own clock, for `2h ago`"))
         .command(files::XZ.read("rotated logs that xz packed").as_root_if_available())
         .command(files::ZSTD.read("rotated logs that zstd packed").as_root_if_available())
@@ -38,6 +44,15 @@ pub fn module() -> Module {
             Tool::new("log_search", "Lines that match, in the journal and log files", search::log_search)
                 .duration(DurationCategory::Slow),
         )
+        .tool(
+            Tool::new(
+                "log_summary",
+                "Errors and warnings by unit and hour, known faults, what is new, restarts, OOM kills",
+                summary::log_summary,
+            )
+            .duration(DurationCategory::Slow),
+        )
+        .tool(Tool::new("log_disk_usage", "What logs take on disk, and which grow", usage::log_disk_usage))
         .tool(Tool::new("svc_logs", "What a service wrote lately, from all its logs", service::svc_logs))
 }
 
