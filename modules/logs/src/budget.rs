@@ -1,8 +1,9 @@
 //! What a call may use, so that it ends by itself with what it has found and not by the host's limits with nothing.
 
 use std::cell::Cell;
+use std::time::Duration;
 
-use linux_sysadmin_sdk::Context;
+use linux_sysadmin_sdk::{Context, OutputStream, Result};
 
 /// Why something was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,11 @@ pub(crate) struct Budget<'a> {
 
 const CALLS: u32 = 8_000;
 
+/// What is read at once, and what is so little that it is better to wait for more: many programs write 4 KiB at a time.
+const PIECE: u32 = 1 << 20;
+const LITTLE: usize = 32 << 10;
+const WHILE: Duration = Duration::from_millis(1);
+
 impl<'a> Budget<'a> {
     /// Of a tool that may take 30 s.
     pub(crate) fn quick(cx: &'a Context) -> Self {
@@ -55,6 +61,17 @@ impl<'a> Budget<'a> {
         self.waited.set(self.waited.get() + self.cx.monotonic() - before);
         self.calls.set(self.calls.get() + 1);
         answer
+    }
+
+    /// The next piece of a stream; empty at its end.
+    pub(crate) fn read(&self, stream: &mut OutputStream) -> Result<Vec<u8>> {
+        let piece = self.waiting(|| stream.read(PIECE))?;
+        if !piece.is_empty() && piece.len() < LITTLE {
+            let before = self.cx.monotonic();
+            self.cx.sleep(WHILE);
+            self.waited.set(self.waited.get() + self.cx.monotonic() - before);
+        }
+        Ok(piece)
     }
 
     /// Whether there is none left.

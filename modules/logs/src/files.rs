@@ -345,7 +345,7 @@ fn unpacked(
         if let Some(spent) = budget.spent() {
             return Ok(End::Spent(spent));
         }
-        let piece = budget.waiting(|| stream.read(PART as u32))?;
+        let piece = budget.read(&mut stream)?;
         if piece.is_empty() {
             lines.end(&mut *sink);
             // A stream tells nothing of errors.

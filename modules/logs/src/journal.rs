@@ -15,8 +15,6 @@ use crate::pieces::Lines;
 
 /// Of an entry, as JSON: a message of bytes takes four for each.
 const LONGEST: usize = 1 << 20;
-/// What is read at once.
-const PIECE: u32 = 1 << 20;
 
 /// `--all`, or a field above 4 KiB would be null. Not `--quiet`: why nothing is there is a message, too.
 const FIXED: &[&str] = &[
@@ -78,8 +76,7 @@ impl Query {
         option("after-cursor", self.after_cursor.clone());
         if !self.words.is_empty() {
             option("case-sensitive", Some((!self.ignores_case).to_string()));
-            let words: Vec<_> = self.words.iter().map(|word| format!("\\Q{word}\\E")).collect();
-            option("grep", Some(words.join("|")));
+            option("grep", Some(alternatives(&self.words)));
         }
         for unit in &self.units {
             option("unit", Some(unit.replace("@.service", "@*.service")));
@@ -122,6 +119,14 @@ impl Query {
         Ok(())
     }
 }
+
+/// Any of these words, as an expression of PCRE's that needs no looking back.
+pub(crate) fn alternatives(words: &[String]) -> String {
+    words.iter().map(|word| format!("\\Q{word}\\E")).collect::<Vec<_>>().join("|")
+}
+
+/// The longest expression that is asked with; a hole of a grant takes 4096 bytes.
+pub(crate) const LONGEST_EXPRESSION: usize = 3_500;
 
 /// An entry, and where it is.
 pub(crate) struct Entry {
@@ -356,7 +361,7 @@ pub(crate) fn each(
         if let Some(spent) = budget.spent() {
             return Ok(Some(spent));
         }
-        let piece = budget.waiting(|| stream.read(PIECE))?;
+        let piece = budget.read(&mut stream)?;
         let mut each = |line: &[u8]| reader.entry(line).is_none_or(&mut sink);
         if piece.is_empty() {
             lines.end(&mut each);
@@ -376,6 +381,15 @@ pub(crate) fn first(cx: &Context, budget: &Budget<'_>) -> Result<Option<i64>> {
         false
     })?;
     Ok(at)
+}
+
+/// Whether `journalctl` can be asked for words: it may have been built without expressions.
+pub(crate) fn knows_words(cx: &Context, budget: &Budget<'_>, now: i64) -> bool {
+    let range = Range { since: Some(now), until: None };
+    let query = Query { range, words: vec!["x".to_owned()], ..Query::default() };
+    budget
+        .waiting(|| cx.run(query.command(Some(1))))
+        .is_ok_and(|output| !output.error_text().contains("pattern matching"))
 }
 
 /// Why a query found nothing: nothing is meant, or there is no journal, or nobody may read it.

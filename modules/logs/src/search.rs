@@ -275,7 +275,7 @@ impl Search<'_> {
     fn journal(&mut self, query: Query) -> Result<()> {
         let before = self.hits.matches;
         let words = match self.context {
-            0 if self.pattern.words.iter().all(|word| !word.contains("\\E")) => self.pattern.words.clone(),
+            0 if is_askable(&self.pattern.words) => self.pattern.words.clone(),
             _ => Vec::new(),
         };
         let query = Query {
@@ -301,26 +301,18 @@ impl Search<'_> {
             return Ok(());
         }
         // Whether nothing matches, or it can't be asked so, or not at all.
-        let now = Range { since: Some(self.clock.now()), until: None };
-        let probe = Query { range: now, ..query.clone() };
-        let output = self.budget.waiting(|| self.cx.run(probe.command(Some(1))));
-        let absent = match output {
+        if !words.is_empty() && !journal::knows_words(self.cx, self.budget, self.clock.now()) {
+            self.pattern.words.clear();
+            return self.journal(query);
+        }
+        let probe = Query { words: Vec::new(), ..query };
+        let absent = match self.budget.waiting(|| self.cx.run(probe.command(Some(1)))) {
             Ok(output) if output.stdout.contains(&b'{') => None,
             Ok(output) => journal::nothing(self.cx, &probe, &output)?.err(),
             Err(problem) => Some(Absent::Refused(problem.message)),
         };
-        match absent {
-            None => Ok(()),
-            // It was built without expressions: then all of it is read.
-            Some(Absent::Refused(said)) if !words.is_empty() && said.contains("pattern matching") => {
-                self.pattern.words.clear();
-                self.journal(Query { words: Vec::new(), ..query })
-            }
-            Some(absent) => {
-                self.left_out.push(format!("journal: {}", absent.text()));
-                Ok(())
-            }
-        }
+        self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
+        Ok(())
     }
 
     /// A file with its rotated ones, or a directory.
@@ -456,7 +448,7 @@ impl Search<'_> {
         };
         let mut spent = None;
         loop {
-            let piece = self.budget.waiting(|| stream.read(1 << 20));
+            let piece = self.budget.read(&mut stream);
             let Ok(piece) = piece else {
                 // It took longer than it may.
                 spent = Some(Spent::Time);
@@ -510,6 +502,12 @@ impl Search<'_> {
         }
         self.spent = self.spent.or(spent);
     }
+}
+
+/// Whether journalctl takes these words.
+fn is_askable(words: &[String]) -> bool {
+    words.iter().all(|word| !word.contains("\\E"))
+        && journal::alternatives(words).len() <= journal::LONGEST_EXPRESSION
 }
 
 /// How far the target could look through a file.

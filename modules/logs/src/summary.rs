@@ -1,6 +1,6 @@
 //! `log_summary`: what went wrong lately, where, how often, since when, and what that means.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use linux_sysadmin_sdk::knowledge::{self, LogSource, Profile};
@@ -32,6 +32,24 @@ const SHOWN: usize = 240;
 const FLAPPING: u64 = 3;
 /// From what size on the target is asked which lines may matter.
 const LARGE: u64 = 2 << 20;
+
+/// What a message of the journal has in it that says itself that it is a warning or worse, or is of the kernel's killing,
+/// or of a service that is started again.
+const MARKS: &[&str] = &[
+    "emerg",
+    "alert",
+    "crit",
+    "fatal",
+    "panic",
+    "err",
+    "eror",
+    "severe",
+    "failure",
+    "warn",
+    "wrn",
+    "Killed process",
+    "Scheduled restart job",
+];
 
 /// What a line of a text log has in it where it may matter, whatever its program.
 const SIGNS: &str = "error|fail|fatal|panic|critical|crit\\]|emerg|alert|warn|denied|refused|timed out|timeout|traceback|segfault|out of memory|cannot |can't |unable to|\" 5[0-9][0-9] ";
@@ -79,7 +97,7 @@ pub(crate) struct Summary {
     /// What the kernel killed for want of memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     oom_kills: Vec<Killed>,
-    /// Lines of the journal, and files of which lines were looked at.
+    /// Entries of the journal, and files, that were looked at.
     sources: Sources,
     /// What wasn't looked at, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -256,24 +274,61 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
 }
 
 impl<'a> Looking<'a> {
+    /// What is marked as a warning or worse, which the journal has an index of; and of the rest only what may matter: to
+    /// have all of it printed takes longer than everything else.
     fn journal(&mut self) -> Result<()> {
-        let query = Query { range: self.range, ..Query::default() };
         let (cx, budget) = (self.cx, self.budget);
-        let spent = journal::each(cx, budget, &query, |entry| {
-            self.journal += 1;
-            self.entry(entry.line);
-            true
-        })?;
-        self.spent = spent;
+        let all = Query { range: self.range, ..Query::default() };
+        let urgent = Query { priority: Some(Level::WARNING), ..all.clone() };
+        self.spent = self.entries(&urgent, |_| true)?;
+        let words = self.words().unwrap_or_default();
+        let is_rest = |line: &Line| line.level.is_none_or(|level| level > Level::WARNING);
+        let mut rest = Query { words, ignores_case: true, ..all.clone() };
+        let before = self.journal;
+        self.spent = self.spent.or(self.entries(&rest, is_rest)?);
+        if self.journal == before
+            && !rest.words.is_empty()
+            && !journal::knows_words(cx, budget, self.clock.now())
+        {
+            rest.words.clear();
+            self.spent = self.spent.or(self.entries(&rest, is_rest)?);
+        }
         if self.journal == 0 {
-            let output = budget.waiting(|| cx.run(query.command(Some(1))));
-            let absent = match output {
-                Ok(output) => journal::nothing(cx, &query, &output)?.err(),
+            let absent = match budget.waiting(|| cx.run(all.command(Some(1)))) {
+                Ok(output) if output.stdout.contains(&b'{') => None,
+                Ok(output) => journal::nothing(cx, &all, &output)?.err(),
                 Err(problem) => Some(Absent::Refused(problem.message)),
             };
             self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
         }
         Ok(())
+    }
+
+    fn entries(&mut self, query: &Query, is_meant: impl Fn(&Line) -> bool) -> Result<Option<Spent>> {
+        let (cx, budget) = (self.cx, self.budget);
+        journal::each(cx, budget, query, |entry| {
+            if is_meant(&entry.line) {
+                self.journal += 1;
+                self.entry(entry.line);
+            }
+            true
+        })
+    }
+
+    /// One of these is in every message that matters; none where a profile's pattern has no such word.
+    fn words(&self) -> Option<Vec<String>> {
+        let mut words: BTreeSet<String> = MARKS.iter().map(|mark| (*mark).to_owned()).collect();
+        for (_, pattern) in self.patterns.iter().flat_map(|patterns| &patterns.patterns) {
+            let pattern = Pattern::new(&pattern.matches, false, false).ok()?;
+            if pattern.words.is_empty() {
+                return None;
+            }
+            words.extend(pattern.words);
+        }
+        let words: Vec<_> = words.into_iter().collect();
+        let is_askable = words.iter().all(|word| !word.contains("\\E"))
+            && journal::alternatives(&words).len() <= journal::LONGEST_EXPRESSION;
+        is_askable.then_some(words)
     }
 
     fn entry(&mut self, mut line: Line) {
@@ -423,7 +478,7 @@ impl<'a> Looking<'a> {
             }
         };
         loop {
-            let Ok(piece) = budget.waiting(|| stream.read(1 << 20)) else {
+            let Ok(piece) = budget.read(&mut stream) else {
                 self.left_out.push(format!("{}: not to its end", file.path));
                 return Ok(Some(Some(Spent::Time)));
             };

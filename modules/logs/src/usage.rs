@@ -17,6 +17,8 @@ pub(crate) const DELETED: CommandLine = CommandLine::new("lsof -nP -w +L1 -F pcs
 /// How many of each are shown.
 const SHOWN: usize = 10;
 const MIB: f64 = 1_048_576.0;
+/// Below that nothing is said of it.
+const SMALL: u64 = 64 << 10;
 /// From here on a log that nobody rotates is worth a word.
 const LARGE: u64 = 100 << 20;
 const HUGE: u64 = 1 << 30;
@@ -33,7 +35,8 @@ pub(crate) struct Usage {
     directories: Vec<Directory>,
     /// Largest first, without the journal's.
     files: Vec<Large>,
-    rotated: Rotated,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotated: Option<Rotated>,
     /// Large, and no rotated file beside them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unrotated: Vec<String>,
@@ -246,10 +249,11 @@ fn usage(
     unrotated.sort_by(|a, b| b.cmp(a));
     let mut directories: Vec<_> = directories
         .into_iter()
+        .filter(|(_, (bytes, _))| *bytes >= SMALL)
         .map(|(path, (bytes, files))| (bytes, Directory { path: path.to_owned(), mib: mib(bytes), files }))
         .collect();
     directories.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.path.cmp(&other.path)));
-    let mut files: Vec<_> = found.iter().filter(|found| !is_journal(found) && found.bytes > 0).collect();
+    let mut files: Vec<_> = found.iter().filter(|found| !is_journal(found) && found.bytes >= SMALL).collect();
     files.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.file.path.cmp(&b.file.path)));
     let large = |found: &&Found| Large {
         path: found.file.path.clone(),
@@ -262,7 +266,10 @@ fn usage(
         journal,
         directories: directories.into_iter().take(SHOWN).map(|(_, directory)| directory).collect(),
         files: files.iter().take(SHOWN).map(large).collect(),
-        rotated: Rotated { files: rotated.len(), mib: mib(rotated.iter().map(|found| found.bytes).sum()) },
+        rotated: (!rotated.is_empty()).then(|| Rotated {
+            files: rotated.len(),
+            mib: mib(rotated.iter().map(|found| found.bytes).sum()),
+        }),
         unrotated: unrotated.into_iter().take(SHOWN).map(|(_, path)| path).collect(),
         growing,
         deleted_open,
