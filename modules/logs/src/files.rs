@@ -8,7 +8,7 @@ use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
 
 use crate::budget::{Budget, Spent};
 use crate::form::Form;
-use crate::moment::{Clock, Range};
+use crate::moment::{Clock, Range, SECOND};
 use crate::pieces::{self, Lines};
 
 /// What is read at once of a file, in parts that the host gives.
@@ -266,8 +266,7 @@ fn plain(
         if std::mem::take(&mut is_first) && is_binary(piece) {
             return Err(binary(&file.path));
         }
-        // Holes and what was lost in a crash.
-        if piece.iter().all(|byte| *byte == 0) {
+        if pieces::is_hole(piece) {
             return Ok(true);
         }
         wants_more = lines.piece(piece, |line| std::mem::take(&mut is_partial) || sink(line));
@@ -382,7 +381,31 @@ pub(crate) fn begin(
     clock: &Clock<'_>,
     range: Range,
 ) -> u64 {
-    let (Some(since), Some(size), Packing::None) = (range.since, file.size, file.packing) else { return 0 };
+    range.since.map_or(0, |since| around(cx, budget, file, form, clock, since).0)
+}
+
+/// Where the lines until a time end in a file of this size: a place somewhat behind the last of them.
+pub(crate) fn end(
+    cx: &Context,
+    budget: &Budget<'_>,
+    (file, size): (&File, u64),
+    form: &Form,
+    clock: &Clock<'_>,
+    range: Range,
+) -> u64 {
+    range.until.map_or(size, |until| around(cx, budget, file, form, clock, until + 1).1)
+}
+
+/// Places before and behind the first line of a time: few pieces apart, unless nobody knows.
+fn around(
+    cx: &Context,
+    budget: &Budget<'_>,
+    file: &File,
+    form: &Form,
+    clock: &Clock<'_>,
+    second: i64,
+) -> (u64, u64) {
+    let (Some(size), Packing::None) = (file.size, file.packing) else { return (0, u64::MAX) };
     let cx = &cx.files_as(Privilege::RootIfAvailable);
     let (mut low, mut high) = (0, size);
     while high - low > 8 * PART {
@@ -391,13 +414,12 @@ pub(crate) fn begin(
         let Some(Ok(part)) = budget.waiting(|| cx.read_parts(&[part])).pop() else { break };
         let lines = part.split(|byte| *byte == b'\n').skip(1);
         match lines.filter_map(|line| form.time(line, clock, file.near(clock))).next() {
-            Some(at) if Range { since: Some(since), until: None }.holds(Some(at)) => high = middle,
+            Some(at) if at >= second * SECOND => high = middle + PROBE,
             Some(_) => low = middle,
-            // Nobody knows.
             None => break,
         }
     }
-    low
+    (low, high.min(size))
 }
 
 impl File {

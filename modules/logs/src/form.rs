@@ -3,6 +3,7 @@
 //! A profile knows the form of its logs. What it doesn't know is read by the forms that most programs use; a line that
 //! has none goes with the line before.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use jiff::civil::DateTime;
@@ -34,7 +35,7 @@ struct Parts<'a> {
     at: Option<i64>,
     level: Option<Level>,
     source: Option<&'a str>,
-    message: &'a str,
+    message: Cow<'a, str>,
 }
 
 impl Form {
@@ -65,7 +66,7 @@ impl Form {
         }
         let parts = self.parts(text, clock, near);
         let source = parts.source.map_or_else(|| self.source.clone(), Rc::from);
-        let message = if parts.message.trim().is_empty() { text } else { parts.message };
+        let message = if parts.message.trim().is_empty() { Cow::Borrowed(text) } else { parts.message };
         Some(Line {
             at: parts.at,
             source,
@@ -85,7 +86,12 @@ impl Form {
             let level = group("level").and_then(Level::parse);
             // Numbers and marks of the program's own, as redis' `#`.
             let message = group("message").unwrap_or(text);
-            return Parts { at, level: level.or_else(|| by_words(message)), source: None, message };
+            return Parts {
+                at,
+                level: level.or_else(|| by_words(message)),
+                source: None,
+                message: message.into(),
+            };
         }
         match self.format {
             LogFormat::Json => by_json(text, clock, near),
@@ -278,9 +284,11 @@ fn seconds(text: &str) -> Option<(i64, usize)> {
 /// error. What is said is the whole line without the time.
 fn common<'a>(text: &'a str, _: &Clock<'_>) -> Option<Parts<'a>> {
     let short = start(text, HEAD);
-    let at = short.match_indices('[').find_map(|(at, _)| clf(&text[at + 1..]))?;
+    let (begins, at) = short.match_indices('[').find_map(|(at, _)| Some((at, clf(&text[at + 1..])?)))?;
     let level = common_status(text).and_then(|status| (500..600).contains(&status).then_some(Level::ERROR));
-    Some(Parts { at: Some(at), level, source: None, message: text })
+    // `[01/Mar/2026:10:15:02 +0000] `
+    let message = format!("{}{}", &text[..begins], text[begins + 1..].split_once(']')?.1.trim_start());
+    Some(Parts { at: Some(at), level, source: None, message: message.into() })
 }
 
 fn clf(text: &str) -> Option<i64> {
@@ -324,7 +332,7 @@ fn by_json<'a>(text: &'a str, clock: &Clock<'_>, near: i64) -> Option<Parts<'a>>
     } else {
         (level, text)
     };
-    Some(Parts { at, level, source: None, message })
+    Some(Parts { at, level, source: None, message: message.into() })
 }
 
 /// A time in front, or somewhere near, then maybe a host and a program.
@@ -333,10 +341,13 @@ fn plain<'a>(text: &'a str, clock: &Clock<'_>, near: i64) -> Parts<'a> {
     if let Some((at, end)) = usual(short, clock, near) {
         let rest = text[end..].trim_start_matches([' ', ']', ')', ':', ',', '\t']);
         return match program(rest) {
-            Some((source, message)) => {
-                Parts { at: Some(at), level: by_words(message), source: Some(source), message }
-            }
-            None => Parts { at: Some(at), level: by_words(rest), source: None, message: rest },
+            Some((source, message)) => Parts {
+                at: Some(at),
+                level: by_words(message),
+                source: Some(source),
+                message: message.into(),
+            },
+            None => Parts { at: Some(at), level: by_words(rest), source: None, message: rest.into() },
         };
     }
     if let Some(parts) = common(text, clock) {
@@ -347,7 +358,12 @@ fn plain<'a>(text: &'a str, clock: &Clock<'_>, near: i64) -> Parts<'a> {
         let begins = short.find(name)? + name.len();
         usual(&short[begins..], clock, near).map(|(at, _)| at)
     });
-    Parts { at: at.or_else(|| day_first(short, clock)), level: by_words(text), source: None, message: text }
+    Parts {
+        at: at.or_else(|| day_first(short, clock)),
+        level: by_words(text),
+        source: None,
+        message: text.into(),
+    }
 }
 
 /// `01 Mar 2026 10:15:02` behind a word or two.

@@ -1,6 +1,7 @@
 //! Logs: the journal, and text files in `/var/log` or where a service's profile says.
 #![forbid(unsafe_code)]
 
+mod ask;
 mod budget;
 mod files;
 mod fold;
@@ -26,8 +27,7 @@ pub fn module() -> Module {
     Module::new("logs", env!("CARGO_PKG_VERSION"), "logs", "The journal and text logs")
         .license(env!("CARGO_PKG_LICENSE"))
         .command(journal::grant())
-        .command(search::grant())
-        .command(summary::grant())
+        .command(ask::grant())
         .command(inventory::grant())
         .command(usage::ROOM.read("how full the filesystem of /var/log is"))
         .command(usage::JOURNAL.read("what the journal takes").as_root_if_available())

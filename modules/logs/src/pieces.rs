@@ -50,6 +50,13 @@ impl Lines {
     }
 }
 
+/// Whether there is nothing in it: a hole, or what was lost in a crash.
+pub(crate) fn is_hole(piece: &[u8]) -> bool {
+    // Gigabytes of it are looked at, so 16 bytes at once.
+    let (words, rest) = piece.as_chunks::<16>();
+    words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
+}
+
 fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }

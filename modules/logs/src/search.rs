@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use linux_sysadmin_sdk::knowledge::{LogSource, Profile};
-use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*};
+use linux_sysadmin_sdk::prelude::*;
 
+use crate::ask::{self, Asked};
 use crate::budget::{Budget, Spent};
 use crate::files::{self, End, File, Packing};
 use crate::fold::Groups;
@@ -13,7 +14,6 @@ use crate::journal::{self, Absent, Query};
 use crate::line::{self, Level, Line, Shown, shortened};
 use crate::moment::{Clock, Range};
 use crate::pattern::Pattern;
-use crate::pieces::Lines;
 use crate::query::{self, Order};
 use crate::tail::Reader;
 use crate::{inventory, service};
@@ -24,19 +24,6 @@ const LARGE: u64 = 2 << 20;
 const GROUPS: usize = 5_000;
 /// The most lines around a match.
 const CONTEXT: u32 = 10;
-
-/// In the C locale no byte is wrong, and only a zero makes a file binary. Without `--text`: it would keep a hole of many
-/// gigabytes in memory as one line; such a file is read here.
-const GREP: &str = concat!(
-    "LC_ALL=C grep --line-number --fixed-strings [--ignore-case] [--context=<int>] ",
-    "--regexp=<text>... -- <path:/var/log/**>"
-);
-
-/// The grant to have a large file looked through where it lies.
-pub(crate) fn grant() -> CommandGrant {
-    CommandGrant::read(GREP, "lines of large text logs that may match, found where they lie")
-        .as_root_if_available()
-}
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
@@ -403,10 +390,10 @@ impl Search<'_> {
             && !self.pattern.words.is_empty()
             // A small part of a large file is read faster than the whole is looked through.
             && left > LARGE.max(file.size.unwrap_or(0) / 16);
-        match if may_ask { self.ask(file, form, range)? } else { Asked::No } {
+        match if may_ask { self.ask(file, form, range) } else { Asked::No } {
             Asked::Whole => {}
-            Asked::Until(line) => self.read(file, form, range, (0, line))?,
-            Asked::No => self.read(file, form, range, (begin, 0))?,
+            Asked::Spent(spent) => self.note(file, spent),
+            Asked::No => self.read(file, form, range, begin)?,
         }
         self.files += 1;
         self.found(&file.path, before);
@@ -414,93 +401,44 @@ impl Search<'_> {
     }
 
     /// Has the target look through a file.
-    fn ask(&mut self, file: &File, form: &Form, range: Range) -> Result<Asked> {
-        let mut command = Command::new("grep").env("LC_ALL", "C").args(["--line-number", "--fixed-strings"]);
-        if self.pattern.ignores_case {
-            command = command.arg("--ignore-case");
-        }
-        if self.context > 0 {
-            command = command.arg(format!("--context={}", self.context));
-        }
-        let words = self.pattern.words.iter().map(|word| format!("--regexp={word}"));
-        let command = command.args(words).args(["--", file.path.as_str()]);
-        let command = command.privilege(Privilege::RootIfAvailable).duration(DurationCategory::Slow);
-        // Without grep, or where it isn't allowed, the file is read.
-        let Ok(mut stream) = self.budget.waiting(|| self.cx.open(command)) else { return Ok(Asked::No) };
-        let mut lines = Lines::new(crate::pieces::MOST);
+    fn ask(&mut self, file: &File, form: &Form, range: Range) -> Asked {
+        let mut options = vec!["--line-number".to_owned(), "--fixed-strings".to_owned()];
+        options.extend(self.pattern.ignores_case.then(|| "--ignore-case".to_owned()));
+        options.extend((self.context > 0).then(|| format!("--context={}", self.context)));
+        options.extend(self.pattern.words.iter().map(|word| format!("--regexp={word}")));
         let mut texts = Texts::new(form, self.clock, file, range);
         let mut feed = Feed::new(self.context);
-        let (mut is_binary, mut last) = (false, 0);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
-        let mut each = |text: &[u8]| {
-            // `12:match`, `13-beside it`; without a number, it says that there are zeros in the file.
+        let asked = ask::grep(self.cx, self.budget, options, &file.path, |text| {
+            // `12:match`, `13-beside it`, and `--` between those that are apart.
             let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let number = std::str::from_utf8(&text[..digits]).ok().and_then(|digits| digits.parse().ok());
-            match (number, text.get(digits)) {
-                (Some(number), Some(b':' | b'-')) => {
-                    let text = &text[digits + 1..];
-                    last = number;
-                    texts.each(Some(number), text, pattern, &mut feed, hits);
-                }
-                _ => is_binary |= text != b"--",
+            if number.is_some() && matches!(text.get(digits), Some(b':' | b'-')) {
+                texts.each(number, &text[digits + 1..], pattern, &mut feed, hits);
             }
-            !is_binary
-        };
-        let mut spent = None;
-        loop {
-            let piece = self.budget.read(&mut stream);
-            let Ok(piece) = piece else {
-                // It took longer than it may.
-                spent = Some(Spent::Time);
-                break;
-            };
-            if piece.is_empty() {
-                lines.end(&mut each);
-                break;
-            }
-            if !lines.piece(&piece, &mut each) {
-                break;
-            }
-            spent = self.budget.spent();
-            if spent.is_some() {
-                break;
-            }
-        }
-        drop(stream);
+        });
         feed.end(&mut self.hits);
-        if is_binary {
-            return Ok(Asked::Until(last));
-        }
-        self.note(file, spent);
-        Ok(Asked::Whole)
+        asked
     }
 
-    /// From a place on, without so many lines.
-    fn read(&mut self, file: &File, form: &Form, range: Range, (begin, skipped): (u64, u64)) -> Result<()> {
+    fn read(&mut self, file: &File, form: &Form, range: Range, begin: u64) -> Result<()> {
         let mut texts = Texts::new(form, self.clock, file, range);
         let mut feed = Feed::new(self.context);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
-        let mut left = skipped;
         let end = files::each(self.cx, self.budget, file, begin, |text| {
-            if left > 0 {
-                left -= 1;
-                return true;
-            }
             texts.each(None, text, pattern, &mut feed, hits);
             true
         })?;
         feed.end(&mut self.hits);
         if let End::Spent(spent) = end {
-            self.note(file, Some(spent));
+            self.note(file, spent);
         }
         Ok(())
     }
 
-    fn note(&mut self, file: &File, spent: Option<Spent>) {
-        if spent.is_some() {
-            self.left_out.push(format!("{}: not to its end", file.path));
-        }
-        self.spent = self.spent.or(spent);
+    fn note(&mut self, file: &File, spent: Spent) {
+        self.left_out.push(format!("{}: not to its end", file.path));
+        self.spent = Some(spent);
     }
 }
 
@@ -508,14 +446,6 @@ impl Search<'_> {
 fn is_askable(words: &[String]) -> bool {
     words.iter().all(|word| !word.contains("\\E"))
         && journal::alternatives(words).len() <= journal::LONGEST_EXPRESSION
-}
-
-/// How far the target could look through a file.
-enum Asked {
-    Whole,
-    /// Up to this line; behind it are zeros.
-    Until(u64),
-    No,
 }
 
 /// Lines of a file, read only as far as is needed.

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use linux_sysadmin_sdk::knowledge::{self, LogSource, Profile};
-use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*};
+use linux_sysadmin_sdk::prelude::*;
 use regex::Regex;
 
+use crate::ask::{self, Asked};
 use crate::budget::{Budget, Spent};
 use crate::files::{self, End, File, Packing};
 use crate::fold::{Group, Groups};
@@ -16,7 +17,6 @@ use crate::journal::{self, Absent, Query};
 use crate::line::{Level, Line, shortened};
 use crate::moment::{self, Clock, Range, SECOND};
 use crate::pattern::Pattern;
-use crate::pieces::Lines;
 use crate::tail::Reader;
 
 const HOUR: i64 = 3600;
@@ -53,17 +53,6 @@ const MARKS: &[&str] = &[
 
 /// What a line of a text log has in it where it may matter, whatever its program.
 const SIGNS: &str = "error|fail|fatal|panic|critical|crit\\]|emerg|alert|warn|denied|refused|timed out|timeout|traceback|segfault|out of memory|cannot |can't |unable to|\" 5[0-9][0-9] ";
-
-const GREP: &str = concat!(
-    "LC_ALL=C grep --ignore-case --extended-regexp [--max-count=<int>] ",
-    "--regexp=<text> -- <path:/var/log/**>"
-);
-
-/// The grant to have a large file looked through where it lies.
-pub(crate) fn grant() -> CommandGrant {
-    CommandGrant::read(GREP, "lines of large text logs that speak of errors, found where they lie")
-        .as_root_if_available()
-}
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
@@ -435,9 +424,20 @@ impl<'a> Looking<'a> {
             looking.count(line, own);
         };
         let may_ask = file.packing == Packing::None && left > LARGE.max(file.size.unwrap_or(0) / 16);
-        if may_ask && let Some(found) = self.ask(file, &signs.text, &mut each)? {
-            self.spent = found;
-            return Ok(());
+        if may_ask {
+            let options = [
+                "--extended-regexp".to_owned(),
+                "--ignore-case".to_owned(),
+                format!("--regexp={}", signs.text),
+            ];
+            match ask::grep(cx, budget, options, &file.path, |text| each(self, text)) {
+                Asked::Whole => return Ok(()),
+                Asked::Spent(spent) => {
+                    self.note(file, spent);
+                    return Ok(());
+                }
+                Asked::No => {}
+            }
         }
         let end = files::each(cx, budget, file, begin, |text| {
             if signs.are_in(text) {
@@ -446,62 +446,14 @@ impl<'a> Looking<'a> {
             true
         })?;
         if let End::Spent(spent) = end {
-            self.spent = Some(spent);
-            self.left_out.push(format!("{}: not to its end", file.path));
+            self.note(file, spent);
         }
         Ok(())
     }
 
-    /// Has the target look through a file; none where it can't.
-    fn ask(
-        &mut self,
-        file: &File,
-        signs: &str,
-        each: &mut impl FnMut(&mut Self, &[u8]),
-    ) -> Result<Option<Option<Spent>>> {
-        let (cx, budget) = (self.cx, self.budget);
-        let command = Command::new("grep")
-            .env("LC_ALL", "C")
-            .args(["--ignore-case", "--extended-regexp"])
-            .arg(format!("--regexp={signs}"))
-            .args(["--", file.path.as_str()])
-            .privilege(Privilege::RootIfAvailable)
-            .duration(DurationCategory::Slow);
-        let Ok(mut stream) = budget.waiting(|| cx.open(command)) else { return Ok(None) };
-        let mut lines = Lines::new(crate::pieces::MOST);
-        let says_binary = format!("{}: binary file matches", file.path);
-        let mut is_binary = false;
-        let mut sink = |looking: &mut Self, text: &[u8]| {
-            is_binary |= text.ends_with(says_binary.as_bytes());
-            if !is_binary {
-                each(looking, text);
-            }
-        };
-        loop {
-            let Ok(piece) = budget.read(&mut stream) else {
-                self.left_out.push(format!("{}: not to its end", file.path));
-                return Ok(Some(Some(Spent::Time)));
-            };
-            if piece.is_empty() {
-                lines.end(|text| {
-                    sink(self, text);
-                    true
-                });
-                break;
-            }
-            lines.piece(&piece, |text| {
-                sink(self, text);
-                true
-            });
-            if let Some(spent) = budget.spent() {
-                self.left_out.push(format!("{}: not to its end", file.path));
-                return Ok(Some(Some(spent)));
-            }
-        }
-        if is_binary {
-            self.left_out.push(format!("{}: not behind the first zero byte in it", file.path));
-        }
-        Ok(Some(None))
+    fn note(&mut self, file: &File, spent: Spent) {
+        self.left_out.push(format!("{}: not to its end", file.path));
+        self.spent = Some(spent);
     }
 
     fn answer(self) -> Analysis<Summary> {

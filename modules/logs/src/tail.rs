@@ -9,6 +9,7 @@ use crate::files::{self, End, File, Packing};
 use crate::form::Form;
 use crate::line::{Level, Line};
 use crate::moment::{Clock, Range};
+use crate::pieces;
 
 /// What is read at once from the end.
 const PIECE: u64 = 1 << 20;
@@ -105,11 +106,12 @@ fn from_end(
     (wanted, most): (&Wanted<'_>, usize),
 ) -> Result<(Vec<Line>, Option<Spent>)> {
     let cx = &cx.files_as(Privilege::RootIfAvailable);
-    let mut pieces: VecDeque<Vec<Line>> = VecDeque::new();
+    let mut found: VecDeque<Vec<Line>> = VecDeque::new();
     let mut count = 0;
     // The begin of the piece that was read before: a line that began in the one in front of it.
     let mut rest = Vec::new();
-    let mut end = size;
+    let mut end = files::end(cx, budget, (file, size), form, clock, wanted.range);
+    let last = end;
     let mut spent = None;
     while end > 0 && count < most {
         spent = budget.spent();
@@ -123,7 +125,7 @@ fn from_end(
         // What a file of wtmp's kind is shows at its begin.
         let head = match begin {
             0 => Some(Ok(piece.clone())),
-            _ if begin + PIECE >= size => {
+            _ if begin + PIECE >= last => {
                 budget.waiting(|| cx.read_parts(&[(file.path.as_str(), 0, 4096)])).pop()
             }
             _ => None,
@@ -131,7 +133,13 @@ fn from_end(
         if files::is_binary(&head.transpose()?.unwrap_or_default()) {
             return Err(files::binary(&file.path));
         }
-        if piece.iter().all(|byte| *byte == 0) {
+        if pieces::is_hole(&piece) {
+            // What is behind it is a line of its own.
+            let text = std::mem::take(&mut rest);
+            let mut reader = Reader::new(form, clock, file.near(clock));
+            let line = reader.line(&text).filter(|line| wanted.is(line));
+            count += usize::from(line.is_some());
+            found.push_front(line.into_iter().collect());
             continue;
         }
         let first = match piece.iter().position(|byte| *byte == b'\n') {
@@ -152,14 +160,17 @@ fn from_end(
         let is_before = wanted.range.since.is_some()
             && lines.iter().any(|line| line.at.is_some())
             && lines.iter().all(|line| !Range { until: None, ..wanted.range }.holds(line.at.or(Some(0))));
-        let lines: Vec<_> = lines.into_iter().filter(|line| wanted.is(line)).collect();
-        count += lines.len();
-        pieces.push_front(lines);
+        let mut meant: Vec<_> = lines.into_iter().filter(|line| wanted.is(line)).collect();
+        meant.drain(..meant.len().saturating_sub(most));
+        // It would keep the room of all lines.
+        meant.shrink_to_fit();
+        count += meant.len();
+        found.push_front(meant);
         if is_before {
             break;
         }
     }
-    Ok((pieces.into_iter().flatten().collect(), spent))
+    Ok((found.into_iter().flatten().collect(), spent))
 }
 
 /// Of a packed file, whose end is known only at its end.
