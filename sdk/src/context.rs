@@ -97,6 +97,23 @@ impl Context {
         padded(self.host_stat_all(paths), count)
     }
 
+    /// Starts a command that looks, and reads its standard output piece by piece: for what doesn't fit in memory.
+    /// Dropping it ends the command. Its exit code and what it says on standard error are not to be had.
+    pub fn open(&self, command: Command) -> Result<OutputStream> {
+        self.host_open(command)
+    }
+
+    /// Parts of files, each a path, an offset (a negative one counts from the end) and a length, of which at most 1 MiB
+    /// is given; less at the end of the file. All at once; results in the order given.
+    pub fn read_parts<P: AsRef<str>>(&self, parts: &[(P, i64, u64)]) -> Vec<Result<Vec<u8>>> {
+        let requests = parts.iter().map(|(path, offset, length)| Request {
+            path: path.as_ref().to_owned(),
+            offset: *offset,
+            max_bytes: (*length).min(MOST),
+        });
+        padded(self.host_read_all(requests.collect()), parts.len())
+    }
+
     /// The names in a directory, sorted.
     pub fn list_dir(&self, path: &str) -> Result<Vec<String>> {
         self.host_list_dir(path)
@@ -116,6 +133,34 @@ impl Context {
     /// the call in the host. `?` makes a problem of a failure.
     pub fn apply(&self, change: Change) -> std::result::Result<Applied, Failure> {
         self.host_apply(change).map(Applied::from)
+    }
+}
+
+/// Standard output of a running command, as it comes.
+#[cfg(target_family = "wasm")]
+pub struct OutputStream(crate::bindings::sysadmin::module::exec_command::OutputStream);
+
+/// Standard output of a running command, as it comes.
+#[cfg(not(target_family = "wasm"))]
+pub struct OutputStream {
+    stdout: Vec<u8>,
+    read: usize,
+}
+
+impl OutputStream {
+    /// What has come, at most so many bytes; empty at the end.
+    #[cfg(target_family = "wasm")]
+    pub fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>> {
+        self.0.read(max_bytes)
+    }
+
+    /// What has come, at most so many bytes; empty at the end.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>> {
+        let rest = self.stdout.get(self.read..).unwrap_or_default();
+        let piece = rest.get(..max_bytes as usize).unwrap_or(rest).to_vec();
+        self.read += piece.len();
+        Ok(piece)
     }
 }
 
@@ -167,6 +212,10 @@ impl Context {
 
     fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
         crate::bindings::sysadmin::module::exec_command::run_all(&commands)
+    }
+
+    fn host_open(&self, command: Command) -> Result<OutputStream> {
+        crate::bindings::sysadmin::module::exec_command::open(&command).map(OutputStream)
     }
 
     fn host_read_all(&self, requests: Vec<Request>) -> Vec<Result<Vec<u8>>> {
@@ -223,8 +272,12 @@ impl Context {
         commands.iter().map(|command| self.fake.run(command)).collect()
     }
 
+    fn host_open(&self, command: Command) -> Result<OutputStream> {
+        self.fake.run(&command).map(|output| OutputStream { stdout: output.stdout, read: 0 })
+    }
+
     fn host_read_all(&self, requests: Vec<Request>) -> Vec<Result<Vec<u8>>> {
-        requests.iter().map(|request| self.fake.read(&request.path)).collect()
+        requests.iter().map(|request| self.fake.read_part(request)).collect()
     }
 
     fn host_stat_all(&self, paths: Vec<String>) -> Vec<Result<Option<Metadata>>> {

@@ -94,7 +94,7 @@ pub use bindings::sysadmin::module::types::{
     Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, Risk,
 };
 pub use change::{Applied, Change, Failure, Lock, Step};
-pub use context::Context;
+pub use context::{Context, OutputStream};
 pub use line::CommandLine;
 pub use module::{CommandGrant, Module, PathGrant, Tool};
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};

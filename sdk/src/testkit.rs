@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use crate::bindings::exports::sysadmin::module::tools;
 use crate::bindings::sysadmin::module::confirm;
+use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::{Profile, Status};
 use crate::{Category, Change, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
 
@@ -236,8 +237,15 @@ impl FakeTarget {
         })
     }
 
-    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>> {
-        self.files().and_then(|files| files.get(path)).cloned().ok_or_else(|| no_such(path))
+    pub(crate) fn read_part(&self, request: &Request) -> Result<Vec<u8>> {
+        let path = &request.path;
+        let contents = self.files().and_then(|files| files.get(path)).ok_or_else(|| no_such(path))?;
+        let from = match usize::try_from(request.offset) {
+            Ok(offset) => offset,
+            Err(_) => contents.len().saturating_sub(request.offset.unsigned_abs() as usize),
+        };
+        let rest = contents.get(from..).unwrap_or_default();
+        Ok(rest.get(..request.max_bytes as usize).unwrap_or(rest).to_vec())
     }
 
     pub(crate) fn stat(&self, path: &str) -> Result<Option<Metadata>> {
@@ -350,6 +358,18 @@ mod tests {
         assert_eq!(cx.list_dir("/none").unwrap_err().code, "FILE_NOT_FOUND");
         let large = FakeTarget::new().file("/large", vec![b'x'; 1 << 20]).context();
         assert_eq!(large.read_bytes("/large").unwrap_err().code, "FILE_TOO_LARGE");
+    }
+
+    #[test]
+    fn parts_of_files_and_pieces_of_output_are_what_was_asked_for() {
+        let cx = FakeTarget::new().file("/a", b"0123456789").answer(&["a"], 0, "0123456789", "").context();
+        let parts = [("/a", 2, 3), ("/a", -2, 5), ("/a", -20, 4), ("/a", 9, 5), ("/a", 10, 5)];
+        let read: Vec<_> = cx.read_parts(&parts).into_iter().map(|part| part.unwrap()).collect();
+        assert_eq!(read, [&b"234"[..], b"89", b"0123", b"9", b""]);
+        let mut stream = cx.open(Command::new("a")).unwrap();
+        let pieces: Vec<_> = (0..4).map(|_| stream.read(4).unwrap()).collect();
+        assert_eq!(pieces, [&b"0123"[..], b"4567", b"89", b""]);
+        assert_eq!(cx.open(Command::new("b")).err().unwrap().code, "NOT_RECORDED");
     }
 
     #[test]

@@ -1,0 +1,429 @@
+//! The journal, as `journalctl` prints it for programs.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use linux_sysadmin_sdk::{Category, DurationCategory, Keep, Privilege, prelude::*};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+
+use crate::budget::{Budget, Spent};
+use crate::line::{Level, Line};
+use crate::moment::Range;
+use crate::pieces::Lines;
+
+/// Of an entry, as JSON: a message of bytes takes four for each.
+const LONGEST: usize = 1 << 20;
+
+/// `--all`, or a field above 4 KiB would be null. Not `--quiet`: why nothing is there is a message, too.
+const FIXED: &[&str] = &[
+    "--no-pager",
+    "--all",
+    "--output=json",
+    "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT,UNIT,_COMM",
+];
+
+/// Values of other types begin with no dash, but boots are counted back from the last one.
+const PATTERN: &str = concat!(
+    "journalctl --no-pager --all --output=json ",
+    "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT,UNIT,_COMM ",
+    "[--lines=<int>] [--since=@<int>] [--until=@<int>] [--priority=<int>] ",
+    "[(--boot=-1|--boot=-2|--boot=-3|--boot=-4|--boot=-5|--boot=-6|--boot=-7|--boot=-8|--boot=-9|--boot=<text>)] ",
+    "[--after-cursor=<text>] [(--case-sensitive=true|--case-sensitive=false) --grep=<text>] ",
+    "[(--unit=<unit>|--unit=<unit>'@*.service')]... [--identifier=<text>]... [-- <text>...]"
+);
+
+/// The grant to read it. Everything in it is shown to root and to the groups adm and systemd-journal.
+pub(crate) fn grant() -> CommandGrant {
+    CommandGrant::read(PATTERN, "messages of the journal, by unit, identifier, priority, time and field")
+        .as_root_if_available()
+}
+
+/// What of the journal is meant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    /// With their suffixes; a template stands for its instances.
+    pub(crate) units: Vec<String>,
+    pub(crate) identifiers: Vec<String>,
+    pub(crate) priority: Option<Level>,
+    /// 0 for this one, -1 for the one before, or an id.
+    pub(crate) boot: Option<String>,
+    pub(crate) range: Range,
+    pub(crate) after_cursor: Option<String>,
+    /// `FIELD=value`
+    pub(crate) fields: Vec<String>,
+    /// Only what holds one of these.
+    pub(crate) words: Vec<String>,
+    pub(crate) ignores_case: bool,
+}
+
+impl Query {
+    /// The newest `lines` of them, or all, oldest first.
+    pub(crate) fn command(&self, lines: Option<usize>) -> Command {
+        let mut command = Command::new("journalctl").args(FIXED.iter().copied());
+        let mut option = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                command.args.push(format!("--{name}={value}"));
+            }
+        };
+        option("lines", lines.map(|lines| lines.to_string()));
+        option("since", self.range.since.map(|since| format!("@{since}")));
+        // What journalctl leaves out is what lies after the very second.
+        option("until", self.range.until.map(|until| format!("@{}", until + 1)));
+        option("priority", self.priority.map(|level| level.0.to_string()));
+        option("boot", self.boot.clone());
+        option("after-cursor", self.after_cursor.clone());
+        if !self.words.is_empty() {
+            option("case-sensitive", Some((!self.ignores_case).to_string()));
+            option("grep", Some(alternatives(&self.words)));
+        }
+        for unit in &self.units {
+            option("unit", Some(unit.replace("@.service", "@*.service")));
+        }
+        for identifier in &self.identifiers {
+            option("identifier", Some(identifier.clone()));
+        }
+        if !self.fields.is_empty() {
+            command = command.arg("--").args(self.fields.iter().cloned());
+        }
+        command.keep = Keep::Tail;
+        command.privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick)
+    }
+
+    /// A caller's fields and boot, as journalctl takes them.
+    pub(crate) fn check(&self) -> Result<()> {
+        for field in &self.fields {
+            let name = field.split_once('=').map(|(name, _)| name).unwrap_or_default();
+            let is_name = !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+            if !is_name {
+                let message = format!(
+                    "{field:?} is no field of the journal; expected `_UID=1000`, `_TRANSPORT=kernel`"
+                );
+                return Err(Problem::validation("INVALID_FIELD", message));
+            }
+        }
+        if let Some(boot) = &self.boot {
+            let is_id = boot.len() == 32 && boot.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let is_count = matches!(boot.as_bytes(), [b'0'] | [b'-', b'1'..=b'9']);
+            if !is_id && !is_count {
+                let message = format!(
+                    "{boot:?} is no boot; expected 0 (this one), -1 to -9 (before), or an id of 32 digits"
+                );
+                return Err(Problem::validation("INVALID_BOOT", message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Any of these words, as an expression of PCRE's that needs no looking back.
+pub(crate) fn alternatives(words: &[String]) -> String {
+    words.iter().map(|word| format!("\\Q{word}\\E")).collect::<Vec<_>>().join("|")
+}
+
+/// The longest expression that is asked with; a hole of a grant takes 4096 bytes.
+pub(crate) const LONGEST_EXPRESSION: usize = 3_500;
+
+/// An entry, and where it is.
+pub(crate) struct Entry {
+    pub(crate) line: Line,
+    pub(crate) cursor: String,
+}
+
+/// Makes lines of what `journalctl` prints.
+#[derive(Default)]
+pub(crate) struct Reader {
+    names: HashMap<String, Rc<str>>,
+}
+
+impl Reader {
+    /// None for what is no entry.
+    pub(crate) fn entry(&mut self, text: &[u8]) -> Option<Entry> {
+        let raw: Raw<'_> = serde_json::from_slice(text).ok()?;
+        let at = raw.time.text()?.parse().ok()?;
+        let unit = raw.unit.text().or(raw.systemd_unit.text()).map(|unit| self.name(&unit));
+        let source = raw.identifier.text().or(raw.comm.text());
+        let source = source.map(|name| self.name(&name));
+        let source = source.or_else(|| unit.clone()).unwrap_or_else(|| self.name("journal"));
+        let level = raw
+            .priority
+            .text()
+            .and_then(|text| Some(Level(text.parse::<u8>().ok().filter(|level| *level < 8)?)));
+        let message = raw.message.text().unwrap_or_default().into_owned();
+        Some(Entry {
+            line: Line { at: Some(at), source, unit, level, message },
+            cursor: raw.cursor.text()?.into_owned(),
+        })
+    }
+
+    fn name(&mut self, name: &str) -> Rc<str> {
+        if let Some(known) = self.names.get(name) {
+            return known.clone();
+        }
+        let shared: Rc<str> = name.strip_suffix(".service").unwrap_or(name).into();
+        self.names.insert(name.to_owned(), shared.clone());
+        shared
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(rename = "__REALTIME_TIMESTAMP", borrow)]
+    time: Field<'a>,
+    #[serde(rename = "__CURSOR", default, borrow)]
+    cursor: Field<'a>,
+    #[serde(rename = "MESSAGE", default, borrow)]
+    message: Field<'a>,
+    #[serde(rename = "PRIORITY", default, borrow)]
+    priority: Field<'a>,
+    #[serde(rename = "SYSLOG_IDENTIFIER", default, borrow)]
+    identifier: Field<'a>,
+    #[serde(rename = "_SYSTEMD_UNIT", default, borrow)]
+    systemd_unit: Field<'a>,
+    #[serde(rename = "UNIT", default, borrow)]
+    unit: Field<'a>,
+    #[serde(rename = "_COMM", default, borrow)]
+    comm: Field<'a>,
+}
+
+/// Text; a list of bytes where it isn't printable; a list of values where there is more than one, of which the first
+/// counts; null where there is none.
+#[derive(Default)]
+struct Field<'a>(Option<Cow<'a, str>>);
+
+impl<'a> Field<'a> {
+    fn text(&self) -> Option<Cow<'_, str>> {
+        self.0.as_deref().map(Cow::Borrowed)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Field<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("text, bytes, or a list of them")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
+                Ok(Field(Some(Cow::Borrowed(text))))
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
+                Ok(Field(Some(Cow::Owned(text.to_owned()))))
+            }
+
+            fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
+                Ok(Field(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
+                let mut bytes = Vec::new();
+                loop {
+                    match items.next_element::<Item<'de>>()? {
+                        Some(Item::Byte(byte)) => bytes.push(byte),
+                        Some(Item::Value(first)) => {
+                            while items.next_element::<IgnoredAny>()?.is_some() {}
+                            return Ok(first);
+                        }
+                        None => {
+                            let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+                                String::from_utf8_lossy(error.as_bytes()).into_owned()
+                            });
+                            return Ok(Field(Some(Cow::Owned(text))));
+                        }
+                    }
+                }
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+enum Item<'a> {
+    Byte(u8),
+    Value(Field<'a>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Item<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a byte or a value")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, byte: u64) -> std::result::Result<Self::Value, E> {
+                u8::try_from(byte).map(Item::Byte).map_err(E::custom)
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
+                Ok(Item::Value(Field(Some(Cow::Borrowed(text)))))
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
+                Ok(Item::Value(Field(Some(Cow::Owned(text.to_owned())))))
+            }
+
+            fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
+                Ok(Item::Value(Field(None)))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
+                let mut bytes = Vec::new();
+                while let Some(byte) = items.next_element::<u8>()? {
+                    bytes.push(byte);
+                }
+                Ok(Item::Value(Field(Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())))))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Entries as they were found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) lines: Vec<Line>,
+    /// Of the last of them.
+    pub(crate) cursor: Option<String>,
+    /// Whether there are more that were not given.
+    pub(crate) more: bool,
+}
+
+/// Why there is nothing of the journal to be had.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// There is none.
+    NoJournal,
+    /// There is one, and nobody may read it; or it says otherwise why not.
+    Refused(String),
+}
+
+impl Absent {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::NoJournal => "there is no journal".to_owned(),
+            Self::Refused(said) => said.clone(),
+        }
+    }
+}
+
+/// The newest entries, oldest first.
+pub(crate) fn newest(cx: &Context, query: &Query, most: usize) -> Result<std::result::Result<Found, Absent>> {
+    let output = match cx.run(query.command(Some(most + 1))) {
+        Ok(output) => output,
+        Err(problem) => return absent(problem).map(Err),
+    };
+    let mut reader = Reader::default();
+    let entries = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| reader.entry(line));
+    let mut entries: Vec<_> = entries.collect();
+    if entries.is_empty() {
+        return nothing(cx, query, &output);
+    }
+    let cut = entries.len().saturating_sub(most);
+    let more = cut > 0 || output.truncated;
+    entries.drain(..cut);
+    let cursor = entries.last().map(|entry| entry.cursor.clone());
+    let lines = entries.into_iter().map(|entry| entry.line).collect();
+    Ok(Ok(Found { lines, cursor, more }))
+}
+
+/// Every entry, oldest first, until the sink has enough or the call its budget; in which case it says so. A stream tells
+/// nothing of errors: where nothing comes, [`nothing`] has to be asked.
+pub(crate) fn each(
+    cx: &Context,
+    budget: &Budget<'_>,
+    query: &Query,
+    mut sink: impl FnMut(Entry) -> bool,
+) -> Result<Option<Spent>> {
+    let command = query.command(None).duration(DurationCategory::Slow);
+    let mut stream = match budget.waiting(|| cx.open(command)) {
+        Ok(stream) => stream,
+        Err(problem) => return absent(problem).map(|_| None),
+    };
+    let (mut lines, mut reader) = (Lines::new(LONGEST), Reader::default());
+    loop {
+        if let Some(spent) = budget.spent() {
+            return Ok(Some(spent));
+        }
+        let piece = budget.read(&mut stream)?;
+        let mut each = |line: &[u8]| reader.entry(line).is_none_or(&mut sink);
+        if piece.is_empty() {
+            lines.end(&mut each);
+            return Ok(None);
+        }
+        if !lines.piece(&piece, &mut each) {
+            return Ok(None);
+        }
+    }
+}
+
+/// When the first entry of all was written.
+pub(crate) fn first(cx: &Context, budget: &Budget<'_>) -> Result<Option<i64>> {
+    let mut at = None;
+    each(cx, budget, &Query::default(), |entry| {
+        at = entry.line.at;
+        false
+    })?;
+    Ok(at)
+}
+
+/// Whether `journalctl` can be asked for words: it may have been built without expressions.
+pub(crate) fn knows_words(cx: &Context, budget: &Budget<'_>, now: i64) -> bool {
+    let range = Range { since: Some(now), until: None };
+    let query = Query { range, words: vec!["x".to_owned()], ..Query::default() };
+    budget
+        .waiting(|| cx.run(query.command(Some(1))))
+        .is_ok_and(|output| !output.error_text().contains("pattern matching"))
+}
+
+/// Why a query found nothing: nothing is meant, or there is no journal, or nobody may read it.
+pub(crate) fn nothing(
+    cx: &Context,
+    query: &Query,
+    output: &Output,
+) -> Result<std::result::Result<Found, Absent>> {
+    let said = output.error_text();
+    let said = said.lines().find(|line| !line.starts_with("Hint:")).unwrap_or_default();
+    if said.contains("cursor") {
+        let message = format!("after_cursor is no cursor of this journal: {said}");
+        return Err(Problem::validation("INVALID_CURSOR", message).remedy("Ask without it, or by since"));
+    }
+    if said.contains("boot") && query.boot.is_some() {
+        return Err(Problem::not_found("BOOT_NOT_FOUND", said.to_owned()));
+    }
+    // Of a pattern of units, none was ever heard of.
+    if said.contains("No data available") {
+        return Ok(Ok(Found::default()));
+    }
+    if output.exit_code != 0 {
+        return Ok(Err(Absent::Refused(said.to_owned())));
+    }
+    // Without one it says nothing at all.
+    let any = Query::default().command(Some(1));
+    let is_any = cx.run(any).is_ok_and(|output| output.stdout.contains(&b'{'));
+    Ok(if is_any { Ok(Found::default()) } else { Err(Absent::NoJournal) })
+}
+
+fn absent(problem: Problem) -> Result<Absent> {
+    match problem.category {
+        Category::NotFound => Ok(Absent::NoJournal),
+        Category::Privilege => Ok(Absent::Refused(problem.message)),
+        _ => Err(problem),
+    }
+}

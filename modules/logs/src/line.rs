@@ -1,0 +1,150 @@
+//! A line of a log, wherever it comes from, its level, and how it is shown.
+
+use std::rc::Rc;
+
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::moment;
+
+/// How much of a message an answer quotes.
+const SHOWN: usize = 1000;
+
+/// syslog(3).
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Level(pub(crate) u8);
+
+impl Level {
+    pub(crate) const CRITICAL: Self = Self(2);
+    pub(crate) const ERROR: Self = Self(3);
+    pub(crate) const WARNING: Self = Self(4);
+    pub(crate) const INFO: Self = Self(6);
+    const NAMES: [&'static str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or("debug")
+    }
+
+    /// As programs spell it, in any case.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        let lower = word.to_ascii_lowercase();
+        Some(Self(match lower.as_str() {
+            "emerg" | "emergency" | "panic" | "0" => 0,
+            "alert" | "1" => 1,
+            "crit" | "critical" | "fatal" | "2" => 2,
+            "err" | "error" | "eror" | "severe" | "failure" | "3" => 3,
+            "warn" | "warning" | "wrn" | "4" => 4,
+            "notice" | "5" => 5,
+            "info" | "information" | "inf" | "6" => 6,
+            "debug" | "dbg" | "trace" | "verbose" | "7" => 7,
+            _ => return None,
+        }))
+    }
+}
+
+/// As a caller says how bad lines have to be: `err` is that and worse.
+pub(crate) fn priority(text: Option<&str>) -> Result<Option<Level>> {
+    let Some(text) = text else { return Ok(None) };
+    Level::parse(text).map(Some).ok_or_else(|| {
+        let message = format!("there is no priority {text:?}; expected one of {}", Level::NAMES.join(", "));
+        Problem::validation("UNKNOWN_PRIORITY", message)
+    })
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Microseconds since the epoch; none where neither it nor a line before it says.
+    pub(crate) at: Option<i64>,
+    /// The program, or the file.
+    pub(crate) source: Rc<str>,
+    /// The unit that it is of, or that it is about.
+    pub(crate) unit: Option<Rc<str>>,
+    pub(crate) level: Option<Level>,
+    pub(crate) message: String,
+}
+
+/// A line in an answer, or several that are the same but for numbers and addresses.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<String>,
+    /// Not where all are of the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<Rc<str>>,
+    /// Where it can be told, and isn't `info`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) level: Option<&'static str>,
+    pub(crate) message: String,
+    /// Where it is more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) count: Option<u64>,
+    /// Of the last, where that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<String>,
+}
+
+impl Shown {
+    pub(crate) fn new(line: &Line, count: u64, last: Option<i64>) -> Self {
+        let time = line.at.map(moment::text);
+        Self {
+            last: last.map(moment::text).filter(|last| count > 1 && time.as_ref() != Some(last)),
+            time,
+            source: Some(line.source.clone()),
+            level: line.level.filter(|level| *level != Level::INFO).map(Level::name),
+            message: shortened(&line.message, SHOWN),
+            count: (count > 1).then_some(count),
+        }
+    }
+}
+
+/// Takes away the source where it is the same everywhere, and gives it.
+pub(crate) fn common_source(lines: &mut [Shown]) -> Option<Rc<str>> {
+    let first = lines.first()?.source.clone()?;
+    if lines.len() < 2 || lines.iter().any(|line| line.source.as_ref() != Some(&first)) {
+        return None;
+    }
+    lines.iter_mut().for_each(|line| line.source = None);
+    Some(first)
+}
+
+/// At most so many bytes, and how many there were.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let text = text.trim_end();
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}… ({} bytes)", &text[..end], text.len())
+}
+
+/// In order of time, each stretch of lines without a time behind the line it came after.
+pub(crate) fn in_order(lines: &mut [Line]) {
+    lines.sort_by_key(|line| line.at);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_a_name_or_a_number_in_any_spelling() {
+        for (text, expected) in [("err", 3), ("ERROR", 3), ("3", 3), ("warn", 4), ("emerg", 0), ("debug", 7)]
+        {
+            assert_eq!(priority(Some(text)).unwrap(), Some(Level(expected)), "{text}");
+        }
+        for text in ["", "8", "bad", "-1", "err..warning"] {
+            let problem = priority(Some(text)).unwrap_err();
+            assert_eq!(problem.code, "UNKNOWN_PRIORITY");
+            assert!(problem.message.contains("warning"), "{}", problem.message);
+        }
+        assert_eq!(priority(None).unwrap(), None);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters_and_says_how_long_it_was() {
+        assert_eq!(shortened("short \n", 10), "short");
+        assert_eq!(shortened("ééé", 3), "é… (6 bytes)");
+    }
+}

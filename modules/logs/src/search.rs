@@ -1,0 +1,548 @@
+//! `log_search`: every line that matches, counted; the newest or the oldest shown, and what is repeated shown once.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use linux_sysadmin_sdk::knowledge::{LogSource, Profile};
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::ask::{self, Asked};
+use crate::budget::{Budget, Spent};
+use crate::files::{self, End, File, Packing};
+use crate::fold::Groups;
+use crate::form::Form;
+use crate::journal::{self, Absent, Query};
+use crate::line::{self, Level, Line, Shown, shortened};
+use crate::moment::{Clock, Range};
+use crate::pattern::Pattern;
+use crate::query::{self, Order};
+use crate::tail::Reader;
+use crate::{inventory, service};
+
+/// What a file has to have before another program is asked to look through it.
+const LARGE: u64 = 2 << 20;
+/// Different messages that are counted.
+const GROUPS: usize = 5_000;
+/// The most lines around a match.
+const CONTEXT: u32 = 10;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct Args {
+    /// Regular expression (of the regex crate: no look-around)
+    pattern: String,
+    /// It is just text
+    #[serde(default)]
+    fixed: bool,
+    #[serde(default)]
+    ignore_case: bool,
+    /// A log with its rotated files, or a directory in /var/log (default the journal and all of /var/log)
+    path: Option<String>,
+    /// All logs of this service
+    service: Option<String>,
+    /// The journal of these
+    #[serde(default)]
+    units: Vec<String>,
+    /// Of the journal, this and worse
+    priority: Option<String>,
+    /// `2h`, `2026-03-01 10:15`, `yesterday` …
+    since: Option<String>,
+    until: Option<String>,
+    /// Lines around each match, up to 10
+    context: Option<u32>,
+    /// Which are shown where there are more (default newest)
+    order: Option<Order>,
+    /// Lines (default 100)
+    limit: Option<u32>,
+    /// Show what is repeated once, with its count (default true without context)
+    fold: Option<bool>,
+}
+
+/// A match, or several that are the same but for numbers and addresses.
+#[derive(Serialize)]
+struct Match {
+    #[serde(flatten)]
+    line: Shown,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Answer {
+    /// All lines that match.
+    matches: u64,
+    lines: Vec<Match>,
+    /// Matches in each source that has any.
+    sources: BTreeMap<String, u64>,
+    /// Files that were looked through.
+    #[serde(skip_serializing_if = "is_zero")]
+    files: usize,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    /// What wasn't looked through, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A match with what is around it.
+struct Hit {
+    line: Line,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// All that was found.
+enum Kept {
+    Folded(Groups),
+    Lines(VecDeque<Hit>),
+}
+
+struct Hits {
+    kept: Kept,
+    matches: u64,
+    most: usize,
+    order: Order,
+}
+
+impl Hits {
+    fn add(&mut self, hit: Hit) {
+        self.matches += 1;
+        match &mut self.kept {
+            Kept::Folded(groups) => groups.add(hit.line),
+            Kept::Lines(lines) => {
+                lines.push_back(hit);
+                // Sources come one after the other, so it takes all of them to say which are the newest.
+                if lines.len() >= 2 * self.most.max(1) {
+                    self.cut();
+                }
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        let Kept::Lines(lines) = &mut self.kept else { return };
+        let all = lines.make_contiguous();
+        all.sort_by_key(|hit| hit.line.at);
+        match self.order {
+            Order::Newest => drop(lines.drain(..lines.len().saturating_sub(self.most))),
+            Order::Oldest => lines.truncate(self.most),
+        }
+    }
+
+    /// In order of time, and whether there are more.
+    fn shown(mut self) -> (Vec<Match>, bool) {
+        self.cut();
+        match self.kept {
+            Kept::Lines(lines) => {
+                let more = self.matches > lines.len() as u64;
+                let shown = lines.into_iter().map(|hit| Match {
+                    line: Shown::new(&hit.line, 1, None),
+                    before: hit.before,
+                    after: hit.after,
+                });
+                (shown.collect(), more)
+            }
+            Kept::Folded(groups) => {
+                let dropped = groups.dropped > 0;
+                let mut groups: Vec<_> = groups.into_groups().collect();
+                match self.order {
+                    Order::Newest => groups.sort_by_key(|group| std::cmp::Reverse(group.last)),
+                    Order::Oldest => groups.sort_by_key(|group| group.first),
+                }
+                let more = dropped || groups.len() > self.most;
+                groups.truncate(self.most);
+                groups.sort_by_key(|group| group.last);
+                let shown = groups.into_iter().map(|group| {
+                    let line = Line { at: group.first, ..group.line };
+                    let line = Shown::new(&line, group.count, group.last);
+                    Match { line, before: Vec::new(), after: Vec::new() }
+                });
+                (shown.collect(), more)
+            }
+        }
+    }
+}
+
+struct Search<'a> {
+    cx: &'a Context,
+    clock: &'a Clock<'a>,
+    budget: &'a Budget<'a>,
+    profiles: Vec<Profile>,
+    pattern: Pattern,
+    range: Range,
+    priority: Option<Level>,
+    context: usize,
+    hits: Hits,
+    sources: BTreeMap<String, u64>,
+    files: usize,
+    left_out: Vec<String>,
+    spent: Option<Spent>,
+}
+
+pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
+    let pattern = Pattern::new(&args.pattern, args.fixed, args.ignore_case)?;
+    let most = query::limit(args.limit)?;
+    let priority = line::priority(args.priority.as_deref())?;
+    let context = args.context.unwrap_or(0);
+    if context > CONTEXT {
+        let message = format!("context is {context}; expected at most {CONTEXT}");
+        return Err(Problem::validation("INVALID_CONTEXT", message));
+    }
+    let given = [args.path.is_some(), args.service.is_some(), !args.units.is_empty()];
+    if given.iter().filter(|given| **given).count() > 1 {
+        let message = "expected one of path, service and units at most";
+        return Err(Problem::validation("INVALID_ARGUMENTS", message));
+    }
+    let (clock, budget) = (Clock::new(cx), Budget::slow(cx));
+    let range = Range::parse(args.since.as_deref(), args.until.as_deref(), &clock)?;
+    let order = args.order.unwrap_or_default();
+    let fold = args.fold.unwrap_or(true) && context == 0;
+    let kept = match fold {
+        true => Kept::Folded(Groups::new(GROUPS, order == Order::Oldest)),
+        false => Kept::Lines(VecDeque::new()),
+    };
+    let mut search = Search {
+        cx,
+        clock: &clock,
+        budget: &budget,
+        profiles: cx.detected(),
+        pattern,
+        range,
+        priority,
+        context: context as usize,
+        hits: Hits { kept, matches: 0, most, order },
+        sources: BTreeMap::new(),
+        files: 0,
+        left_out: Vec::new(),
+        spent: None,
+    };
+    if let Some(path) = &args.path {
+        search.path(path)?;
+    } else if let Some(service) = &args.service {
+        search.service(service)?;
+    } else {
+        let units = args.units.iter().map(|name| service::unit(name)).collect::<Vec<_>>();
+        let is_all = units.is_empty();
+        search.journal(Query { units, ..Query::default() })?;
+        if is_all {
+            search.directory(inventory::EVERYWHERE)?;
+        }
+    }
+    Ok(Single(search.answer()))
+}
+
+impl Search<'_> {
+    fn answer(self) -> Answer {
+        let mut left_out = self.left_out;
+        if let Some(spent) = self.spent {
+            left_out.insert(0, format!("incomplete: {}", spent.text()));
+        }
+        const SAID: usize = 20;
+        let unsaid = left_out.len().saturating_sub(SAID);
+        left_out.truncate(SAID);
+        if unsaid > 0 {
+            left_out.push(format!("and {unsaid} more"));
+        }
+        let matches = self.hits.matches;
+        let (lines, truncated) = self.hits.shown();
+        Answer { matches, lines, sources: self.sources, files: self.files, truncated, left_out }
+    }
+
+    fn found(&mut self, source: &str, before: u64) {
+        let found = self.hits.matches - before;
+        if found > 0 {
+            *self.sources.entry(source.to_owned()).or_default() += found;
+        }
+    }
+
+    fn journal(&mut self, query: Query) -> Result<()> {
+        let before = self.hits.matches;
+        let words = match self.context {
+            0 if is_askable(&self.pattern.words) => self.pattern.words.clone(),
+            _ => Vec::new(),
+        };
+        let query = Query {
+            range: self.range,
+            priority: self.priority,
+            words: words.clone(),
+            ignores_case: self.pattern.ignores_case,
+            ..query
+        };
+        let mut feed = Feed::new(self.context);
+        let (pattern, hits) = (&self.pattern, &mut self.hits);
+        let mut is_any = false;
+        let spent = journal::each(self.cx, self.budget, &query, |entry| {
+            is_any = true;
+            let is_match = pattern.is_match(entry.line.message.as_bytes());
+            feed.line(None, is_match, || Some(entry.line), hits);
+            true
+        })?;
+        feed.end(&mut self.hits);
+        self.spent = self.spent.or(spent);
+        self.found("journal", before);
+        if is_any {
+            return Ok(());
+        }
+        // Whether nothing matches, or it can't be asked so, or not at all.
+        if !words.is_empty() && !journal::knows_words(self.cx, self.budget, self.clock.now()) {
+            self.pattern.words.clear();
+            return self.journal(query);
+        }
+        let probe = Query { words: Vec::new(), ..query };
+        let absent = match self.budget.waiting(|| self.cx.run(probe.command(Some(1)))) {
+            Ok(output) if output.stdout.contains(&b'{') => None,
+            Ok(output) => journal::nothing(self.cx, &probe, &output)?.err(),
+            Err(problem) => Some(Absent::Refused(problem.message)),
+        };
+        self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
+        Ok(())
+    }
+
+    /// A file with its rotated ones, or a directory.
+    fn path(&mut self, path: &str) -> Result<()> {
+        let path = match path.trim_end_matches('/') {
+            "/var/log" => return self.directory(inventory::EVERYWHERE),
+            path => path,
+        };
+        files::check(self.cx, path)?;
+        match files::family(self.cx, self.budget, path, self.range) {
+            Ok(found) => {
+                let form = files::form(&self.profiles, path)?;
+                for file in found {
+                    self.file(&file, &form, self.range)?;
+                }
+                Ok(())
+            }
+            Err(problem) if problem.code == "IS_A_DIRECTORY" && path.starts_with("/var/log/") => {
+                self.directory(&format!("{path}/"))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    fn directory(&mut self, below: &str) -> Result<()> {
+        let found = inventory::text_logs(self.cx, self.budget, self.range, below);
+        let (logs, truncated) = match found {
+            Ok(found) => found,
+            Err(problem) => {
+                self.left_out.push(problem.message);
+                return Ok(());
+            }
+        };
+        if truncated {
+            self.left_out.push(format!("{below} has more files than can be listed"));
+        }
+        for (at, (file, range)) in logs.iter().enumerate() {
+            if self.spent.is_some() {
+                self.left_out.extend(logs[at..].iter().map(|(file, _)| file.path.clone()));
+                break;
+            }
+            // One that can't be read is no reason to leave out the others.
+            let read =
+                files::form(&self.profiles, &file.path).and_then(|form| self.file(file, &form, *range));
+            match read {
+                Ok(()) => {}
+                Err(problem) if problem.code == "NOT_TEXT" => {}
+                Err(problem) => self.left_out.push(problem.message),
+            }
+        }
+        Ok(())
+    }
+
+    fn service(&mut self, name: &str) -> Result<()> {
+        service::check(name)?;
+        let Some(profile) = self.cx.profile(name) else {
+            return self.journal(Query { units: vec![service::unit(name)], ..Query::default() });
+        };
+        let units = service::units(&profile, name);
+        if !units.is_empty() {
+            self.journal(Query { units, ..Query::default() })?;
+        }
+        for log in &profile.logs {
+            match &log.source {
+                LogSource::Journal(_) => {}
+                LogSource::Identifier(name) => {
+                    self.journal(Query { identifiers: vec![name.clone()], ..Query::default() })?;
+                }
+                LogSource::Path(glob) => {
+                    for path in service::expand(self.cx, self.budget, glob) {
+                        match self.path(&path) {
+                            Ok(()) => {}
+                            Err(problem) => self.left_out.push(problem.message),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, file: &File, form: &Form, range: Range) -> Result<()> {
+        let before = self.hits.matches;
+        let begin = files::begin(self.cx, self.budget, file, form, self.clock, range);
+        let left = file.size.unwrap_or(0).saturating_sub(begin);
+        let may_ask = file.packing == Packing::None
+            && file.path.starts_with(inventory::EVERYWHERE)
+            && !self.pattern.words.is_empty()
+            // A small part of a large file is read faster than the whole is looked through.
+            && left > LARGE.max(file.size.unwrap_or(0) / 16);
+        match if may_ask { self.ask(file, form, range) } else { Asked::No } {
+            Asked::Whole => {}
+            Asked::Spent(spent) => self.note(file, spent),
+            Asked::No => self.read(file, form, range, begin)?,
+        }
+        self.files += 1;
+        self.found(&file.path, before);
+        Ok(())
+    }
+
+    /// Has the target look through a file.
+    fn ask(&mut self, file: &File, form: &Form, range: Range) -> Asked {
+        let mut options = vec!["--line-number".to_owned(), "--fixed-strings".to_owned()];
+        options.extend(self.pattern.ignores_case.then(|| "--ignore-case".to_owned()));
+        options.extend((self.context > 0).then(|| format!("--context={}", self.context)));
+        options.extend(self.pattern.words.iter().map(|word| format!("--regexp={word}")));
+        let mut texts = Texts::new(form, self.clock, file, range);
+        let mut feed = Feed::new(self.context);
+        let (pattern, hits) = (&self.pattern, &mut self.hits);
+        let asked = ask::grep(self.cx, self.budget, options, &file.path, |text| {
+            // `12:match`, `13-beside it`, and `--` between those that are apart.
+            let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let number = std::str::from_utf8(&text[..digits]).ok().and_then(|digits| digits.parse().ok());
+            if number.is_some() && matches!(text.get(digits), Some(b':' | b'-')) {
+                texts.each(number, &text[digits + 1..], pattern, &mut feed, hits);
+            }
+        });
+        feed.end(&mut self.hits);
+        asked
+    }
+
+    fn read(&mut self, file: &File, form: &Form, range: Range, begin: u64) -> Result<()> {
+        let mut texts = Texts::new(form, self.clock, file, range);
+        let mut feed = Feed::new(self.context);
+        let (pattern, hits) = (&self.pattern, &mut self.hits);
+        let end = files::each(self.cx, self.budget, file, begin, |text| {
+            texts.each(None, text, pattern, &mut feed, hits);
+            true
+        })?;
+        feed.end(&mut self.hits);
+        if let End::Spent(spent) = end {
+            self.note(file, spent);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, file: &File, spent: Spent) {
+        self.left_out.push(format!("{}: not to its end", file.path));
+        self.spent = Some(spent);
+    }
+}
+
+/// Whether journalctl takes these words.
+fn is_askable(words: &[String]) -> bool {
+    words.iter().all(|word| !word.contains("\\E"))
+        && journal::alternatives(words).len() <= journal::LONGEST_EXPRESSION
+}
+
+/// Lines of a file, read only as far as is needed.
+struct Texts<'a> {
+    reader: Reader<'a>,
+    range: Range,
+    /// The last line that may have had a time.
+    head: Vec<u8>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(form: &'a Form, clock: &'a Clock<'a>, file: &File, range: Range) -> Self {
+        Self { reader: Reader::new(form, clock, file.near(clock)), range, head: Vec::new() }
+    }
+
+    fn each(
+        &mut self,
+        number: Option<u64>,
+        text: &[u8],
+        pattern: &Pattern,
+        feed: &mut Feed,
+        hits: &mut Hits,
+    ) {
+        let is_match = pattern.is_match(text);
+        if !is_match && feed.context == 0 {
+            if text.first().is_some_and(|first| !first.is_ascii_whitespace()) {
+                self.head.clear();
+                self.head.extend_from_slice(&text[..text.len().min(200)]);
+            }
+            return;
+        }
+        let mut make = || {
+            if is_match && !self.head.is_empty() {
+                let head = std::mem::take(&mut self.head);
+                self.reader.line(&head);
+            }
+            self.reader.line(text)
+        };
+        let line = make();
+        let is_match = is_match && line.as_ref().is_some_and(|line| self.range.holds(line.at));
+        feed.line(number, is_match, || line, hits);
+    }
+}
+
+/// Lines in their order, of which the matches are kept with what is around them.
+struct Feed {
+    context: usize,
+    before: VecDeque<String>,
+    open: Vec<Hit>,
+    number: Option<u64>,
+}
+
+/// How much of a line beside a match is shown.
+const BESIDE: usize = 300;
+
+impl Feed {
+    fn new(context: usize) -> Self {
+        Self { context, before: VecDeque::new(), open: Vec::new(), number: None }
+    }
+
+    /// `number` where lines are left out in between.
+    fn line(
+        &mut self,
+        number: Option<u64>,
+        is_match: bool,
+        line: impl FnOnce() -> Option<Line>,
+        hits: &mut Hits,
+    ) {
+        if self.context == 0 {
+            if is_match && let Some(line) = line() {
+                hits.add(Hit { line, before: Vec::new(), after: Vec::new() });
+            }
+            return;
+        }
+        if number.is_some() && self.number.map(|last| last + 1) != number {
+            self.end(hits);
+        }
+        self.number = number;
+        let Some(line) = line() else { return };
+        let text = shortened(&line.message, BESIDE);
+        self.open.iter_mut().for_each(|hit| hit.after.push(text.clone()));
+        let (full, open) =
+            std::mem::take(&mut self.open).into_iter().partition(|hit| hit.after.len() >= self.context);
+        self.open = open;
+        Vec::into_iter(full).for_each(|hit| hits.add(hit));
+        if is_match {
+            self.open.push(Hit { line, before: self.before.iter().cloned().collect(), after: Vec::new() });
+        }
+        if self.before.len() == self.context {
+            self.before.pop_front();
+        }
+        self.before.push_back(text);
+    }
+
+    fn end(&mut self, hits: &mut Hits) {
+        self.open.drain(..).for_each(|hit| hits.add(hit));
+        self.before.clear();
+        self.number = None;
+    }
+}
