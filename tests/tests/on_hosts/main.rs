@@ -10,6 +10,7 @@ mod inside_debian {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod joined;
     mod knowledge;
     mod locks;
     mod plans;
@@ -38,6 +39,7 @@ mod over_ssh_to_debian {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod joined;
     mod knowledge;
     mod locks;
     mod plans;
