@@ -3,6 +3,7 @@
 
 mod asked;
 mod calendar;
+mod cascade;
 mod control;
 mod evidence;
 mod fields;
