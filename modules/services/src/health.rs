@@ -66,7 +66,7 @@ fn verdict(check: &HealthCheck, answer: &Result<Output>) -> std::result::Result<
     match check.judge(output).map_err(|problem| evidence::why(&problem))? {
         knowledge::Health::Well => Ok(None),
         knowledge::Health::Unknown => Err(evidence::summary(output)),
-        knowledge::Health::Sick if check.root && evidence::is_refusal(output) => {
+        knowledge::Health::Sick if check.root && evidence::is_limited(&check.argv, output) => {
             Err(format!("it seems to need root's rights: {}", evidence::summary(output)))
         }
         knowledge::Health::Sick => Ok(Some(Sick {

@@ -14,6 +14,7 @@ mod list;
 mod meant;
 mod name;
 mod outcome;
+mod port_audit;
 mod ports;
 mod power;
 mod properties;
@@ -25,9 +26,11 @@ mod systemctl;
 mod time;
 mod timer_tools;
 mod timers;
+mod troubleshoot;
 mod unit;
 mod unit_file;
 mod unit_tools;
+mod validate;
 
 use linux_sysadmin_sdk::prelude::*;
 
@@ -37,7 +40,7 @@ pub fn module() -> Module {
         Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("init_system", &["systemd"]);
-    tools(files(changing(joining(looking(module)))))
+    knowing(tools(files(changing(joining(looking(module))))))
 }
 
 fn looking(module: Module) -> Module {
@@ -85,6 +88,26 @@ fn files(module: Module) -> Module {
         .path(PathGrant::write("/etc/systemd/system/*", "unit files, new ones and changed ones"))
         .path(PathGrant::read("/usr/lib/systemd/system/*", "a package's unit file, to be changed in a copy"))
         .path(PathGrant::read("/lib/systemd/system/*", "the same, where /lib isn't /usr/lib"))
+}
+
+/// What only a profile makes possible.
+fn knowing(module: Module) -> Module {
+    module
+        .tool(Tool::new(
+            "svc_troubleshoot",
+            "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
+            troubleshoot::svc_troubleshoot,
+        ))
+        .tool(Tool::new(
+            "svc_config_validate",
+            "A service's own checker on its configuration on disk: errors with file and line",
+            validate::svc_config_validate,
+        ))
+        .tool(Tool::new(
+            "svc_port_audit",
+            "Ports that services declare against what listens: missing, taken, exposed, unknown",
+            port_audit::svc_port_audit,
+        ))
 }
 
 fn tools(module: Module) -> Module {
