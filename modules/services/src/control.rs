@@ -2,6 +2,7 @@
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
+use crate::cascade;
 use crate::outcome::{self, Outcome};
 use crate::power::{self, Verb};
 use crate::systemctl;
@@ -169,7 +170,10 @@ fn apply(unit: &Unit, verbs: &[Verb], cx: &Context) -> Result<Noted<Outcome>> {
     for verb in verbs {
         change = change.step(step(unit, *verb));
     }
-    let change = with_consequences(change, unit, verbs, &along);
+    let mut change = with_consequences(change, unit, verbs, &along);
+    if let Some(profile) = cx.profile(&unit.id) {
+        change = cascade::warnings(&profile, unit, verbs).into_iter().fold(change, Change::warning);
+    }
     let applied = match cx.apply(change) {
         Ok(applied) => applied,
         Err(failure) => {

@@ -1,23 +1,36 @@
 //! Services and timers of systemd, by what `systemctl` prints for programs and does for administrators.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod calendar;
+mod cascade;
 mod control;
+mod evidence;
 mod fields;
+mod health;
 mod installed;
+mod joined;
 mod list;
+mod meant;
 mod name;
 mod outcome;
+mod port_audit;
+mod ports;
 mod power;
 mod properties;
+mod recent;
+mod sockets;
+mod stale;
 mod status;
 mod systemctl;
 mod time;
 mod timer_tools;
 mod timers;
+mod troubleshoot;
 mod unit;
 mod unit_file;
 mod unit_tools;
+mod validate;
 
 use linux_sysadmin_sdk::prelude::*;
 
@@ -27,7 +40,7 @@ pub fn module() -> Module {
         Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("init_system", &["systemd"]);
-    tools(files(changing(looking(module))))
+    knowing(tools(files(changing(joining(looking(module))))))
 }
 
 fn looking(module: Module) -> Module {
@@ -44,8 +57,14 @@ fn looking(module: Module) -> Module {
         .command(systemctl::CLOCK.read("the target's own clock, for how long something has been running"))
         .command(systemctl::STATE.read("what can be done with a unit, and what stops along"))
         .command(systemctl::AFTERWARDS.read("what has become of a unit that was changed"))
+        .command(systemctl::ACTIVE.read("which of the units that need another one run"))
         .command(systemctl::CALENDAR.read("whether something is a calendar expression, and when it elapses"))
         .command(systemctl::VERIFY.read("whether a unit file can be loaded, before it is one").as_root())
+}
+
+/// What a service is joined with besides its own commands, which its profile brings along.
+fn joining(module: Module) -> Module {
+    stale::grants().into_iter().chain([recent::grant(), sockets::grant()]).fold(module, Module::command)
 }
 
 fn changing(module: Module) -> Module {
@@ -71,11 +90,35 @@ fn files(module: Module) -> Module {
         .path(PathGrant::read("/lib/systemd/system/*", "the same, where /lib isn't /usr/lib"))
 }
 
+/// What only a profile makes possible.
+fn knowing(module: Module) -> Module {
+    module
+        .tool(Tool::new(
+            "svc_troubleshoot",
+            "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
+            troubleshoot::svc_troubleshoot,
+        ))
+        .tool(Tool::new(
+            "svc_config_validate",
+            "A service's own checker on its configuration on disk: errors with file and line",
+            validate::svc_config_validate,
+        ))
+        .tool(Tool::new(
+            "svc_port_audit",
+            "Ports that services declare against what listens: missing, taken, exposed, unknown",
+            port_audit::svc_port_audit,
+        ))
+}
+
 fn tools(module: Module) -> Module {
     let moderate = |tool: Tool| tool.risk(Risk::Moderate);
     module
         .tool(Tool::new("svc_list", "All services and their states, failed ones first", list::svc_list))
-        .tool(Tool::new("svc_status", "Detailed state of one systemd unit", status::svc_status).instant())
+        .tool(Tool::new(
+            "svc_status",
+            "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
+            status::svc_status,
+        ))
         .tool(moderate(Tool::new("svc_start", "Start a unit", control::svc_start)))
         .tool(moderate(Tool::new("svc_stop", "Stop a unit", control::svc_stop)))
         .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", control::svc_restart)))

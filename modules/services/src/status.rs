@@ -1,9 +1,10 @@
-//! `svc_status`: one unit, with what an administrator asks next.
+//! `svc_status`: one unit, with what an administrator asks next. What is known of the service beyond systemd is [`joined`].
 
 use linux_sysadmin_sdk::{prelude::*, time::rfc3339};
 
+use crate::joined::{self, Joined};
 use crate::properties::{self, Properties};
-use crate::{name, systemctl, time};
+use crate::{meant, name, systemctl, time};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct StatusArgs {
@@ -94,21 +95,29 @@ pub(crate) struct Status {
     /// The files have changed since systemd read them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     needs_daemon_reload: bool,
+    #[serde(flatten)]
+    joined: Joined,
 }
 
-pub(crate) fn svc_status(args: StatusArgs, cx: &Context) -> Result<Single<Status>> {
-    let unit = name::full(&args.service)?;
+pub(crate) fn svc_status(args: StatusArgs, cx: &Context) -> Result<Noted<Status>> {
+    let meant = meant::meant(&args.service, cx)?;
+    let unit = &meant.unit;
     let [shown, now] = cx.run_each([systemctl::STATUS.with([unit.as_str()]), systemctl::CLOCK.command()]);
     let (shown, now) = (systemctl::answer(shown)?, systemctl::clock(now));
     let units = properties::parse(&shown);
     let [properties] = units.as_slice() else {
         return Err(Problem::unexpected("systemctl show", &shown));
     };
-    let status = status(properties, now).ok_or_else(|| Problem::unexpected("systemctl show", &shown))?;
+    let mut status = status(properties, now).ok_or_else(|| Problem::unexpected("systemctl show", &shown))?;
     if status.load_state == "not-found" && status.active_state == "inactive" {
-        return Err(unknown(&unit, cx));
+        return Err(unknown(unit, cx));
     }
-    Ok(Single(status))
+    // What was asked for may be another name of it, one that no profile has.
+    let own_name = || properties.text("Id").filter(|id| id != unit).and_then(|id| cx.profile(id));
+    let profile = meant.profile.or_else(own_name);
+    let (joined, notes) = joined::look(properties, profile.as_ref(), now, cx);
+    status.joined = joined;
+    Ok(Noted { data: status, notes })
 }
 
 /// Asks what there is only now, when it helps, and only what is answered at once.
@@ -189,6 +198,7 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
         generated_from: unit.string("SourcePath"),
         drop_ins: unit.words("DropInPaths"),
         needs_daemon_reload: unit.yes("NeedDaemonReload"),
+        joined: Joined::default(),
     })
 }
 

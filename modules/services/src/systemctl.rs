@@ -33,8 +33,13 @@ pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
     "FragmentPath,SourcePath,DropInPaths,NeedDaemonReload,Type,MainPID,User,Restart,NRestarts,Result,ExecMainCode,",
     "ExecMainStatus,StatusText,MemoryCurrent,MemoryPeak,MemoryMax,TasksCurrent,CPUUsageNSec,ActiveEnterTimestamp,",
     "InactiveEnterTimestamp,StateChangeTimestamp,ConditionResult,ConditionTimestamp,AssertResult,AssertTimestamp,",
-    "Triggers,TriggeredBy,Listen,Where,What -- <unit>"
+    "Triggers,TriggeredBy,Listen,Where,What,ExecMainStartTimestamp,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,WantedBy ",
+    "-- <unit>"
 ));
+
+/// Whether units run.
+pub(crate) const ACTIVE: CommandLine =
+    CommandLine::new("systemctl show --property=Id,ActiveState -- <unit>...");
 
 macro_rules! show_timers {
     ($flags:literal, $units:literal) => {

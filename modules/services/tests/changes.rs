@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
-use linux_sysadmin_sdk::{Category, DurationCategory, Output, prelude::*, testkit::FakeTarget};
+use linux_sysadmin_sdk::knowledge::{Dependant, Interaction, InteractionKind, Profile, Unit};
+use linux_sysadmin_sdk::testkit::{FakeTarget, profile};
+use linux_sysadmin_sdk::{Category, DurationCategory, Output, prelude::*};
 use module_services::module;
 use serde_json::{Value, json};
 
@@ -200,6 +202,61 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         assert!(answer.is_ok(), "{tool} {arguments}: {answer:?}");
         assert_eq!(plans, [expected], "{tool} {arguments}");
     }
+}
+
+#[test]
+fn a_profile_warns_of_those_who_depend_on_the_service_and_of_those_it_conflicts_with() {
+    let dependant = |role: &str, profiles: &[&str]| Dependant {
+        role: role.into(),
+        why: "They ask it".into(),
+        if_down: format!("{role} fails"),
+        profiles: profiles.iter().map(|id| (*id).into()).collect(),
+    };
+    let with = |id: &str, kind, active| Interaction { with: id.into(), kind, what: format!("{id}!"), active };
+    let unit = |name: &str, main| Unit {
+        name: name.into(),
+        aliases: Vec::new(),
+        main,
+        reload: true,
+        optional: false,
+        what: None,
+    };
+    let known = |name: &str| Profile {
+        units: vec![unit(name, true), unit("lsa-dep.service", false)],
+        dependants: vec![
+            dependant("app", &["x", "a"]),
+            dependant("web-clients", &[]),
+            dependant("dns", &["b"]),
+        ],
+        interactions: vec![
+            with("apache", InteractionKind::Conflicts, true),
+            with("caddy", InteractionKind::Conflicts, false),
+            with("firewalld", InteractionKind::Order, true),
+            with("certbot", InteractionKind::UsedBy, true),
+        ],
+        ..profile("known")
+    };
+    let warned = |name: &str, tool: &str, arguments: Value| {
+        let (_, plans) = run(target(&[]).profile(known(name)), tool, arguments);
+        let plan = format!("{:?}", plans[0]);
+        let of = |text: &str| plan.contains(&format!("{text:?}"));
+        let depends = of("a, x depend on it (app): app fails") && of("b depends on it (dns): dns fails");
+        assert!(!plan.contains("web-clients") && !plan.contains("caddy!") && !plan.contains("certbot!"));
+        let later = of("from the next boot on, a, x depend on it (app): app fails");
+        let conflicts = of("apache is active and conflicts with it: apache!");
+        (depends, later, conflicts, of("firewalld is active, and the order counts: firewalld!"))
+    };
+    let nginx = "nginx.service";
+    assert_eq!(warned(nginx, "svc_stop", of("nginx")), (true, false, false, false));
+    assert_eq!(warned(nginx, "svc_restart", of("nginx")), (true, false, false, true));
+    assert_eq!(warned(nginx, "svc_reload", of("nginx")), (false, false, false, true));
+    assert_eq!(warned(nginx, "svc_disable", of("nginx")), (false, true, false, false));
+    let both = json!({"service": "nginx", "now": true});
+    assert_eq!(warned(nginx, "svc_disable", both), (true, false, false, false));
+    let fails = "lsa-fails.service";
+    assert_eq!(warned(fails, "svc_start", of("lsa-fails")), (false, false, true, false));
+    // A part of the service isn't the service.
+    assert_eq!(warned(nginx, "svc_stop", of("lsa-dep")), (false, false, false, false));
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! The one or two lines of an output by which somebody believes what is made of it.
+
+use linux_sysadmin_sdk::knowledge::{Expectation, Finding, expression, text_of};
+use linux_sysadmin_sdk::{Output, prelude::*};
+
+/// How many lines are shown.
+const LINES: usize = 2;
+
+/// How much of a line is, in characters.
+const LONGEST: usize = 240;
+
+/// Words of lines that say what is wrong.
+const TROUBLE: [&str; 20] = [
+    "error",
+    "fail",
+    "fatal",
+    "emerg",
+    "crit",
+    "invalid",
+    "denied",
+    "refused",
+    "cannot",
+    "can't",
+    "couldn't",
+    "unable",
+    "unknown",
+    "no such",
+    "not found",
+    "not permitted",
+    "timed out",
+    "in use",
+    "expired",
+    "servfail",
+];
+
+/// Why an output isn't what was expected.
+pub(crate) fn against(expect: &Expectation, output: &Output) -> String {
+    let unwanted = expect.lacks.as_deref().map(|lacks| found(output, Some(lacks), None)).unwrap_or_default();
+    shown(if unwanted.is_empty() { of_trouble(output) } else { unwanted }, output)
+}
+
+/// Why a finding holds.
+pub(crate) fn of(finding: &Finding, output: &Output) -> String {
+    let matching = found(output, finding.matches.as_deref(), finding.contains.as_deref());
+    match matching.is_empty()
+        && finding.lacks.is_some()
+        && finding.exit.is_none()
+        && finding.exit_not.is_none()
+    {
+        true => "nothing of that kind in its output".to_owned(),
+        false => shown(if matching.is_empty() { of_trouble(output) } else { matching }, output),
+    }
+}
+
+/// What an output says that nothing is known of.
+pub(crate) fn summary(output: &Output) -> String {
+    shown(of_trouble(output), output)
+}
+
+fn found(output: &Output, pattern: Option<&str>, text: Option<&str>) -> Vec<String> {
+    let pattern = pattern.and_then(|pattern| expression(pattern).ok());
+    let is_meant = |line: &&str| {
+        pattern.as_ref().is_some_and(|pattern| pattern.is_match(line))
+            || text.is_some_and(|text| line.contains(text))
+    };
+    let all = text_of(output);
+    let lines: Vec<&str> = all.lines().filter(is_meant).collect();
+    // The last ones are the latest ones.
+    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| cut(line)).collect()
+}
+
+fn of_trouble(output: &Output) -> Vec<String> {
+    let all = text_of(output);
+    let lines: Vec<&str> = all.lines().filter(|line| !line.trim().is_empty()).collect();
+    let speaks = |line: &&&str| {
+        let line = line.to_ascii_lowercase();
+        TROUBLE.iter().any(|word| line.contains(word))
+    };
+    let telling: Vec<String> = lines.iter().filter(speaks).take(LINES).map(|line| cut(line)).collect();
+    if !telling.is_empty() {
+        return telling;
+    }
+    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| cut(line)).collect()
+}
+
+fn shown(lines: Vec<String>, output: &Output) -> String {
+    if lines.is_empty() { format!("exit code {} and no output", output.exit_code) } else { lines.join("\n") }
+}
+
+/// The beginning of a long line.
+pub(crate) fn cut(line: &str) -> String {
+    let line = line.trim();
+    let mut short: String = line.chars().take(LONGEST).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Whether an output may say less, or something else, than root would be told.
+pub(crate) fn is_limited(argv: &[String], output: &Output) -> bool {
+    const SIGNS: [&str; 7] = [
+        "permission denied",
+        "operation not permitted",
+        "must be root",
+        "must be run as root",
+        "are you root",
+        "access denied",
+        "not authorized",
+    ];
+    let text = text_of(output).to_ascii_lowercase();
+    // It leaves out whose other accounts' sockets are, and says nothing of that.
+    let hides = argv.first().is_some_and(|program| program == "ss");
+    (output.exit_code != 0 && SIGNS.iter().any(|sign| text.contains(sign)))
+        || (hides && !text.trim().is_empty() && !text.contains("users:(("))
+}
+
+/// Why a command said nothing, in a few words.
+pub(crate) fn why(problem: &Problem) -> String {
+    cut(&problem.message.replace('\n', "; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(exit_code: i32, stdout: &str, stderr: &str) -> Output {
+        Output {
+            exit_code,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            stdout_bytes: stdout.len() as u64,
+            stdout_lines: 0,
+            truncated: false,
+            duration_ms: 1,
+        }
+    }
+
+    fn expect(lacks: Option<&str>) -> Expectation {
+        Expectation { exit: Some(0), contains: None, matches: None, lacks: lacks.map(Into::into) }
+    }
+
+    #[test]
+    fn what_root_would_be_told_otherwise_is_no_verdict() {
+        let table = [
+            ("nginx", 1, "", "open() failed (13: Permission denied)\n", true),
+            ("journalctl", 0, "x: Permission denied\n", "", false),
+            ("nginx", 1, "", "unknown directive\n", false),
+            ("ss", 0, "LISTEN 0 1 0.0.0.0:80 0.0.0.0:*\n", "", true),
+            ("ss", 0, "LISTEN 0 1 0.0.0.0:80 0.0.0.0:* users:((\"x\",pid=1,fd=1))\n", "", false),
+            ("ss", 0, "", "", false),
+        ];
+        for (program, code, stdout, stderr, expected) in table {
+            let limited = is_limited(&[program.to_owned()], &output(code, stdout, stderr));
+            assert_eq!(limited, expected, "{program} {stdout}{stderr}");
+        }
+    }
+
+    #[test]
+    fn evidence_is_what_was_not_to_be_there_or_what_speaks_of_trouble_or_what_was_said_last() {
+        let long = "x".repeat(10_000);
+        let table = [
+            (Some("^W"), "a\nW1\nerror\nW2\nW3\n", "", "W2\nW3"),
+            (Some("^W"), "a\nerror: b\nc\n", "", "error: b"),
+            (None, "one\ntwo\n\nthree\n", "", "two\nthree"),
+            (
+                None,
+                "syntax is\n",
+                "nginx: [emerg] unknown directive\nnginx: test failed\n",
+                "nginx: [emerg] unknown directive\nnginx: test failed",
+            ),
+            (None, "", "", "exit code 3 and no output"),
+        ];
+        for (lacks, stdout, stderr, expected) in table {
+            assert_eq!(against(&expect(lacks), &output(3, stdout, stderr)), expected, "{stdout}{stderr}");
+        }
+        assert_eq!(against(&expect(None), &output(1, &long, "")).chars().count(), LONGEST + 1);
+    }
+}

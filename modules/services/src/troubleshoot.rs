@@ -1,0 +1,257 @@
+//! `svc_troubleshoot`: a profile's checks for what somebody sees, run at once, and which cause the evidence is for.
+
+use std::collections::BTreeMap;
+
+use linux_sysadmin_sdk::knowledge::{self, Cause, Diagnosis, Finding, Profile, Symptom};
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::asked::{Asked, Questions};
+use crate::{evidence, meant, name, properties, systemctl};
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct TroubleArgs {
+    /// Unit or profile
+    service: String,
+    /// Id; without it, what its state suggests
+    symptom: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Trouble {
+    service: String,
+    profile: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_state: Option<String>,
+    /// Those that there are, where none was asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    symptoms: BTreeMap<String, String>,
+    /// Those whose checks were run.
+    checked: Vec<String>,
+    /// The most supported first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<Supported>,
+    /// What was found that speaks for no cause by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also: Vec<Evidence>,
+    /// Nothing speaks for these. Only where nothing speaks for any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unsupported: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unchecked: Vec<Unchecked>,
+}
+
+#[derive(Debug, Serialize)]
+struct Supported {
+    symptom: String,
+    cause: String,
+    fix: String,
+    evidence: Vec<Evidence>,
+}
+
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+struct Evidence {
+    means: String,
+    command: String,
+    /// Of its output.
+    line: String,
+}
+
+#[derive(Debug, Serialize, PartialEq, Eq)]
+struct Unchecked {
+    command: String,
+    why: String,
+}
+
+pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analysis<Trouble>> {
+    let profile = meant::profile(&args.service, cx)?;
+    let unit = unit_of(&args.service, &profile);
+    let state = unit.and_then(|unit| state(&unit, cx));
+    let symptoms = chosen(&profile, args.symptom.as_deref(), state.as_deref())?;
+    let is_active = matches!(state.as_deref(), Some("active" | "reloading" | "refreshing"));
+
+    let mut questions = Questions::default();
+    let mut asked: Vec<(&Symptom, &Diagnosis, Asked)> = Vec::new();
+    for symptom in &symptoms {
+        // What was said of a start that has succeeded since is no evidence.
+        let is_over = is_active && is_of_starting(symptom) && args.symptom.is_none();
+        for check in symptom.checks.iter().filter(|check| !(is_over && reads_logs(check))) {
+            asked.push((symptom, check, questions.ask(knowledge::command(&check.argv, check.root))));
+        }
+    }
+    let answers = questions.answers(cx);
+
+    let mut found = Found::default();
+    for (symptom, check, number) in asked {
+        found.add(symptom, check, answers.of(number));
+    }
+    let causes = supported(&symptoms, found.by_cause);
+    let nothing_for = |symptom: &&Symptom| -> Vec<String> {
+        symptom.causes.iter().map(|cause| cause.cause.clone()).collect()
+    };
+    let unsupported = match causes.is_empty() && args.symptom.is_some() {
+        true => symptoms.iter().flat_map(nothing_for).collect(),
+        false => Vec::new(),
+    };
+    let all = profile.symptoms.iter().map(|symptom| (symptom.id.clone(), symptom.symptom.clone()));
+    let data = Trouble {
+        service: args.service.clone(),
+        profile: profile.id.clone(),
+        symptoms: if args.symptom.is_none() { all.collect() } else { BTreeMap::new() },
+        checked: symptoms.iter().map(|symptom| symptom.id.clone()).collect(),
+        causes,
+        also: found.also,
+        unsupported,
+        unchecked: found.unchecked,
+        active_state: state,
+    };
+    Ok(Analysis { summary: summary(&profile, &data), severity: severity(&data), data })
+}
+
+/// The unit that the service is here: none of a template without an instance.
+fn unit_of(input: &str, profile: &Profile) -> Option<String> {
+    let named = name::full(input).ok().filter(|full| profile.unit(full).is_some());
+    let main = || profile.main_unit().map(|unit| unit.name.clone());
+    named.or_else(main).filter(|unit| name::full(unit).is_ok())
+}
+
+/// None of what isn't there.
+fn state(unit: &str, cx: &Context) -> Option<String> {
+    let shown = systemctl::answer(cx.run(systemctl::ACTIVATED.with([unit]))).ok()?;
+    let is_there = properties::parse(&shown).first()?.text("LoadState") != Some("not-found");
+    let shown = systemctl::answer(cx.run(systemctl::ACTIVE.with([unit]))).ok().filter(|_| is_there)?;
+    properties::parse(&shown).first()?.string("ActiveState")
+}
+
+fn is_of_starting(symptom: &Symptom) -> bool {
+    symptom.id.contains("start")
+}
+
+fn reads_logs(check: &Diagnosis) -> bool {
+    matches!(check.argv.first().map(String::as_str), Some("journalctl" | "tail"))
+}
+
+/// The one that was asked for; or those of not starting, of what doesn't run; or all.
+fn chosen<'a>(profile: &'a Profile, wanted: Option<&str>, state: Option<&str>) -> Result<Vec<&'a Symptom>> {
+    let all = || profile.symptoms.iter();
+    if let Some(wanted) = wanted {
+        let found: Vec<_> = all().filter(|symptom| symptom.id == wanted).collect();
+        if found.is_empty() {
+            let message = format!("the profile {} has no symptom {}", profile.id, name::shown(wanted));
+            let known = all().map(|symptom| format!("{} ({})", symptom.id, symptom.symptom));
+            return Err(Problem::not_found("UNKNOWN_SYMPTOM", message)
+                .remedy(format!("Known: {}", known.collect::<Vec<_>>().join("; ")))
+                .remedy("Leave it out, and what its state suggests is checked"));
+        }
+        return Ok(found);
+    }
+    let of_starting: Vec<_> = all().filter(|symptom| is_of_starting(symptom)).collect();
+    let is_down = matches!(state, Some("failed" | "inactive" | "activating" | "deactivating"));
+    Ok(if is_down && !of_starting.is_empty() { of_starting } else { all().collect() })
+}
+
+#[derive(Default)]
+struct Found {
+    /// By symptom and cause.
+    by_cause: Vec<((String, String), Vec<Evidence>)>,
+    also: Vec<Evidence>,
+    unchecked: Vec<Unchecked>,
+}
+
+impl Found {
+    fn add(&mut self, symptom: &Symptom, check: &Diagnosis, answer: &Result<Output>) {
+        let command = check.argv.join(" ");
+        let held = match answer {
+            Ok(output) => held(check, output),
+            Err(problem) => Err(evidence::why(problem)),
+        };
+        let held = match held {
+            Ok(held) => held,
+            Err(why) => {
+                let unchecked = Unchecked { command, why };
+                if !self.unchecked.contains(&unchecked) {
+                    self.unchecked.push(unchecked);
+                }
+                return;
+            }
+        };
+        for (finding, line) in held {
+            let evidence = Evidence { means: finding.means.clone(), command: command.clone(), line };
+            let Some(cause) = &finding.cause else {
+                if !self.also.contains(&evidence) {
+                    self.also.push(evidence);
+                }
+                continue;
+            };
+            let of = (symptom.id.clone(), cause.clone());
+            match self.by_cause.iter_mut().find(|(known, _)| *known == of) {
+                Some((_, all)) => all.push(evidence),
+                None => self.by_cause.push((of, vec![evidence])),
+            }
+        }
+    }
+}
+
+/// The findings that hold, and the lines that say so; or why nothing can be told by it.
+fn held<'a>(
+    check: &'a Diagnosis,
+    output: &Output,
+) -> std::result::Result<Vec<(&'a Finding, String)>, String> {
+    let mut held = Vec::new();
+    for finding in &check.findings {
+        if finding.holds(output).map_err(|problem| evidence::why(&problem))? {
+            held.push((finding, evidence::of(finding, output)));
+        }
+    }
+    let is_said = |(finding, _): &(&Finding, String)| finding.matches.is_some() || finding.contains.is_some();
+    if check.root && !held.iter().any(is_said) && evidence::is_limited(&check.argv, output) {
+        return Err(format!("it seems to need root's rights: {}", evidence::summary(output)));
+    }
+    Ok(held)
+}
+
+fn supported(symptoms: &[&Symptom], found: Vec<((String, String), Vec<Evidence>)>) -> Vec<Supported> {
+    let cause = |symptom: &str, cause: &str| -> Option<&Cause> {
+        let symptom = symptoms.iter().find(|known| known.id == symptom)?;
+        symptom.causes.iter().find(|known| known.id == cause)
+    };
+    let mut supported: Vec<Supported> = found
+        .into_iter()
+        .filter_map(|((symptom, id), evidence)| {
+            let cause = cause(&symptom, &id)?;
+            Some(Supported { symptom, cause: cause.cause.clone(), fix: cause.fix.clone(), evidence })
+        })
+        .collect();
+    // In the profile's order where as much speaks for both.
+    supported.sort_by_key(|cause| std::cmp::Reverse(cause.evidence.len()));
+    supported
+}
+
+fn summary(profile: &Profile, data: &Trouble) -> String {
+    let state = data.active_state.as_deref().map(|state| format!(" is {state}")).unwrap_or_default();
+    let name = &profile.name;
+    let unchecked = match data.unchecked.len() {
+        0 => String::new(),
+        count => format!("; {count} of the commands told nothing"),
+    };
+    match data.causes.as_slice() {
+        [] => format!("{name}{state}: nothing was found that speaks for a known cause{unchecked}"),
+        [first, others @ ..] => {
+            let more = match others.len() {
+                0 => String::new(),
+                1 => ", and one other is possible".to_owned(),
+                count => format!(", and {count} others are possible"),
+            };
+            format!("{name}{state}: most speaks for this cause: {}{more}{unchecked}", first.cause)
+        }
+    }
+}
+
+fn severity(data: &Trouble) -> Severity {
+    let is_down = matches!(data.active_state.as_deref(), Some("failed" | "activating"));
+    match (is_down, data.causes.is_empty()) {
+        (true, false) => Severity::Critical,
+        (true, true) => Severity::High,
+        (false, false) => Severity::Warning,
+        (false, true) => Severity::Info,
+    }
+}
