@@ -96,6 +96,13 @@ fn calls() -> Vec<(&'static str, Vec<Value>)> {
                 unit("../x"),
             ],
         ),
+        (
+            "svc_troubleshoot",
+            vec![unit("lsa-none"), json!({"service": "ssh", "symptom": "no-such"}), unit("-x")],
+        ),
+        ("svc_config_validate", vec![unit("ssh"), unit("sshd.service"), unit("lsa-works")]),
+        ("svc_dependency_impact", vec![unit("ssh"), unit("lsa-works"), unit("lsa-none"), unit("getty@")]),
+        ("svc_port_audit", vec![json!({}), json!({"x": 1})]),
         ("timer_list", vec![json!({"limit": 10000}), json!({"filter": "lsa-"}), json!({"limit": 1})]),
         ("svc_start", control("lsa-works")),
         ("svc_reload", with(control("lsa-works"), &[unit("lsa-stuck")])),

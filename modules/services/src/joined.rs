@@ -110,7 +110,7 @@ pub(crate) fn look(
 
     let mut questions = Questions::default();
     let checks = known.map(|profile| health::ask(profile, &mut questions)).unwrap_or_default();
-    let journal = questions.ask(recent::ask(its.id, known, since));
+    let journal = questions.ask(recent::ask(its.id, known, since, its.is_active));
     let declares = |profile: &&Profile| profile.ports.iter().any(|port| !port.optional);
     let listening = known.filter(declares).map(|_| questions.ask(sockets::listening()));
     let deleted = its.pid.map(|pid| questions.ask(stale::deleted(pid)));

@@ -8,6 +8,7 @@ mod control;
 mod evidence;
 mod fields;
 mod health;
+mod impact;
 mod installed;
 mod joined;
 mod list;
@@ -58,6 +59,7 @@ fn looking(module: Module) -> Module {
         .command(systemctl::STATE.read("what can be done with a unit, and what stops along"))
         .command(systemctl::AFTERWARDS.read("what has become of a unit that was changed"))
         .command(systemctl::ACTIVE.read("which of the units that need another one run"))
+        .command(systemctl::AROUND.read("what a unit needs, and what wants it"))
         .command(systemctl::CALENDAR.read("whether something is a calendar expression, and when it elapses"))
         .command(systemctl::VERIFY.read("whether a unit file can be loaded, before it is one").as_root())
 }
@@ -107,6 +109,11 @@ fn knowing(module: Module) -> Module {
             "svc_port_audit",
             "Ports that services declare against what listens: missing, taken, exposed, unknown",
             port_audit::svc_port_audit,
+        ))
+        .tool(Tool::new(
+            "svc_dependency_impact",
+            "What stops or gets worse when a service stops, who stands in for it, what it needs itself",
+            impact::svc_dependency_impact,
         ))
 }
 

@@ -1,4 +1,5 @@
-//! Errors of a unit's journal, the same ones folded, with what the profile says of them.
+//! Errors of a unit's journal, the same ones folded, with what the profile says of them. Of one that doesn't run, whatever
+//! the profile knows to matter counts too: programs often say why they ended without saying that it is an error.
 
 use std::collections::HashMap;
 
@@ -20,8 +21,8 @@ const LINES: usize = 300;
 const UNITS: usize = 16;
 
 /// Errors and worse; a unit's journal holds what systemd says of it as well.
-const PATTERN: &str = "journalctl --no-pager --quiet --output=json --output-fields=MESSAGE --priority=err --lines=<int> \
-                       --since=<time> --unit=<unit>...";
+const PATTERN: &str = "journalctl --no-pager --quiet --output=json --output-fields=MESSAGE,PRIORITY \
+                       (--priority=err|--priority=debug) --lines=<int> --since=<time> --unit=<unit>...";
 
 pub(crate) fn grant() -> CommandGrant {
     CommandGrant::read(PATTERN, "recent errors of a service").as_root_if_available()
@@ -59,7 +60,7 @@ pub(crate) fn since(now: i64, started: Option<i64>, ended: Option<i64>) -> i64 {
 }
 
 /// The question, of the unit and of those whose journals the profile names.
-pub(crate) fn ask(unit: &str, profile: Option<&Profile>, since: i64) -> Command {
+pub(crate) fn ask(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Command {
     let mut units = vec![unit.to_owned()];
     for log in profile.iter().flat_map(|profile| &profile.logs) {
         let LogSource::Journal(journal) = &log.source else { continue };
@@ -70,7 +71,8 @@ pub(crate) fn ask(unit: &str, profile: Option<&Profile>, since: i64) -> Command 
     }
     units.truncate(UNITS);
     Command::new("journalctl")
-        .args(["--no-pager", "--quiet", "--output=json", "--output-fields=MESSAGE", "--priority=err"])
+        .args(["--no-pager", "--quiet", "--output=json", "--output-fields=MESSAGE,PRIORITY"])
+        .arg(if runs { "--priority=err" } else { "--priority=debug" })
         .arg(format!("--lines={LINES}"))
         .arg(format!("--since=@{}", since.max(0)))
         .args(units.iter().map(|unit| format!("--unit={unit}")))
@@ -88,26 +90,47 @@ pub(crate) fn read(answer: &Result<Output>, profile: Option<&Profile>) -> (Vec<R
             return (Vec::new(), Some(format!("its journal can't be read: {}", evidence::why(problem))));
         }
     };
-    let messages: Vec<(i64, String)> = output.text().lines().filter_map(message).collect();
+    let patterns: Vec<_> = profile
+        .iter()
+        .flat_map(|profile| &profile.log_patterns)
+        .filter_map(|pattern| Some((expression(&pattern.matches).ok()?, pattern)))
+        .collect();
+    let counts = |message: &Message| {
+        message.is_error || patterns.iter().any(|(regex, _)| regex.is_match(&message.text))
+    };
+    let messages: Vec<Message> = output.text().lines().filter_map(message).filter(counts).collect();
     let mut kinds = fold(&messages);
     let untold = kinds.len().saturating_sub(MOST);
     kinds.truncate(MOST);
     for kind in &mut kinds {
-        explain(kind, profile);
+        if let Some((_, pattern)) = patterns.iter().find(|(regex, _)| regex.is_match(&kind.message)) {
+            kind.means = Some(pattern.means.clone());
+            kind.severity = Some(health::severity(pattern.severity));
+            kind.symptom.clone_from(&pattern.symptom);
+        }
     }
     let note =
         (untold > 0).then(|| format!("recent_errors has the latest {MOST} of {} kinds", untold + MOST));
     (kinds, note)
 }
 
-/// Seconds since the epoch and text; what isn't a message of text is none.
-fn message(line: &str) -> Option<(i64, String)> {
+struct Message {
+    /// Seconds since the epoch.
+    time: i64,
+    text: String,
+    is_error: bool,
+}
+
+/// What isn't a message of text is none.
+fn message(line: &str) -> Option<Message> {
     #[derive(Deserialize)]
     struct Entry {
         #[serde(rename = "__REALTIME_TIMESTAMP")]
         time: String,
         #[serde(rename = "MESSAGE")]
         message: serde_json::Value,
+        #[serde(rename = "PRIORITY")]
+        priority: Option<String>,
     }
     let entry: Entry = serde_json::from_str(line).ok()?;
     let text = match entry.message {
@@ -121,13 +144,15 @@ fn message(line: &str) -> Option<(i64, String)> {
         _ => return None,
     };
     let microseconds: i64 = entry.time.parse().ok()?;
-    Some((microseconds / 1_000_000, text))
+    // 0 is an emergency, 3 an error.
+    let is_error = entry.priority.is_some_and(|priority| matches!(priority.as_str(), "0" | "1" | "2" | "3"));
+    Some(Message { time: microseconds / 1_000_000, text, is_error })
 }
 
 /// Messages that differ in numbers only are the same.
-fn fold(messages: &[(i64, String)]) -> Vec<Repeated> {
+fn fold(messages: &[Message]) -> Vec<Repeated> {
     let mut kinds: HashMap<String, (i64, &str, u64)> = HashMap::new();
-    for (time, text) in messages {
+    for Message { time, text, .. } in messages {
         let kind = kinds.entry(without_numbers(text)).or_insert((*time, text, 0));
         kind.2 += 1;
         if *time >= kind.0 {
@@ -158,17 +183,6 @@ fn without_numbers(text: &str) -> String {
     kind
 }
 
-fn explain(kind: &mut Repeated, profile: Option<&Profile>) {
-    let patterns = profile.iter().flat_map(|profile| &profile.log_patterns);
-    let mut meant = patterns
-        .filter(|pattern| expression(&pattern.matches).is_ok_and(|regex| regex.is_match(&kind.message)));
-    if let Some(pattern) = meant.next() {
-        kind.means = Some(pattern.means.clone());
-        kind.severity = Some(health::severity(pattern.severity));
-        kind.symptom.clone_from(&pattern.symptom);
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -178,9 +192,12 @@ mod tests {
 
     /// In the form of journalctl 252.
     fn line(second: i64, message: &str) -> String {
-        format!(
-            "{{\"__CURSOR\":\"s=1\",\"__REALTIME_TIMESTAMP\":\"{second}000123\",\"_BOOT_ID\":\"b\",\"MESSAGE\":{message}}}\n"
-        )
+        of(second, 3, message)
+    }
+
+    fn of(second: i64, priority: u8, message: &str) -> String {
+        let time = format!("\"__REALTIME_TIMESTAMP\":\"{second}000123\",\"_BOOT_ID\":\"b\"");
+        format!("{{\"__CURSOR\":\"s=1\",{time},\"PRIORITY\":\"{priority}\",\"MESSAGE\":{message}}}\n")
     }
 
     fn answer(stdout: &str) -> Result<Output> {
@@ -207,7 +224,8 @@ mod tests {
         let text = [
             line(100, "\"[emerg] 17#17: bad line 3\""),
             line(300, "\"gone\""),
-            line(200, "\"[emerg] 99#99: bad line 4\""),
+            of(200, 6, "\"[emerg] 99#99: bad line 4\""),
+            of(400, 4, "\"nothing to worry about\""),
             line(150, "[103,111,255]"),
             line(150, "null"),
             "no json\n".to_owned(),

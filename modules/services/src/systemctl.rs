@@ -37,6 +37,10 @@ pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
     "-- <unit>"
 ));
 
+/// What a unit needs, and what wants it.
+pub(crate) const AROUND: CommandLine =
+    CommandLine::new("systemctl show --property=Id,Requires,Requisite,BindsTo,WantedBy -- <unit>");
+
 /// Whether units run.
 pub(crate) const ACTIVE: CommandLine =
     CommandLine::new("systemctl show --property=Id,ActiveState -- <unit>...");

@@ -227,7 +227,11 @@ fn supported(symptoms: &[&Symptom], found: Vec<((String, String), Vec<Evidence>)
 }
 
 fn summary(profile: &Profile, data: &Trouble) -> String {
-    let state = data.active_state.as_deref().map(|state| format!(" is {state}")).unwrap_or_default();
+    let state = match data.active_state.as_deref() {
+        Some("failed") => " has failed".to_owned(),
+        Some(state) => format!(" is {state}"),
+        None => String::new(),
+    };
     let name = &profile.name;
     let unchecked = match data.unchecked.len() {
         0 => String::new(),

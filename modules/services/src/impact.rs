@@ -1,0 +1,242 @@
+//! `svc_dependency_impact`: what stops or gets worse when a service stops, who could stand in for it, and what it needs.
+
+use linux_sysadmin_sdk::knowledge::{Profile, Status};
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::joined::{self, Dependants};
+use crate::properties::{self, Properties};
+use crate::{meant, name, outcome, status, systemctl, unit};
+
+/// How many profiles are followed.
+const MOST: usize = 50;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ImpactArgs {
+    /// Unit or profile
+    service: String,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Impact {
+    service: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+    active_state: String,
+    /// Running units that systemd stops along, whichever way they hang together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stops: Vec<String>,
+    /// Services that run and depend on it, and those that depend on these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    degrades: Vec<Degraded>,
+    /// Who isn't a service of this machine, and depends on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outside: Vec<Outside>,
+    /// Running units that want it and go on without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    wanted_by: Vec<String>,
+    /// Who else fills its roles here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stand_ins: Vec<StandIn>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needs: Vec<Need>,
+}
+
+#[derive(Debug, Serialize)]
+struct Degraded {
+    #[serde(flatten)]
+    hit: Dependants,
+    /// The service through which they are hit, where not by the one that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    through: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Outside {
+    who: String,
+    if_down: String,
+}
+
+#[derive(Debug, Serialize)]
+struct StandIn {
+    role: String,
+    services: Vec<String>,
+}
+
+/// A unit, or a role.
+#[derive(Debug, Serialize)]
+struct Need {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+    /// Whether it is there.
+    is_met: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    by: Vec<String>,
+    /// It runs without.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    optional: bool,
+    /// Where it isn't met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    if_down: Option<String>,
+}
+
+pub(crate) fn svc_dependency_impact(args: ImpactArgs, cx: &Context) -> Result<Analysis<Impact>> {
+    let meant = meant::meant(&args.service, cx)?;
+    let own = unit::look(&meant.unit, cx)?;
+    let profile = meant.profile.or_else(|| cx.profile(&own.id));
+    if own.is_unknown() && profile.is_none() {
+        return Err(status::unknown(&meant.unit, cx));
+    }
+    let along = if own.is_unknown() { unit::Along::default() } else { unit::stopping_with(&own, cx)? };
+    let around = systemctl::answer(cx.run(systemctl::AROUND.with([own.id.as_str()])))?;
+    let around = properties::parse(&around);
+    let (wanting, needing) = around.first().map(neighbours).unwrap_or_default();
+    let running = running(&[wanting.as_slice(), needing.as_slice()].concat(), cx)?;
+    let runs = |unit: &String| running.contains(unit);
+
+    let mut needs: Vec<Need> = needing
+        .iter()
+        .map(|unit| Need {
+            unit: Some(name::short(unit).to_owned()),
+            role: None,
+            is_met: runs(unit),
+            by: Vec::new(),
+            optional: false,
+            if_down: None,
+        })
+        .collect();
+    let mut data = Impact {
+        service: own.short().to_owned(),
+        active_state: own.active_state.clone(),
+        stops: outcome::shorts(&along.units),
+        wanted_by: outcome::shorts(&wanting.into_iter().filter(runs).collect::<Vec<_>>()),
+        ..Impact::default()
+    };
+    if let Some(profile) = &profile {
+        let all = cx.detected();
+        data.profile = Some(profile.id.clone());
+        data.degrades = degraded(profile, &all);
+        data.outside = outside(profile);
+        data.stand_ins = stand_ins(profile, &all);
+        needs.extend(of_roles(profile));
+    }
+    data.needs = needs;
+    let severity = severity(&data);
+    Ok(Analysis { summary: summary(&own.id, &data, along.is_cut), severity, data })
+}
+
+/// Who wants it, and what it can't be without: units, not stages of a boot.
+fn neighbours(unit: &Properties<'_>) -> (Vec<String>, Vec<String>) {
+    let of = |keys: &[&str]| {
+        let names = keys.iter().flat_map(|key| unit.words(key));
+        let mut names: Vec<String> = names
+            .filter(|unit| !unit.ends_with(".target") && !unit.ends_with(".slice"))
+            .filter(|unit| name::full(unit).is_ok_and(|full| full == *unit))
+            .collect();
+        names.sort();
+        names.dedup();
+        names.truncate(100);
+        names
+    };
+    (of(&["WantedBy"]), of(&["Requires", "Requisite", "BindsTo"]))
+}
+
+fn running(units: &[String], cx: &Context) -> Result<Vec<String>> {
+    if units.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shown = systemctl::answer(cx.run(systemctl::ACTIVE.with(units)))?;
+    let units = properties::parse(&shown);
+    let running =
+        units.iter().filter(|unit| !matches!(unit.text("ActiveState"), Some("inactive" | "failed")));
+    Ok(running.filter_map(|unit| unit.string("Id")).collect())
+}
+
+/// From one service to the next, each once.
+fn degraded(profile: &Profile, all: &[Profile]) -> Vec<Degraded> {
+    let mut degraded = Vec::new();
+    let mut known = vec![profile.id.clone()];
+    let mut next = vec![profile];
+    while let Some(of) = (!next.is_empty()).then(|| next.remove(0)) {
+        for mut hit in joined::services(Some(of)) {
+            hit.who.retain(|id| !known.contains(id));
+            if hit.who.is_empty() || known.len() > MOST {
+                continue;
+            }
+            known.extend(hit.who.iter().cloned());
+            next.extend(all.iter().filter(|other| hit.who.contains(&other.id)));
+            let through = (of.id != profile.id).then(|| of.id.clone());
+            degraded.push(Degraded { hit, through });
+        }
+    }
+    degraded
+}
+
+fn outside(profile: &Profile) -> Vec<Outside> {
+    let nobody = profile.dependants.iter().filter(|one| one.profiles.is_empty());
+    nobody.map(|one| Outside { who: one.role.clone(), if_down: one.if_down.clone() }).collect()
+}
+
+fn stand_ins(profile: &Profile, all: &[Profile]) -> Vec<StandIn> {
+    let fills = |other: &&Profile, role: &String| {
+        other.id != profile.id && other.status == Status::Active && other.provides.contains(role)
+    };
+    let of_role = |role: &String| {
+        let services: Vec<String> =
+            all.iter().filter(|other| fills(other, role)).map(|other| other.id.clone()).collect();
+        (!services.is_empty()).then(|| StandIn { role: role.clone(), services })
+    };
+    profile.provides.iter().filter_map(of_role).collect()
+}
+
+/// What is optional and isn't there says nothing.
+fn of_roles(profile: &Profile) -> Vec<Need> {
+    let counts = |need: &&linux_sysadmin_sdk::knowledge::Need| !need.optional || !need.filled_by.is_empty();
+    let need = |need: &linux_sysadmin_sdk::knowledge::Need| Need {
+        unit: None,
+        role: Some(need.role.clone()),
+        is_met: !need.filled_by.is_empty(),
+        by: need.filled_by.clone(),
+        optional: need.optional,
+        if_down: need.filled_by.is_empty().then(|| need.if_down.clone()),
+    };
+    profile.needs.iter().filter(counts).map(need).collect()
+}
+
+fn summary(unit: &str, data: &Impact, is_cut: bool) -> String {
+    let services: usize = data.degrades.iter().map(|one| one.hit.who.len()).sum();
+    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let verb = |count: usize, verb: &str| if count == 1 { format!("{verb}s") } else { verb.to_owned() };
+    let mut parts = Vec::new();
+    if !data.stops.is_empty() {
+        let count = data.stops.len();
+        let least = if is_cut { "at least " } else { "" };
+        parts.push(format!("{least}{} {} with it", many(count, "unit"), verb(count, "stop")));
+    }
+    if services > 0 {
+        parts.push(format!("{} {} on it", many(services, "service"), verb(services, "depend")));
+    }
+    let hit = if parts.is_empty() { "nothing else here depends on it".to_owned() } else { parts.join(", ") };
+    let missing: Vec<&str> = data
+        .needs
+        .iter()
+        .filter(|need| !need.is_met && !need.optional)
+        .filter_map(|need| need.unit.as_deref().or(need.role.as_deref()))
+        .collect();
+    let missing = match missing.is_empty() {
+        true => String::new(),
+        false => format!("; what it needs and isn't there: {}", missing.join(", ")),
+    };
+    format!("{unit}: {hit}{missing}")
+}
+
+fn severity(data: &Impact) -> Severity {
+    let is_alone = data.stops.is_empty() && data.degrades.is_empty();
+    let lacks = data.needs.iter().any(|need| !need.is_met && !need.optional);
+    match (is_alone, lacks) {
+        (_, true) => Severity::High,
+        (false, false) => Severity::Warning,
+        (true, false) => Severity::Info,
+    }
+}
