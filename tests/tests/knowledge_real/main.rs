@@ -246,6 +246,11 @@ impl Held {
                 (_, said) => Err(format!("it exits with {:?}:\n{}", said.exit, said.output)),
             };
             self.items.insert(format!("validate {}", check.argv.join(" ")), outcome);
+            let main = profile.config.iter().find(|place| place.main);
+            if let (Some(candidate), Some(main)) = (&check.candidate, main) {
+                let outcome = stocked.candidate(check, candidate, &main.path);
+                self.items.insert(format!("candidate {}", candidate.join(" ")), outcome);
+            }
         }
         for trouble in &profile.troubleshooting {
             for check in trouble.checks.iter().filter(&usable) {

@@ -67,6 +67,8 @@ pub struct Place {
     pub path: String,
     family: Option<Vec<String>>,
     #[serde(default)]
+    pub main: bool,
+    #[serde(default)]
     pub optional: bool,
 }
 

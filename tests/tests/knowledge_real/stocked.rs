@@ -188,6 +188,30 @@ impl Stocked {
         (check.verdict(&said), said)
     }
 
+    /// A copy of the configuration beside it is taken as it is, and not when it is broken.
+    pub fn candidate(&self, check: &Check, argv: &[String], main: &str) -> Outcome {
+        let first = self.told(&[
+            "bash",
+            "-c",
+            "IFS=; for file in $1; do [ -f \"$file\" ] && echo \"$file\" && break; done",
+            "bash",
+            main,
+        ]);
+        let (file, copy) = (first.trim(), format!("{}.candidate", first.trim()));
+        let argv: Vec<&str> =
+            argv.iter().map(|word| if word == "{}" { copy.as_str() } else { word.as_str() }).collect();
+        self.0.run(&["cp", "--preserve", file, &copy]);
+        let whole = self.said(&argv);
+        self.0.run(&["sh", "-c", "printf '\\n)}lab({\\n' >> \"$1\"", "sh", &copy]);
+        let broken = self.said(&argv);
+        self.0.run(&["rm", &copy]);
+        match (check.verdict(&whole), check.verdict(&broken)) {
+            (Verdict::Met, Verdict::Unmet) => Ok(()),
+            (Verdict::Met, _) => Err(format!("a broken copy is taken: {}", broken.output)),
+            _ => Err(format!("a copy of {file} isn't taken: {:?}\n{}", whole.exit, whole.output)),
+        }
+    }
+
     /// There is something in it, in the form that it is said to have.
     pub fn log(&self, log: &Log) -> Outcome {
         let by = |option: &str, value: &str| {
