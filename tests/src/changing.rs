@@ -84,9 +84,10 @@ userdel --force --remove lsa-plain
 /// What a tool must be given, to look or to say what it would do: nothing is changed. The others need nothing.
 pub fn harmless(tool: &str) -> Value {
     match tool {
-        "svc_status" | "svc_troubleshoot" | "svc_config_validate" | "svc_dependency_impact" => {
+        "svc_status" | "svc_logs" | "svc_troubleshoot" | "svc_config_validate" | "svc_dependency_impact" => {
             json!({"service": "ssh"})
         }
+        "log_search" => json!({"pattern": "lsa-no-such-line"}),
         "cron_validate" | "cron_next_runs" => json!({"expression": "*/5 * * * *"}),
         "svc_start" | "svc_stop" | "svc_restart" | "svc_reload" | "svc_enable" | "svc_disable" => {
             json!({"service": "ssh", "dry_run": true})

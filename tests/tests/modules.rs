@@ -68,13 +68,17 @@ fn taking_one_component_away_takes_its_tools_and_nothing_else() {
         ("cron", &["cron_"]),
         ("ssh", &["ssh_"]),
         ("jobs", &["job_"]),
+        ("logs", &["log_", "svc_logs"]),
     ] {
         let file = directory.join(format!("{component}.wasm"));
         let aside = home.path().join("aside.wasm");
         fs::rename(&file, &aside).expect("moved away");
         let left = tools(&home, &directory);
         fs::rename(&aside, &file).expect("moved back");
-        let belongs = |tool: &&String| prefixes.iter().any(|prefix| tool.starts_with(prefix));
+        // It is of a service, but all about its logs.
+        let is_logs = |tool: &str| tool == "svc_logs" && component != "logs";
+        let belongs =
+            |tool: &&String| prefixes.iter().any(|prefix| tool.starts_with(prefix)) && !is_logs(tool);
         let expected: Vec<_> = all.iter().filter(|tool| !belongs(tool)).cloned().collect();
         assert!(expected.len() < all.len(), "{component} has tools");
         assert_eq!(left, expected, "without {component}");

@@ -103,6 +103,27 @@ fn calls() -> Vec<(&'static str, Vec<Value>)> {
         ("svc_config_validate", vec![unit("ssh"), unit("sshd.service"), unit("lsa-works")]),
         ("svc_dependency_impact", vec![unit("ssh"), unit("lsa-works"), unit("lsa-none"), unit("getty@")]),
         ("svc_port_audit", vec![json!({}), json!({"x": 1})]),
+        // Of what was written before there was a way in: logins are logged as well.
+        (
+            "log_query",
+            vec![
+                json!({"path": "/var/log/dpkg.log", "limit": 5}),
+                json!({"path": "/var/log/dpkg.log", "order": "oldest", "limit": 5}),
+                json!({"path": "/var/log/wtmp"}),
+                json!({"path": "/etc/passwd"}),
+                json!({"units": ["lsa-none"], "until": "@1"}),
+            ],
+        ),
+        (
+            "log_search",
+            vec![
+                json!({"pattern": "status installed [a-c]", "path": "/var/log/dpkg.log", "limit": 5}),
+                json!({"pattern": "(?=a)"}),
+            ],
+        ),
+        ("log_summary", vec![json!({"since": "@1", "until": "@2"})]),
+        ("log_disk_usage", vec![json!({})]),
+        ("svc_logs", vec![json!({"service": "lsa-none"}), json!({"service": "../x"})]),
         ("timer_list", vec![json!({"limit": 10000}), json!({"filter": "lsa-"}), json!({"limit": 1})]),
         ("svc_start", control("lsa-works")),
         ("svc_reload", with(control("lsa-works"), &[unit("lsa-stuck")])),

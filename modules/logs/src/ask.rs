@@ -20,6 +20,9 @@ pub(crate) fn grant() -> CommandGrant {
         .as_root_if_available()
 }
 
+/// Of what comes over in small pieces. Where it is more, the file itself is read faster.
+const MUCH: u64 = 32 << 20;
+
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -47,6 +50,9 @@ pub(crate) fn grep(
         Ok(output) if output.exit_code < 2 && !says_binary(&output) => output,
         _ => return Asked::No,
     };
+    if output.stdout_bytes > MUCH {
+        return Asked::No;
+    }
     let mut lines = Lines::new(pieces::MOST);
     let mut each = |line: &[u8]| {
         sink(line);

@@ -14,6 +14,7 @@ use regex::Regex;
 
 use crate::line::{Level, Line};
 use crate::moment::{Clock, SECOND};
+use crate::pieces::without_zeros;
 
 /// How far into a line a time, a program or a level is looked for.
 const HEAD: usize = 400;
@@ -58,9 +59,10 @@ impl Form {
 
     /// A line; none where it is empty.
     pub(crate) fn line(&self, text: &[u8], clock: &Clock<'_>, near: i64) -> Option<Line> {
-        let text = String::from_utf8_lossy(&text[..text.len().min(MESSAGE)]);
         // What was lost in a crash is zeros.
-        let text = text.trim_matches('\0');
+        let text = without_zeros(text);
+        let text = String::from_utf8_lossy(&text[..text.len().min(MESSAGE)]);
+        let text = text.trim_end_matches('\0');
         if text.trim().is_empty() {
             return None;
         }

@@ -197,7 +197,7 @@ struct Field<'a>(Option<Cow<'a, str>>);
 
 impl<'a> Field<'a> {
     fn text(&self) -> Option<Cow<'_, str>> {
-        self.0.as_deref().map(Cow::Borrowed)
+        self.0.as_deref().filter(|text| !text.is_empty()).map(Cow::Borrowed)
     }
 }
 

@@ -20,6 +20,7 @@ impl Lines {
         while let Some(end) = memchr::memchr(b'\n', piece) {
             let (line, rest) = (&piece[..end], &piece[end + 1..]);
             let goes_on = if self.begun.is_empty() {
+                let line = without_zeros(line);
                 sink(without_return(&line[..line.len().min(self.most)]))
             } else {
                 self.keep(line);
@@ -45,6 +46,7 @@ impl Lines {
     }
 
     fn keep(&mut self, part: &[u8]) {
+        let part = if self.begun.is_empty() { without_zeros(part) } else { part };
         let room = self.most - self.begun.len().min(self.most);
         self.begun.extend_from_slice(&part[..part.len().min(room)]);
     }
@@ -55,6 +57,11 @@ pub(crate) fn is_hole(piece: &[u8]) -> bool {
     // Gigabytes of it are looked at, so 16 bytes at once.
     let (words, rest) = piece.as_chunks::<16>();
     words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
+}
+
+/// A line behind a hole begins where the hole ends.
+pub(crate) fn without_zeros(line: &[u8]) -> &[u8] {
+    line.iter().position(|byte| *byte != 0).map_or(&[], |begins| &line[begins..])
 }
 
 fn without_return(line: &[u8]) -> &[u8] {
@@ -86,6 +93,14 @@ mod tests {
         let text = [vec![b'x'; 10_000_000], b"\nnext".to_vec()].concat();
         let found = lines(&text, 1 << 20, 100);
         assert_eq!(found, [vec![b'x'; 100], b"next".to_vec()]);
+    }
+
+    #[test]
+    fn a_line_behind_a_hole_is_whole() {
+        let text = [&vec![0; 1000][..], b"a\0b\n\0\0c"].concat();
+        for size in [1, 7, 2000] {
+            assert_eq!(lines(&text, size, 10), [b"a\0b".to_vec(), b"c".to_vec()]);
+        }
     }
 
     proptest! {
