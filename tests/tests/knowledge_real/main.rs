@@ -37,6 +37,7 @@ fn what_a_profile_says_is_so_on_a_real_machine() {
     let stocked = Stocked(host);
     let installed = stocked.installed();
     let (profiles, settings) = (Profile::all(), settings());
+    // For who writes one: these alone, as `nginx,sshd`.
     let only = std::env::var("LINUX_SYSADMIN_TEST_PROFILES").unwrap_or_default();
     let before = stocked.active();
     let (mut held, mut not_held, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
