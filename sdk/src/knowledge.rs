@@ -82,14 +82,13 @@ pub enum Health {
 impl HealthCheck {
     /// Of its command's output.
     pub fn judge(&self, output: &Output) -> Result<Health> {
-        if self.expect.is_met(output)? {
-            return Ok(Health::Well);
+        // First: where nothing could be looked at, nothing was found either.
+        if let Some(pattern) = &self.unknown_matches
+            && expression(pattern)?.is_match(&text_of(output))
+        {
+            return Ok(Health::Unknown);
         }
-        let unknown = match &self.unknown_matches {
-            Some(pattern) => expression(pattern)?.is_match(&text_of(output)),
-            None => false,
-        };
-        Ok(if unknown { Health::Unknown } else { Health::Sick })
+        Ok(if self.expect.is_met(output)? { Health::Well } else { Health::Sick })
     }
 }
 
@@ -175,6 +174,7 @@ mod tests {
             (0, "NOERROR\nflags: 1\n", "", Health::Sick),
             (0, "NOERROR\nflags: qr\nWARN\n", "", Health::Sick),
             (9, "", "connection refused\n", Health::Unknown),
+            (0, "NOERROR\nflags: qr\n", "connection refused\n", Health::Unknown),
             (0, "", "", Health::Sick),
         ] {
             assert_eq!(
