@@ -11,6 +11,7 @@ mod inside_debian {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
+    mod logs;
     mod plans;
     mod plans_denied;
     mod plans_files;
@@ -27,6 +28,7 @@ mod inside_rhel {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
+    mod logs;
 }
 
 /// The server runs in the lab.
@@ -38,6 +40,7 @@ mod over_ssh_to_debian {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
+    mod logs;
     mod plans;
     mod plans_files;
     mod plans_interrupted;
@@ -53,4 +56,5 @@ mod over_ssh_to_rhel {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
+    mod logs;
 }
