@@ -36,8 +36,8 @@ const CALLS: u32 = 8_000;
 
 /// What is read at once, and what is so little that it is better to wait for more: many programs write 4 KiB at a time.
 const PIECE: u32 = 1 << 20;
-const LITTLE: usize = 32 << 10;
-const WHILE: Duration = Duration::from_millis(1);
+const LITTLE: usize = 48 << 10;
+const WHILE: Duration = Duration::from_millis(3);
 
 impl<'a> Budget<'a> {
     /// Of a tool that may take 30 s.

@@ -318,7 +318,7 @@ fn by_json<'a>(text: &'a str, clock: &Clock<'_>, near: i64) -> Option<Parts<'a>>
         Some(serde_json::Value::Number(number)) => number.as_f64().and_then(|number| {
             // Seconds, or thousandths of them.
             let seconds = if number > 1e11 { number / 1e3 } else { number };
-            (1e9..5e9).contains(&seconds).then(|| (seconds * 1e6) as i64)
+            (1e9..5e9).contains(&seconds).then_some((seconds * 1e6) as i64)
         }),
         _ => None,
     };

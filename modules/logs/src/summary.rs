@@ -213,6 +213,9 @@ struct Count {
     message: String,
 }
 
+/// A program, and its unit.
+type Writer = (Rc<str>, Option<Rc<str>>);
+
 struct Looking<'a> {
     cx: &'a Context,
     clock: &'a Clock<'a>,
@@ -220,7 +223,7 @@ struct Looking<'a> {
     range: Range,
     patterns: &'a [Patterns<'a>],
     /// By unit or program, which of the patterns are its own.
-    owners: HashMap<(Rc<str>, Option<Rc<str>>), Vec<usize>>,
+    owners: HashMap<Writer, Vec<usize>>,
     tallies: HashMap<Rc<str>, Tally>,
     hours: BTreeMap<i64, (u64, u64)>,
     groups: Groups,
@@ -324,11 +327,10 @@ impl<'a> Looking<'a> {
         let at = line.at.unwrap_or_default();
         if &*line.source == "systemd"
             && let Some(unit) = line.unit.clone()
+            && line.message.contains("Scheduled restart job, restart counter is at")
         {
-            if line.message.contains("Scheduled restart job, restart counter is at") {
-                let restarts = self.restarts.entry(unit.to_string()).or_insert((0, at, at));
-                (restarts.0, restarts.2) = (restarts.0 + 1, at);
-            }
+            let restarts = self.restarts.entry(unit.to_string()).or_insert((0, at, at));
+            (restarts.0, restarts.2) = (restarts.0 + 1, at);
         }
         if &*line.source == "kernel"
             && let Some(process) = killed(&line.message)

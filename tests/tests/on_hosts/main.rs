@@ -13,6 +13,7 @@ mod inside_debian {
     mod joined;
     mod knowledge;
     mod locks;
+    mod logs;
     mod plans;
     mod plans_denied;
     mod plans_files;
@@ -29,6 +30,7 @@ mod inside_rhel {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
+    mod logs;
 }
 
 /// The server runs in the lab.
@@ -42,6 +44,7 @@ mod over_ssh_to_debian {
     mod joined;
     mod knowledge;
     mod locks;
+    mod logs;
     mod plans;
     mod plans_files;
     mod plans_interrupted;
@@ -57,4 +60,5 @@ mod over_ssh_to_rhel {
     mod changing_services;
     mod changing_services_refused;
     mod locks;
+    mod logs;
 }
