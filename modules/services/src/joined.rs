@@ -110,7 +110,7 @@ pub(crate) fn look(
 
     let mut questions = Questions::default();
     let checks = known.map(|profile| health::ask(profile, &mut questions)).unwrap_or_default();
-    let journal = questions.ask(recent::ask(its.id, known, since, its.is_active));
+    let errors = recent::ask(its.id, known, (clock, since), its.is_active, &mut questions);
     let declares = |profile: &&Profile| profile.ports.iter().any(|port| !port.optional);
     let listening = known.filter(declares).map(|_| questions.ask(sockets::listening()));
     let deleted = its.pid.map(|pid| questions.ask(stale::deleted(pid)));
@@ -123,7 +123,7 @@ pub(crate) fn look(
     let running = (!around.is_empty()).then(|| questions.ask(systemctl::ACTIVE.with(around)));
     let answers = questions.answers(cx);
 
-    let (recent_errors, note) = recent::read(answers.of(journal), known);
+    let (recent_errors, note) = recent::read(&errors, &answers, known);
     let changed = known
         .zip(read)
         .zip(newer)
