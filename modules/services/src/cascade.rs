@@ -1,7 +1,7 @@
 //! Whom it hits when something is done with a service, as its profile says: those that run here and depend on it, and those
 //! that it doesn't get on with. How grave that is is the host's to say.
 
-use linux_sysadmin_sdk::knowledge::{InteractionKind, Profile};
+use linux_sysadmin_sdk::knowledge::{Interaction, InteractionKind, Profile};
 
 use crate::joined;
 use crate::power::Verb;
@@ -27,18 +27,9 @@ pub(crate) fn warnings(profile: &Profile, unit: &Unit, verbs: &[Verb]) -> Vec<St
         }));
     }
     let starts = verbs.iter().any(|verb| matches!(verb, Verb::Start | Verb::Restart | Verb::Enable));
-    let reads_anew = verbs.iter().any(|verb| matches!(verb, Verb::Restart | Verb::Reload));
-    for other in profile.interactions.iter().filter(|other| other.active) {
-        let with = &other.with;
-        match other.kind {
-            InteractionKind::Conflicts if starts && !unit.is_active() => {
-                warnings.push(format!("{with} is active and conflicts with it: {}", other.what));
-            }
-            InteractionKind::Order if reads_anew && unit.is_running() => {
-                warnings.push(format!("{with} is active, and the order counts: {}", other.what));
-            }
-            _ => {}
-        }
+    let conflicts = |other: &&Interaction| other.active && other.kind == InteractionKind::Conflicts;
+    for other in profile.interactions.iter().filter(conflicts).filter(|_| starts && !unit.is_active()) {
+        warnings.push(format!("{} is active and conflicts with it: {}", other.with, other.what));
     }
     warnings
 }

@@ -36,7 +36,14 @@ const TROUBLE: [&str; 20] = [
 /// Why an output isn't what was expected.
 pub(crate) fn against(expect: &Expectation, output: &Output) -> String {
     let unwanted = expect.lacks.as_deref().map(|lacks| found(output, Some(lacks), None)).unwrap_or_default();
-    shown(if unwanted.is_empty() { of_trouble(output) } else { unwanted }, output)
+    if !unwanted.is_empty() {
+        return unwanted.join("\n");
+    }
+    let missing = expect.contains.as_ref().or(expect.matches.as_ref());
+    match (missing, telling(output).is_empty() && text_of(output).lines().count() > LINES) {
+        (Some(missing), true) => format!("nothing in its output is {}", cut(missing)),
+        _ => shown(of_trouble(output), output),
+    }
 }
 
 /// Why a finding holds.
@@ -69,18 +76,23 @@ fn found(output: &Output, pattern: Option<&str>, text: Option<&str>) -> Vec<Stri
     lines[lines.len().saturating_sub(LINES)..].iter().map(|line| cut(line)).collect()
 }
 
+/// The lines that speak of trouble, or else the last ones.
 fn of_trouble(output: &Output) -> Vec<String> {
-    let all = text_of(output);
-    let lines: Vec<&str> = all.lines().filter(|line| !line.trim().is_empty()).collect();
-    let speaks = |line: &&&str| {
-        let line = line.to_ascii_lowercase();
-        TROUBLE.iter().any(|word| line.contains(word))
-    };
-    let telling: Vec<String> = lines.iter().filter(speaks).take(LINES).map(|line| cut(line)).collect();
+    let telling = telling(output);
     if !telling.is_empty() {
         return telling;
     }
+    let all = text_of(output);
+    let lines: Vec<&str> = all.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES)..].iter().map(|line| cut(line)).collect()
+}
+
+fn telling(output: &Output) -> Vec<String> {
+    let speaks = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        TROUBLE.iter().any(|word| line.contains(word))
+    };
+    text_of(output).lines().filter(speaks).take(LINES).map(cut).collect()
 }
 
 fn shown(lines: Vec<String>, output: &Output) -> String {
@@ -175,5 +187,8 @@ mod tests {
             assert_eq!(against(&expect(lacks), &output(3, stdout, stderr)), expected, "{stdout}{stderr}");
         }
         assert_eq!(against(&expect(None), &output(1, &long, "")).chars().count(), LONGEST + 1);
+        let listens = Expectation { contains: Some("\"nginx\"".into()), ..expect(None) };
+        assert_eq!(against(&listens, &output(0, "a\nb\nc\n", "")), "nothing in its output is \"nginx\"");
+        assert_eq!(against(&listens, &output(3, "inactive\n", "")), "inactive");
     }
 }

@@ -4,6 +4,7 @@ use linux_sysadmin_sdk::knowledge::{Profile, Status};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::joined::{self, Dependants};
+use crate::power::{self, Verb};
 use crate::properties::{self, Properties};
 use crate::{meant, name, outcome, status, systemctl, unit};
 
@@ -22,6 +23,9 @@ pub(crate) struct Impact {
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
     active_state: String,
+    /// What else is known of a stop of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
     /// Running units that systemd stops along, whichever way they hang together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stops: Vec<String>,
@@ -109,6 +113,7 @@ pub(crate) fn svc_dependency_impact(args: ImpactArgs, cx: &Context) -> Result<An
     let mut data = Impact {
         service: own.short().to_owned(),
         active_state: own.active_state.clone(),
+        warnings: power::warnings(Verb::Stop, &own.id),
         stops: outcome::shorts(&along.units),
         wanted_by: outcome::shorts(&wanting.into_iter().filter(runs).collect::<Vec<_>>()),
         ..Impact::default()
@@ -217,6 +222,7 @@ fn summary(unit: &str, data: &Impact, is_cut: bool) -> String {
     if services > 0 {
         parts.push(format!("{} {} on it", many(services, "service"), verb(services, "depend")));
     }
+    parts.extend(data.warnings.iter().cloned());
     let hit = if parts.is_empty() { "nothing else here depends on it".to_owned() } else { parts.join(", ") };
     let missing: Vec<&str> = data
         .needs
@@ -234,7 +240,7 @@ fn summary(unit: &str, data: &Impact, is_cut: bool) -> String {
 fn severity(data: &Impact) -> Severity {
     let is_alone = data.stops.is_empty() && data.degrades.is_empty();
     let lacks = data.needs.iter().any(|need| !need.is_met && !need.optional);
-    match (is_alone, lacks) {
+    match (is_alone, lacks || !data.warnings.is_empty()) {
         (_, true) => Severity::High,
         (false, false) => Severity::Warning,
         (true, false) => Severity::Info,

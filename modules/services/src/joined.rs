@@ -110,7 +110,7 @@ pub(crate) fn look(
 
     let mut questions = Questions::default();
     let checks = known.map(|profile| health::ask(profile, &mut questions)).unwrap_or_default();
-    let journal = questions.ask(recent::ask(its.id, known, since, its.is_active));
+    let errors = recent::ask(its.id, known, (clock, since), its.is_active, &mut questions);
     let declares = |profile: &&Profile| profile.ports.iter().any(|port| !port.optional);
     let listening = known.filter(declares).map(|_| questions.ask(sockets::listening()));
     let deleted = its.pid.map(|pid| questions.ask(stale::deleted(pid)));
@@ -123,7 +123,7 @@ pub(crate) fn look(
     let running = (!around.is_empty()).then(|| questions.ask(systemctl::ACTIVE.with(around)));
     let answers = questions.answers(cx);
 
-    let (recent_errors, note) = recent::read(answers.of(journal), known);
+    let (recent_errors, note) = recent::read(&errors, &answers, known);
     let changed = known
         .zip(read)
         .zip(newer)
@@ -157,11 +157,13 @@ fn replaced(asked: Option<Asked>, answers: &Answers) -> Vec<String> {
     stale::named(files.collect())
 }
 
+/// It is started again and again, or was, until systemd gave up.
 fn is_flapping(unit: &Properties<'_>, now: Option<i64>, started: Option<i64>) -> bool {
     let (often, lately) = FLAPPING;
     let is_fresh = now.zip(started).is_some_and(|(now, started)| now - started < lately);
+    let gave_up = unit.text("ActiveState") == Some("failed");
     unit.text("SubState") == Some("auto-restart")
-        || (unit.number("NRestarts").is_some_and(|restarts| restarts >= often) && is_fresh)
+        || (unit.number("NRestarts").is_some_and(|restarts| restarts >= often) && (is_fresh || gave_up))
         || unit.text("Result") == Some("start-limit-hit")
 }
 
@@ -212,4 +214,27 @@ pub(crate) fn services(profile: Option<&Profile>) -> Vec<Dependants> {
         one.who.dedup();
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_started_again_and_again_flaps() {
+        let table = [
+            ("ActiveState=activating\nSubState=auto-restart\nNRestarts=1", None, true),
+            ("ActiveState=active\nSubState=running\nNRestarts=3", Some(9_900), true),
+            ("ActiveState=active\nSubState=running\nNRestarts=3", Some(1_000), false),
+            ("ActiveState=active\nSubState=running\nNRestarts=1", Some(9_900), false),
+            // Of systemd 252, once it gave up: Result is still that of the last run.
+            ("ActiveState=failed\nSubState=failed\nNRestarts=5\nResult=exit-code", None, true),
+            ("ActiveState=failed\nSubState=failed\nNRestarts=0\nResult=exit-code", None, false),
+            ("ActiveState=failed\nSubState=failed\nResult=start-limit-hit", None, true),
+        ];
+        for (text, started, expected) in table {
+            let unit = properties::parse(text);
+            assert_eq!(is_flapping(&unit[0], Some(10_000), started), expected, "{text}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod impact;
 mod installed;
 mod joined;
 mod list;
+mod log_time;
 mod meant;
 mod name;
 mod outcome;
@@ -66,7 +67,11 @@ fn looking(module: Module) -> Module {
 
 /// What a service is joined with besides its own commands, which its profile brings along.
 fn joining(module: Module) -> Module {
-    stale::grants().into_iter().chain([recent::grant(), sockets::grant()]).fold(module, Module::command)
+    stale::grants()
+        .into_iter()
+        .chain(recent::grants())
+        .chain([sockets::grant()])
+        .fold(module, Module::command)
 }
 
 fn changing(module: Module) -> Module {

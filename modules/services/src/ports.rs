@@ -31,7 +31,9 @@ pub(crate) fn compare(
             on.into_iter().partition(|socket| is_own(profile, pid, socket));
         match (own.is_empty(), others.is_empty()) {
             (true, true) if is_active => ports.not_listening.push(declared(port)),
-            (true, false) => ports.held_by_others.push(format!("{} by {}", number(port), holders(&others))),
+            (true, false) => {
+                ports.held_by_others.push(format!("{} is held by {}", number(port), holders(&others)))
+            }
             _ => {}
         }
     }
@@ -133,8 +135,10 @@ mod tests {
             ..Ports::default()
         };
         assert_eq!(of(true, elsewhere), Some(expected));
-        let taken =
-            Ports { held_by_others: words(&["80/tcp by apache2 (127.0.0.1:80)"]), ..Ports::default() };
+        let taken = Ports {
+            held_by_others: words(&["80/tcp is held by apache2 (127.0.0.1:80)"]),
+            ..Ports::default()
+        };
         assert_eq!(of(true, other), Some(taken));
         assert!(of(false, other).is_some());
     }

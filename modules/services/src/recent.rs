@@ -1,12 +1,14 @@
-//! Errors of a unit's journal, the same ones folded, with what the profile says of them. Of one that doesn't run, whatever
-//! the profile knows to matter counts too: programs often say why they ended without saying that it is an error.
+//! Errors of a unit's journal and of its text logs, the same ones folded, with what the profile says of them. Of text logs,
+//! and of one that doesn't run, whatever the profile knows to matter counts: programs often say why they ended without
+//! saying that it is an error.
 
 use std::collections::HashMap;
 
-use linux_sysadmin_sdk::knowledge::{LogSource, Profile, expression};
-use linux_sysadmin_sdk::{Output, Privilege, prelude::*, time::rfc3339};
+use linux_sysadmin_sdk::knowledge::{Log, LogFormat, LogSource, Profile, expression};
+use linux_sysadmin_sdk::{Privilege, prelude::*, time::rfc3339};
 
-use crate::{evidence, health, name};
+use crate::asked::{Answers, Asked, Questions};
+use crate::{evidence, health, log_time, name};
 
 /// How far back, in seconds, where the unit runs longer.
 const WINDOW: i64 = 3600;
@@ -24,8 +26,21 @@ const UNITS: usize = 16;
 const PATTERN: &str = "journalctl --no-pager --quiet --output=json --output-fields=MESSAGE,PRIORITY \
                        (--priority=err|--priority=debug) --lines=<int> --since=<time> --unit=<unit>...";
 
-pub(crate) fn grant() -> CommandGrant {
-    CommandGrant::read(PATTERN, "recent errors of a service").as_root_if_available()
+/// The end of a text log.
+const TAIL: CommandLine = CommandLine::new("tail --lines=<int> -- <path:/var/log/**>");
+
+/// In which time zone text logs are written.
+const ZONE: CommandLine = CommandLine::new("date +%z");
+
+/// How many text logs are looked at.
+const FILES: usize = 4;
+
+pub(crate) fn grants() -> [CommandGrant; 3] {
+    [
+        CommandGrant::read(PATTERN, "recent errors of a service").as_root_if_available(),
+        TAIL.read("recent errors in a service's text logs").as_root_if_available(),
+        ZONE.read("the time zone of text logs"),
+    ]
 }
 
 /// A kind of message.
@@ -59,8 +74,42 @@ pub(crate) fn since(now: i64, started: Option<i64>, ended: Option<i64>) -> i64 {
     }
 }
 
-/// The question, of the unit and of those whose journals the profile names.
-pub(crate) fn ask(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Command {
+/// What there is to ask, and over which time.
+pub(crate) struct Asking {
+    journal: Asked,
+    files: Vec<Asked>,
+    zone: Option<Asked>,
+    now: i64,
+    since: i64,
+}
+
+/// The questions.
+pub(crate) fn ask(
+    unit: &str,
+    profile: Option<&Profile>,
+    (now, since): (i64, i64),
+    runs: bool,
+    questions: &mut Questions,
+) -> Asking {
+    let is_telling = |log: &&Log| !matches!(log.format, LogFormat::Binary | LogFormat::Common);
+    let path = |log: &Log| match &log.source {
+        LogSource::Path(path) if path.starts_with("/var/log/") && !path.contains('*') => Some(path.clone()),
+        _ => None,
+    };
+    let known = profile.iter().filter(|profile| !profile.log_patterns.is_empty());
+    let paths: Vec<String> =
+        known.flat_map(|profile| &profile.logs).filter(is_telling).filter_map(path).collect();
+    let tail = |path: &String| {
+        let tail = TAIL.with([LINES.to_string(), path.clone()]);
+        questions.ask(tail.privilege(Privilege::RootIfAvailable))
+    };
+    let files: Vec<Asked> = paths.iter().take(FILES).map(tail).collect();
+    let zone = (!files.is_empty()).then(|| questions.ask(ZONE.command()));
+    Asking { journal: questions.ask(journal(unit, profile, since, runs)), files, zone, now, since }
+}
+
+/// Of the unit and of those whose journals the profile names.
+fn journal(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Command {
     let mut units = vec![unit.to_owned()];
     for log in profile.iter().flat_map(|profile| &profile.logs) {
         let LogSource::Journal(journal) = &log.source else { continue };
@@ -79,26 +128,49 @@ pub(crate) fn ask(unit: &str, profile: Option<&Profile>, since: i64, runs: bool)
         .privilege(Privilege::RootIfAvailable)
 }
 
-/// The most recent kinds first; or why nobody can tell.
-pub(crate) fn read(answer: &Result<Output>, profile: Option<&Profile>) -> (Vec<Repeated>, Option<String>) {
-    let output = match answer {
-        Ok(output) if output.exit_code == 0 || !output.stdout.is_empty() => output,
-        Ok(output) => {
-            return (Vec::new(), Some(format!("its journal can't be read: {}", evidence::summary(output))));
+/// The most recent kinds first; and what couldn't be read, or isn't told.
+pub(crate) fn read(
+    asked: &Asking,
+    answers: &Answers,
+    profile: Option<&Profile>,
+) -> (Vec<Repeated>, Option<String>) {
+    let (text, unreadable) = match answers.of(asked.journal) {
+        Ok(output) if output.exit_code == 0 || !output.stdout.is_empty() => {
+            (output.text().into_owned(), None)
         }
-        Err(problem) => {
-            return (Vec::new(), Some(format!("its journal can't be read: {}", evidence::why(problem))));
-        }
+        Ok(output) => (String::new(), Some(evidence::summary(output))),
+        Err(problem) => (String::new(), Some(evidence::why(problem))),
     };
+    let unreadable = unreadable.map(|why| format!("its journal can't be read: {why}"));
+    let zone = asked.zone.and_then(|zone| answers.stdout(zone));
+    let offset = zone.and_then(|zone| log_time::seconds(zone.trim())).unwrap_or_default();
+    let files = asked.files.iter().filter_map(|file| answers.stdout(*file)).collect::<Vec<_>>();
+    let written = |line: &str| {
+        let time = log_time::written(line, asked.now, offset).filter(|time| *time >= asked.since)?;
+        Some(Message { time, text: line.to_owned(), is_error: false })
+    };
+    let lines = files.iter().flat_map(|file| file.lines());
+    let all = text.lines().filter_map(message);
+    let (kinds, note) = tell(all, lines, &written, profile);
+    (kinds, unreadable.or(note))
+}
+
+/// Messages of the journal, and lines of text logs, of which those are read that the profile knows.
+fn tell<'a>(
+    messages: impl Iterator<Item = Message>,
+    lines: impl Iterator<Item = &'a str>,
+    written: &impl Fn(&str) -> Option<Message>,
+    profile: Option<&Profile>,
+) -> (Vec<Repeated>, Option<String>) {
     let patterns: Vec<_> = profile
         .iter()
         .flat_map(|profile| &profile.log_patterns)
         .filter_map(|pattern| Some((expression(&pattern.matches).ok()?, pattern)))
         .collect();
-    let counts = |message: &Message| {
-        message.is_error || patterns.iter().any(|(regex, _)| regex.is_match(&message.text))
-    };
-    let messages: Vec<Message> = output.text().lines().filter_map(message).filter(counts).collect();
+    let is_known = |text: &str| patterns.iter().any(|(regex, _)| regex.is_match(text));
+    let counts = |message: &Message| message.is_error || is_known(&message.text);
+    let lines = lines.filter(|line| is_known(line)).filter_map(written);
+    let messages: Vec<Message> = messages.filter(counts).chain(lines).collect();
     let mut kinds = fold(&messages);
     let untold = kinds.len().saturating_sub(MOST);
     kinds.truncate(MOST);
@@ -200,16 +272,12 @@ mod tests {
         format!("{{\"__CURSOR\":\"s=1\",{time},\"PRIORITY\":\"{priority}\",\"MESSAGE\":{message}}}\n")
     }
 
-    fn answer(stdout: &str) -> Result<Output> {
-        Ok(Output {
-            exit_code: 0,
-            stdout: stdout.into(),
-            stderr: Vec::new(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        })
+    fn told(journal: &str, lines: &str, profile: Option<&Profile>) -> (Vec<Repeated>, Option<String>) {
+        let written = |line: &str| {
+            let time = log_time::written(line, 0, 0)?;
+            Some(Message { time, text: line.to_owned(), is_error: false })
+        };
+        tell(journal.lines().filter_map(message), lines.lines(), &written, profile)
     }
 
     #[test]
@@ -231,10 +299,13 @@ mod tests {
             "no json\n".to_owned(),
             "{\"MESSAGE\":\"without a time\"}\n".to_owned(),
         ];
-        let (kinds, note) = read(&answer(&text.concat()), Some(&profile));
+        let lines = "1970/01/01 00:10:00 [emerg] 1#1: other\n1970/01/01 00:11:00 [info] nothing\n[emerg] at no time\n";
+        let (kinds, note) = told(&text.concat(), lines, Some(&profile));
         assert_eq!(note, None);
         let kinds = serde_json::to_value(kinds).unwrap();
         let expected = serde_json::json!([
+            {"message": "1970/01/01 00:10:00 [emerg] 1#1: other", "last": "1970-01-01T00:10:00Z",
+             "means": "It can't be used", "severity": "critical", "symptom": "doesnt-start"},
             {"message": "gone", "last": "1970-01-01T00:05:00Z"},
             {"message": "[emerg] 99#99: bad line 4", "last": "1970-01-01T00:03:20Z", "count": 2,
              "means": "It can't be used", "severity": "critical", "symptom": "doesnt-start"},
@@ -247,7 +318,7 @@ mod tests {
     fn of_many_kinds_the_latest_are_told_and_that_there_are_more() {
         let text: String =
             ('a'..='z').map(|letter| line(i64::from(letter as u32), &format!("\"{letter}\""))).collect();
-        let (kinds, note) = read(&answer(&text), None);
+        let (kinds, note) = told(&text, "", None);
         let messages: Vec<_> = kinds.iter().map(|kind| kind.message.as_str()).collect();
         assert_eq!(messages, ["z", "y", "x", "w", "v"]);
         assert_eq!(note.as_deref(), Some("recent_errors has the latest 5 of 26 kinds"));

@@ -6,7 +6,7 @@ use linux_sysadmin_sdk::knowledge::{self, Cause, Diagnosis, Finding, Profile, Sy
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::asked::{Asked, Questions};
-use crate::{evidence, meant, name, properties, systemctl};
+use crate::{evidence, meant, name, ports, properties, sockets, systemctl};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TroubleArgs {
@@ -30,6 +30,9 @@ pub(crate) struct Trouble {
     /// The most supported first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     causes: Vec<Supported>,
+    /// Of one that doesn't run: ports that it declares and others hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ports_taken: Vec<String>,
     /// What was found that speaks for no cause by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also: Vec<Evidence>,
@@ -78,7 +81,12 @@ pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analys
             asked.push((symptom, check, questions.ask(knowledge::command(&check.argv, check.root))));
         }
     }
+    let declares = profile.ports.iter().any(|port| !port.optional);
+    let listening = (is_down(state.as_deref()) && declares).then(|| questions.ask(sockets::listening()));
     let answers = questions.answers(cx);
+    let taken = listening.and_then(|asked| answers.stdout(asked)).and_then(|listening| {
+        Some(ports::compare(&profile, None, false, &sockets::parse(&listening))?.held_by_others)
+    });
 
     let mut found = Found::default();
     for (symptom, check, number) in asked {
@@ -99,6 +107,7 @@ pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analys
         symptoms: if args.symptom.is_none() { all.collect() } else { BTreeMap::new() },
         checked: symptoms.iter().map(|symptom| symptom.id.clone()).collect(),
         causes,
+        ports_taken: taken.unwrap_or_default(),
         also: found.also,
         unsupported,
         unchecked: found.unchecked,
@@ -120,6 +129,10 @@ fn state(unit: &str, cx: &Context) -> Option<String> {
     let is_there = properties::parse(&shown).first()?.text("LoadState") != Some("not-found");
     let shown = systemctl::answer(cx.run(systemctl::ACTIVE.with([unit]))).ok().filter(|_| is_there)?;
     properties::parse(&shown).first()?.string("ActiveState")
+}
+
+fn is_down(state: Option<&str>) -> bool {
+    matches!(state, Some("failed" | "inactive" | "activating" | "deactivating"))
 }
 
 fn is_of_starting(symptom: &Symptom) -> bool {
@@ -145,8 +158,7 @@ fn chosen<'a>(profile: &'a Profile, wanted: Option<&str>, state: Option<&str>) -
         return Ok(found);
     }
     let of_starting: Vec<_> = all().filter(|symptom| is_of_starting(symptom)).collect();
-    let is_down = matches!(state, Some("failed" | "inactive" | "activating" | "deactivating"));
-    Ok(if is_down && !of_starting.is_empty() { of_starting } else { all().collect() })
+    Ok(if is_down(state) && !of_starting.is_empty() { of_starting } else { all().collect() })
 }
 
 #[derive(Default)]
@@ -229,13 +241,18 @@ fn supported(symptoms: &[&Symptom], found: Vec<((String, String), Vec<Evidence>)
 fn summary(profile: &Profile, data: &Trouble) -> String {
     let state = match data.active_state.as_deref() {
         Some("failed") => " has failed".to_owned(),
+        Some("inactive") => " is inactive, without a failure on record".to_owned(),
         Some(state) => format!(" is {state}"),
         None => String::new(),
     };
     let name = &profile.name;
+    let taken = match data.ports_taken.is_empty() {
+        true => String::new(),
+        false => format!("; {}", data.ports_taken.join(", ")),
+    };
     let unchecked = match data.unchecked.len() {
-        0 => String::new(),
-        count => format!("; {count} of the commands told nothing"),
+        0 => taken,
+        count => format!("{taken}; {count} of the commands told nothing"),
     };
     match data.causes.as_slice() {
         [] => format!("{name}{state}: nothing was found that speaks for a known cause{unchecked}"),
@@ -251,11 +268,10 @@ fn summary(profile: &Profile, data: &Trouble) -> String {
 }
 
 fn severity(data: &Trouble) -> Severity {
-    let is_down = matches!(data.active_state.as_deref(), Some("failed" | "activating"));
-    match (is_down, data.causes.is_empty()) {
-        (true, false) => Severity::Critical,
-        (true, true) => Severity::High,
-        (false, false) => Severity::Warning,
-        (false, true) => Severity::Info,
+    match (data.active_state.as_deref(), data.causes.is_empty()) {
+        (Some("failed" | "activating"), false) => Severity::Critical,
+        (Some("failed" | "activating"), true) => Severity::High,
+        (_, false) | (Some("inactive"), true) => Severity::Warning,
+        (_, true) => Severity::Info,
     }
 }

@@ -231,7 +231,6 @@ fn a_profile_warns_of_those_who_depend_on_the_service_and_of_those_it_conflicts_
         interactions: vec![
             with("apache", InteractionKind::Conflicts, true),
             with("caddy", InteractionKind::Conflicts, false),
-            with("firewalld", InteractionKind::Order, true),
             with("certbot", InteractionKind::UsedBy, true),
         ],
         ..profile("known")
@@ -244,19 +243,19 @@ fn a_profile_warns_of_those_who_depend_on_the_service_and_of_those_it_conflicts_
         assert!(!plan.contains("web-clients") && !plan.contains("caddy!") && !plan.contains("certbot!"));
         let later = of("from the next boot on, a, x depend on it (app): app fails");
         let conflicts = of("apache is active and conflicts with it: apache!");
-        (depends, later, conflicts, of("firewalld is active, and the order counts: firewalld!"))
+        (depends, later, conflicts)
     };
     let nginx = "nginx.service";
-    assert_eq!(warned(nginx, "svc_stop", of("nginx")), (true, false, false, false));
-    assert_eq!(warned(nginx, "svc_restart", of("nginx")), (true, false, false, true));
-    assert_eq!(warned(nginx, "svc_reload", of("nginx")), (false, false, false, true));
-    assert_eq!(warned(nginx, "svc_disable", of("nginx")), (false, true, false, false));
+    assert_eq!(warned(nginx, "svc_stop", of("nginx")), (true, false, false));
+    assert_eq!(warned(nginx, "svc_restart", of("nginx")), (true, false, false));
+    assert_eq!(warned(nginx, "svc_reload", of("nginx")), (false, false, false));
+    assert_eq!(warned(nginx, "svc_disable", of("nginx")), (false, true, false));
     let both = json!({"service": "nginx", "now": true});
-    assert_eq!(warned(nginx, "svc_disable", both), (true, false, false, false));
+    assert_eq!(warned(nginx, "svc_disable", both), (true, false, false));
     let fails = "lsa-fails.service";
-    assert_eq!(warned(fails, "svc_start", of("lsa-fails")), (false, false, true, false));
+    assert_eq!(warned(fails, "svc_start", of("lsa-fails")), (false, false, true));
     // A part of the service isn't the service.
-    assert_eq!(warned(nginx, "svc_stop", of("lsa-dep")), (false, false, false, false));
+    assert_eq!(warned(nginx, "svc_stop", of("lsa-dep")), (false, false, false));
 }
 
 #[test]

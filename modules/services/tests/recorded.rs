@@ -530,7 +530,7 @@ fn the_grants_to_look_are_these_and_no_more() {
     let grants: Vec<_> =
         capabilities.commands.iter().filter(|grant| grant.effect == describe::Effect::Read).collect();
     let holes = grants.iter().flat_map(|grant| grant.pattern.matches("<unit>")).count();
-    assert_eq!((grants.len(), holes), (20, 9));
+    assert_eq!((grants.len(), holes), (22, 9));
     for grant in &grants {
         let verb =
             grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");
@@ -542,9 +542,11 @@ fn the_grants_to_look_are_these_and_no_more() {
             "systemd-analyze calendar",
             "systemd-analyze verify",
             "date +%s",
+            "date +%z",
         ];
         // What only root sees of other accounts.
-        let as_root = ["journalctl --no-pager", "ss -Hltunp", "find -H", "grep --fixed-strings"];
+        let as_root =
+            ["journalctl --no-pager", "ss -Hltunp", "find -H", "grep --fixed-strings", "tail --lines=<int>"];
         let expected = match verb.as_str() {
             "systemd-analyze verify" => Privilege::Root,
             verb if as_root.contains(&verb) => Privilege::RootIfAvailable,
