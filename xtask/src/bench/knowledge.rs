@@ -146,21 +146,28 @@ fn large_logs() -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (what, tool, arguments, instead) in [
         (
-            "log_search in 200 MB of journal",
+            "log_search of 200 MB of journal and 1 GB of text",
             "log_search",
-            json!({"pattern": "upstream [36] failed", "source": "journal"}),
-            "journalctl --no-pager -g 'upstream [36] failed' -n 100",
+            json!({"pattern": "upstream [36] failed"}),
+            "journalctl --no-pager -g 'upstream [36] failed' -n 100; \
+             grep -rhE 'upstream [36] failed' /var/log --include=*.log | tail -n 100",
         ),
         (
-            "log_search in 1 GB of text",
+            "log_search of 1 GB of text",
             "log_search",
-            json!({"pattern": "status 50[0-9]$", "paths": ["/var/log/bench/app*.log"]}),
+            json!({"pattern": "status 50[0-9]$", "path": "/var/log/bench"}),
             "grep -hE 'status 50[0-9]$' /var/log/bench/app*.log | tail -n 100",
+        ),
+        (
+            "log_search of 1 GB of text, no word in it",
+            "log_search",
+            json!({"pattern": "user 35[0-9]{2} .* 50[0-9]$", "path": "/var/log/bench"}),
+            "grep -hE 'user 35[0-9]{2} .* 50[0-9]$' /var/log/bench/app*.log | tail -n 100",
         ),
         (
             "log_summary of 200 MB of journal and 1 GB of text",
             "log_summary",
-            json!({"paths": ["/var/log/bench/app*.log"]}),
+            json!({}),
             "journalctl -p warning --since -24h --no-pager | tail -n 200; \
              grep -hE 'ERROR|WARN' /var/log/bench/app*.log | tail -n 200",
         ),
