@@ -39,9 +39,10 @@ pub(crate) fn against(expect: &Expectation, output: &Output) -> String {
     if !unwanted.is_empty() {
         return unwanted.join("\n");
     }
-    let missing = expect.contains.as_ref().or(expect.matches.as_ref());
-    match (missing, telling(output).is_empty() && text_of(output).lines().count() > LINES) {
-        (Some(missing), true) => format!("nothing in its output is {}", cut(missing)),
+    let says_nothing = telling(output).is_empty() && text_of(output).lines().count() > LINES;
+    match (&expect.contains, &expect.matches) {
+        (Some(text), _) if says_nothing => format!("its output lacks {}", cut(text)),
+        (_, Some(pattern)) if says_nothing => format!("nothing in its output matches {}", cut(pattern)),
         _ => shown(of_trouble(output), output),
     }
 }
@@ -188,7 +189,7 @@ mod tests {
         }
         assert_eq!(against(&expect(None), &output(1, &long, "")).chars().count(), LONGEST + 1);
         let listens = Expectation { contains: Some("\"nginx\"".into()), ..expect(None) };
-        assert_eq!(against(&listens, &output(0, "a\nb\nc\n", "")), "nothing in its output is \"nginx\"");
+        assert_eq!(against(&listens, &output(0, "a\nb\nc\n", "")), "its output lacks \"nginx\"");
         assert_eq!(against(&listens, &output(3, "inactive\n", "")), "inactive");
     }
 }

@@ -1,6 +1,6 @@
 //! `svc_status`: one unit, with what an administrator asks next. What is known of the service beyond systemd is [`joined`].
 
-use linux_sysadmin_sdk::{prelude::*, time::rfc3339};
+use linux_sysadmin_sdk::{knowledge::Profile, prelude::*, time::rfc3339};
 
 use crate::joined::{self, Joined};
 use crate::properties::{self, Properties};
@@ -110,7 +110,14 @@ pub(crate) fn svc_status(args: StatusArgs, cx: &Context) -> Result<Noted<Status>
     };
     let mut status = status(properties, now).ok_or_else(|| Problem::unexpected("systemctl show", &shown))?;
     if status.load_state == "not-found" && status.active_state == "inactive" {
-        return Err(unknown(unit, cx));
+        let problem = unknown(unit, cx);
+        // A service may be a template, which has as many units as it has instances.
+        let main = meant.profile.as_ref().and_then(Profile::main_unit);
+        let template = main.and_then(|main| main.name.split_once("@."));
+        return Err(match template {
+            Some((template, _)) => problem.remedy(format!("Name an instance, as in {template}@INSTANCE")),
+            None => problem,
+        });
     }
     // What was asked for may be another name of it, one that no profile has.
     let own_name = || properties.text("Id").filter(|id| id != unit).and_then(|id| cx.profile(id));

@@ -262,7 +262,10 @@ fn summary(profile: &Profile, data: &Trouble) -> String {
                 1 => ", and one other is possible".to_owned(),
                 count => format!(", and {count} others are possible"),
             };
-            format!("{name}{state}: most speaks for this cause: {}{more}{unchecked}", first.cause)
+            // Of one that runs nobody has said that anything is wrong.
+            let seen = data.symptoms.get(&first.symptom).filter(|_| !is_down(data.active_state.as_deref()));
+            let seen = seen.map(|seen| format!(" (should it be that \"{seen}\")")).unwrap_or_default();
+            format!("{name}{state}: most speaks for this cause{seen}: {}{more}{unchecked}", first.cause)
         }
     }
 }

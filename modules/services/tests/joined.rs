@@ -245,6 +245,33 @@ fn what_fits_the_evidence_is_the_cause() {
 }
 
 #[test]
+fn of_what_runs_a_cause_is_only_what_it_might_be() {
+    let (data, reply) = nginx(BROKEN, "svc_troubleshoot");
+    // The log of a start that has succeeded since was not looked at.
+    let commands: Vec<&Value> =
+        data["causes"].as_array().unwrap().iter().map(|cause| &cause["evidence"][0]["command"]).collect();
+    assert_eq!(commands, ["nginx -t", "nginx -t"], "{data}");
+    let summary = reply.summary.unwrap();
+    assert!(summary.contains("(should it be that \"nginx doesn't start\")"), "{summary}");
+    assert_eq!(reply.severity.as_deref(), Some("warning"));
+}
+
+#[test]
+fn of_a_service_that_is_a_template_an_instance_has_to_be_named() {
+    let show = "systemctl show --property=Id,Names,";
+    let commands = module().description().capabilities.commands;
+    let status = commands.iter().find(|grant| grant.pattern.contains(show)).unwrap();
+    let line = status.pattern.trim_start_matches("TZ=UTC ").replace("<unit>", "wireguard.service");
+    let argv = words(&line);
+    let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+    let absent = "Id=wireguard.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n";
+    let target = FakeTarget::new().answer(&argv, 0, absent, "").profile(known("wireguard"));
+    let problem = call(target, "svc_status", json!({"service": "wireguard"})).unwrap_err();
+    assert_eq!(problem.code, "UNIT_NOT_FOUND");
+    assert!(problem.remediation.contains(&"Name an instance, as in wg-quick@INSTANCE".to_owned()));
+}
+
+#[test]
 fn a_program_that_is_not_there_leaves_a_check_open() {
     let symptom = json!({"service": "nginx", "symptom": "bad-gateway"});
     let (data, reply) = call(recorded(BROKEN).profile(known("nginx")), "svc_troubleshoot", symptom).unwrap();
