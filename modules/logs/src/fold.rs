@@ -92,8 +92,10 @@ impl Groups {
         self.groups.insert(key, Group { count: 1, first: line.at, last: line.at, line });
     }
 
+    /// In the order in which they were first seen.
     pub(crate) fn into_groups(self) -> impl Iterator<Item = Group> {
-        self.groups.into_values()
+        let Self { mut groups, order, .. } = self;
+        order.into_iter().filter_map(move |key| groups.remove(&key))
     }
 }
 
