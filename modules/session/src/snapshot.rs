@@ -316,6 +316,9 @@ mod tests {
     fn snapshot() -> Value {
         json!({
             "target_host": "localhost",
+            "detected_profiles": [{"id": "sshd", "name": "OpenSSH server", "status": "active", "roles_resolved": {}}],
+            "unresolved_roles": [{"profile": "rkhunter", "role": "scheduler", "if_down": "It doesn't run"}],
+            "profile_warnings": ["the profile x.yaml is left out: line 1: no"],
             "distro": {
                 "family": "debian", "name": "Ubuntu", "version": "24.04", "codename": "noble",
                 "package_manager": "apt", "init_system": "systemd", "firewall_backend": "ufw",
@@ -366,6 +369,9 @@ mod tests {
                 "Passwordless sudo not configured. State-changing tools that need root's rights are disabled, and \
                  those that look see what alice may see.",
             "mac_system": {"type": "apparmor", "mode": "enforcing"},
+            "detected_profiles": [{"id": "sshd", "name": "OpenSSH server", "status": "active", "roles_resolved": {}}],
+            "unresolved_roles": [{"profile": "rkhunter", "role": "scheduler", "if_down": "It doesn't run"}],
+            "profile_warnings": ["the profile x.yaml is left out: line 1: no"],
             "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
             "integration_mode": "complementary",
             "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
