@@ -569,7 +569,11 @@ impl Pipeline {
         let look = |times| module.call(&tool, own.clone(), (pushed_down, filter.clone()), context(times));
         let only_looks = || tool.risk == Risk::ReadOnly && call.plan.get().is_none();
         let rules = self.loaded.config.retries();
-        let mut reply = retry::retrying(rules, only_looks, &call.tries, &progress, look).await?;
+        let looked = retry::retrying(rules, only_looks, &call.tries, &progress, look).await;
+        if looked.as_ref().is_err_and(|problem| problem.code == "CONNECTION_LOST") {
+            target.loss_is_told().await;
+        }
+        let mut reply = looked?;
         let data = answer::parse(&module, &tool, &mut reply)?;
         let answer = match data {
             Value::Array(items) => Answer::listing(items, reply.total, filter, limit),

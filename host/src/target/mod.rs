@@ -566,6 +566,13 @@ impl Target {
         }
     }
 
+    /// A call was told that the connection was lost in its midst: the next one isn't told again.
+    pub async fn loss_is_told(&self) {
+        if let Machine::Remote(remote) = &self.machine {
+            remote.loss_is_told().await;
+        }
+    }
+
     /// The connection in use doesn't answer, though another one would be to be had: the next question asks for one.
     pub async fn leave_connection(&self) {
         if let Machine::Remote(remote) = &self.machine {

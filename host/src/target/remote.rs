@@ -142,6 +142,8 @@ struct Story {
     lost: Option<Instant>,
     /// When it was last had back, and after how long.
     restored: Option<(Instant, Duration)>,
+    /// The number of the one whose loss a call has told of.
+    told: Option<u64>,
 }
 
 impl Remote {
@@ -216,6 +218,12 @@ impl Remote {
         self.link.lock().await.as_ref().is_some_and(|link| !link.is_closed())
     }
 
+    /// Whoever missed the connection in use knows that it is gone: the next question asks for another one.
+    pub(super) async fn loss_is_told(&self) {
+        let number = self.link.lock().await.as_ref().map(|link| link.number());
+        self.story().told = number;
+    }
+
     /// Does without the connection in use.
     pub(super) async fn leave(&self) {
         if let Some(link) = self.link.lock().await.take() {
@@ -255,10 +263,12 @@ impl Remote {
         match known.as_ref() {
             Some(link) if !link.is_closed() => return Ok(link.clone()),
             Some(link) => {
-                let problem = link.lost();
+                let (problem, number) = (link.lost(), link.number());
                 self.story().lost.get_or_insert_with(Instant::now);
                 *known = None;
-                if !self.settings.reconnects {
+                // Once is enough: a call that had it in its midst has said so already.
+                let is_told = self.story().told == Some(number);
+                if !self.settings.reconnects && !is_told {
                     return Err(problem.remedy("Call again: the next call connects anew"));
                 }
             }
