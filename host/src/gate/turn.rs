@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const THERE: &str = "/run";
 
 /// The targets' turns.
 pub(super) struct Turns {
-    directory: Arc<Path>,
+    directory: Arc<dyn Fn() -> PathBuf + Send + Sync>,
     there: Arc<Path>,
     targets: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
 }
@@ -93,19 +93,23 @@ impl Held {
 
 impl Turns {
     /// Of the servers of this account, whatever their homes: where the system keeps what is gone after a boot, or else in
-    /// the directory of the log.
+    /// the directory of the log. Which of them is asked anew each time: the system takes an account's away with its last
+    /// session, and a server may be there for longer. Two that ask at either side of that know of each other by what lies
+    /// on the target.
     pub(super) fn of_this_account(log: &Path) -> Self {
         let uid = rustix::process::geteuid().as_raw();
-        let directory = account::runtime_directory(uid).unwrap_or_else(|| log.join("targets"));
-        Self { directory: directory.into(), there: Path::new(THERE).into(), targets: Arc::default() }
+        let log = log.join("targets");
+        let directory = move || account::runtime_directory(uid).unwrap_or_else(|| log.clone());
+        Self { directory: Arc::new(directory), there: Path::new(THERE).into(), targets: Arc::default() }
     }
 
     /// With the files by which servers know of each other in this directory, and the directory itself for what lies on
     /// the target.
     #[cfg(test)]
-    pub(super) fn new(directory: std::path::PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         std::fs::create_dir_all(&directory).unwrap();
-        Self { there: directory.clone().into(), directory: directory.into(), targets: Arc::default() }
+        let there = directory.clone().into();
+        Self { there, directory: Arc::new(move || directory.clone()), targets: Arc::default() }
     }
 
     /// Waits for the target.
@@ -116,7 +120,7 @@ impl Turns {
             targets.entry(name.to_owned()).or_default().clone()
         };
         let here = known.lock_owned().await;
-        let path = self.directory.join(format!("{name}.lock"));
+        let path = (self.directory)().join(format!("{name}.lock"));
         // It lies beside the log: where it can't be had, nothing can be put on record either.
         let wrong = |error: std::io::Error| {
             let message = format!("plans take turns by {}, which can't be opened: {error}", path.display());
@@ -211,6 +215,24 @@ mod tests {
         let first = one.take(&here).await.unwrap();
         let (second, ()) = tokio::join!(two.take(&here), async { drop(first) });
         second.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_server_outlives_the_directory_of_its_accounts_sessions() {
+        let parent = tempfile::tempdir().unwrap();
+        let [runtime, log] = ["runtime", "log"].map(|name| parent.path().join(name));
+        std::fs::create_dir(&runtime).unwrap();
+        let directory = {
+            let [runtime, log] = [runtime.clone(), log.clone()];
+            move || if runtime.is_dir() { runtime.clone() } else { log.clone() }
+        };
+        let turns = Turns { directory: Arc::new(directory), ..Turns::new(parent.path().into()) };
+        drop(turns.take(&target()).await.unwrap());
+        assert!(runtime.join("localhost.lock").exists());
+        std::fs::remove_dir_all(&runtime).unwrap();
+        drop(turns.take(&target()).await.unwrap());
+        assert!(log.join("localhost.lock").exists());
+        assert!(!runtime.exists());
     }
 
     /// Two servers that know of each other by what lies on the target only.
