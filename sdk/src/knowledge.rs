@@ -1,9 +1,9 @@
 //! What is known of services, as `wit/knowledge.wit` says, and what the output of a profile's command means.
 
 pub use crate::bindings::sysadmin::module::knowledge::{
-    ApplyBy, Backup, Cause, ConfigFile, DataPath, Dependant, Diagnosis, Expectation, Finding, HealthCheck,
-    Interaction, InteractionKind, Log, LogFormat, LogPattern, LogSource, Need, Port, Profile, Protocol,
-    Scope, Severity, Status, Symptom, Unit, Validator,
+    ApplyBy, Backup, Candidate, Cause, ConfigFile, DataPath, Dependant, Diagnosis, Expectation, Finding,
+    HealthCheck, Interaction, InteractionKind, Log, LogFormat, LogPattern, LogSource, Need, Port, Profile,
+    Protocol, Scope, Severity, Status, Symptom, Unit, Validator,
 };
 
 use regex::{Regex, RegexBuilder};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bindings::sysadmin::module::knowledge as guest;
 use super::store::{Call, State};
-use crate::knowledge::{self as known, Family, Known, Profile, Resolved, Status, holds_on};
+use crate::knowledge::{self as known, Candidate, Family, Known, Profile, Resolved, Status, holds_on};
 use crate::target::Services;
 
 impl guest::Host for State {
@@ -78,7 +78,11 @@ fn profile(found: &Known, resolved: &Resolved) -> guest::Profile {
         units: units.iter().filter(|one| here(&one.family)).map(unit).collect(),
         processes: processes.iter().filter(|one| here(&one.family)).map(|one| one.name.clone()).collect(),
         config: config.iter().filter(|one| here(&one.family)).map(config_file).collect(),
-        validators: validate.iter().filter(|one| here(&one.family)).map(validator).collect(),
+        validators: validate
+            .iter()
+            .filter(|one| here(&one.family))
+            .map(|one| validator(one, &found.profile, resolved.family()))
+            .collect(),
         data: data.iter().filter(|one| here(&one.family)).map(data_path).collect(),
         logs: logs.iter().filter(|one| here(&one.family)).filter_map(log).collect(),
         log_patterns: log_patterns.iter().map(log_pattern).collect(),
@@ -136,7 +140,8 @@ fn expectation(
     guest::Expectation { exit, contains: contains.clone(), matches: matches.clone(), lacks: lacks.clone() }
 }
 
-fn validator(one: &known::Validate) -> guest::Validator {
+fn validator(one: &known::Validate, profile: &Profile, family: &str) -> guest::Validator {
+    let candidate = one.candidate.as_ref().and_then(|argv| Candidate::of(profile, argv, family));
     guest::Validator {
         argv: one.argv.clone(),
         root: one.root.0,
@@ -144,7 +149,7 @@ fn validator(one: &known::Validate) -> guest::Validator {
         covers: one.covers.clone(),
         expect: expectation(one.expect_exit, &one.expect_contains, &one.expect_matches, &one.expect_lacks),
         error: one.error.clone(),
-        candidate: one.candidate.clone(),
+        candidate: candidate.map(|Candidate { path, argv }| guest::Candidate { path, argv }),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use regex::RegexBuilder;
 
 use super::Known;
+use super::candidate::Candidate;
 use super::load::Fault;
 use super::profile::{Family, Profile, When, holds_on};
 use crate::capability::{Pattern, is_lexically_safe};
@@ -32,7 +33,40 @@ pub fn one(profile: &Profile) -> Vec<Fault> {
             faults.push(Fault { at, reason });
         }
     }
+    candidates(profile, &mut faults);
     faults
+}
+
+/// Each names the file once, and there is a place for that.
+fn candidates(profile: &Profile, faults: &mut Vec<Fault>) {
+    for (number, one) in profile.validate.iter().enumerate() {
+        let Some(argv) = &one.candidate else { continue };
+        let at = place(&[&"validate", &number, &"candidate"]);
+        let holes = argv.iter().filter(|token| token.contains("{}")).count();
+        let is_argument = argv.iter().skip(1).any(|token| token == "{}");
+        if holes != 1 || !is_argument {
+            let shown = excerpt(&argv.join(" "), QUOTED);
+            let reason = format!("{shown}: expected one argument `{{}}`, for the file's path");
+            faults.push(Fault { at, reason });
+            continue;
+        }
+        // On machines of no family that it says, too.
+        let families = one.family.clone().unwrap_or_else(|| vec![String::new()]);
+        for family in families {
+            match Candidate::of(profile, argv, &family) {
+                None => {
+                    let reason =
+                        "expected a file in config with `main: true`, beside which it is put".to_owned();
+                    faults.push(Fault { at: at.clone(), reason });
+                }
+                Some(candidate) => {
+                    if let Err(reason) = pattern_of(&candidate.argv) {
+                        faults.push(Fault { at: at.clone(), reason });
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Beside others, all of which have other ids.
@@ -325,7 +359,9 @@ pub fn pattern_of(argv: &[String]) -> Result<Pattern, String> {
 /// with this program, and what the configuration allows.
 pub struct Allowed {
     patterns: Vec<Pattern>,
+    configured: Vec<Pattern>,
     exact: HashSet<Vec<String>>,
+    candidates: HashSet<Vec<String>>,
 }
 
 impl Allowed {
@@ -333,17 +369,19 @@ impl Allowed {
     pub fn new(builtin: &[Known], configured: &[String]) -> (Self, Vec<String>) {
         let commands = builtin.iter().flat_map(|known| commands(&known.profile));
         let exact = commands.map(|one| one.argv.to_vec()).collect();
+        let checkers = builtin.iter().flat_map(|known| &known.profile.validate);
+        let candidates = checkers.filter_map(|one| one.candidate.clone()).collect();
         let mut warnings = Vec::new();
-        let mut patterns: Vec<_> = any_profiles().collect();
+        let mut allowed = Vec::new();
         for text in configured {
             match Pattern::parse(text) {
-                Ok(pattern) => patterns.push(pattern),
+                Ok(pattern) => allowed.push(pattern),
                 Err(error) => {
                     warnings.push(format!("knowledge.commands: {}: {error}", excerpt(text, QUOTED)))
                 }
             }
         }
-        (Self { patterns, exact }, warnings)
+        (Self { patterns: any_profiles().collect(), configured: allowed, exact, candidates }, warnings)
     }
 
     /// The commands that it doesn't cover, or that the policy's rules don't take for looking.
@@ -353,7 +391,7 @@ impl Allowed {
             let Some((program, args)) = argv.split_first() else { continue };
             let covers = |pattern: &Pattern| pattern.allows(program, args, &[], false).is_some();
             let line = excerpt(&argv.join(" "), QUOTED);
-            if !self.exact.contains(argv) && !self.patterns.iter().any(covers) {
+            if !self.exact.contains(argv) && !self.patterns.iter().chain(&self.configured).any(covers) {
                 let reason = format!(
                     "`{line}` isn't among the read-only commands that profiles may have: an operator can add it, as in \
                      `knowledge: {{commands: [\"{line}\"]}}` of the configuration"
@@ -362,6 +400,25 @@ impl Allowed {
             } else if let Err(problem) = only_looks(policy, &command(argv), &command(argv)) {
                 faults.push(Fault { at, reason: problem.message });
             }
+        }
+        for (number, one) in profile.validate.iter().enumerate() {
+            let Some(argv) = one.candidate.as_ref().filter(|argv| !self.candidates.contains(*argv)) else {
+                continue;
+            };
+            let covers = |pattern: &Pattern| {
+                let Some(Candidate { argv, .. }) = Candidate::of(profile, argv, "") else { return false };
+                let (program, args) = argv.split_first().unwrap_or((const { &String::new() }, &[]));
+                pattern.allows(program, args, &[], false).is_some()
+            };
+            if self.configured.iter().any(covers) {
+                continue;
+            }
+            let line = excerpt(&argv.join(" ").replace("{}", "<path>"), QUOTED);
+            let reason = format!(
+                "`{line}` is none of the checkers that come with this program: an operator can add it, as in `knowledge: \
+                 {{commands: [\"{line}\"]}}` of the configuration"
+            );
+            faults.push(Fault { at: place(&[&"validate", &number, &"candidate"]), reason });
         }
         faults
     }

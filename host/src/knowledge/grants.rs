@@ -1,5 +1,7 @@
-//! What a profile allows the module that was given it: its read-only commands, and reading its configuration and logs.
+//! What a profile allows the module that was given it: its read-only commands, reading its configuration and logs, and
+//! plans by which its checkers read a text that isn't its configuration yet.
 
+use super::candidate::Candidate;
 use super::check::{commands, pattern_of};
 use super::profile::{Profile, holds_on};
 use crate::capability::{
@@ -19,7 +21,8 @@ fn glob_text(path: &str) -> String {
     }
 }
 
-/// What it takes on machines of this family.
+/// What it takes to look, on machines of this family: what sudo is to allow an account. Not what it takes to check a text:
+/// by that, whoever has the account would have root's rights.
 pub fn requests(profile: &Profile, family: &str) -> Requests {
     let name = &profile.name;
     let here = commands(profile).filter(|one| holds_on(one.family, family));
@@ -54,12 +57,43 @@ pub fn requests(profile: &Profile, family: &str) -> Requests {
     Requests { commands: commands.collect(), paths: paths.collect() }
 }
 
-/// The same as grants. Secrets of any family are kept.
+/// What it takes to have texts checked: each is put in its place, read, and removed.
+fn candidates(profile: &Profile, family: &str) -> Requests {
+    let name = &profile.name;
+    let here = profile.validate.iter().filter(|one| holds_on(&one.family, family));
+    let here: Vec<_> =
+        here.filter_map(|one| Candidate::of(profile, one.candidate.as_ref()?, family)).collect();
+    let command = |argv: &[String], risk| {
+        Some(CommandRequest {
+            pattern: pattern_of(argv).ok()?.text().to_owned(),
+            effect: Effect::Change,
+            privilege: Privilege::Root,
+            place: Place::Target,
+            risk,
+            reason: format!("to check a configuration of {name}"),
+        })
+    };
+    let commands = here.iter().flat_map(|one| {
+        let remove = ["rm", "--", &one.path].map(str::to_owned);
+        [command(&one.argv, Risk::High), command(&remove, Risk::Low)]
+    });
+    let paths = here.iter().map(|one| PathRequest {
+        glob: one.path.clone(),
+        write: true,
+        privilege: Privilege::Root,
+        place: Place::Target,
+        reason: format!("a configuration of {name}, for as long as it is checked"),
+    });
+    Requests { commands: commands.flatten().collect(), paths: paths.collect() }
+}
+
+/// All of that as grants. Secrets of any family are kept.
 pub fn of(profile: &Profile, family: &str) -> Result<Grants, GrantError> {
     let mut grants = Grants::new(&profile.id);
-    let Requests { commands, paths } = requests(profile, family);
-    commands.iter().try_for_each(|request| grants.command(request))?;
-    paths.iter().try_for_each(|request| grants.path(request))?;
+    for Requests { commands, paths } in [requests(profile, family), candidates(profile, family)] {
+        commands.iter().try_for_each(|request| grants.command(request))?;
+        paths.iter().try_for_each(|request| grants.path(request))?;
+    }
     profile.secrets.iter().try_for_each(|secret| grants.deny(&glob_text(&secret.path)))?;
     Ok(grants)
 }

@@ -1,6 +1,7 @@
 //! What is known of services: profiles, those that come with this program and the operator's own; which of them a target
 //! has, who there depends on whom, and what makes a change graver.
 
+mod candidate;
 mod check;
 mod escalation;
 mod grants;
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+pub use candidate::Candidate;
 pub use escalation::{Done, graver};
 pub use profile::*;
 pub use resolution::{Resolved, Status};

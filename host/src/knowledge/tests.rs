@@ -5,8 +5,9 @@ use super::check::{any_profiles, commands, files};
 use super::load::{Fault, builtin};
 use super::*;
 use crate::capability::Risk;
+use crate::gate::policy::Level;
 use crate::gate::weigh::only_looks;
-use crate::target::{Services, UnitState};
+use crate::target::{Command, Privilege, Services, UnitState};
 
 /// All that comes with this program, and a directory of an operator's.
 struct Desk {
@@ -89,6 +90,12 @@ fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_
             let command = check::command(argv);
             if let Err(problem) = only_looks(Policy::builtin(), &command, &command) {
                 faults.push(format!("{}: {}", shown(&at), problem.message));
+            }
+        }
+        let checkers = profile.validate.iter();
+        for one in checkers.filter_map(|one| candidate::Candidate::of(profile, one.candidate.as_ref()?, "")) {
+            if Policy::builtin().verdict(&one.argv).level == Level::Block {
+                faults.push(format!("nobody could say yes to {}", one.argv.join(" ")));
             }
         }
         for family in ["debian", "rhel", "arch"] {
@@ -195,6 +202,32 @@ fn later_directories_go_before_and_ones_own_come_last() {
     }
 }
 
+const CHECKER: &str = "\
+validate:
+  - {argv: [systemctl, is-active, appd.service], candidate: [appd, --check, '{}'], what: Reads it, expect_exit: 0}
+health:
+";
+
+#[test]
+fn an_operator_may_allow_a_checker_of_texts_which_are_put_beside_the_configuration() {
+    let mut desk = Desk::new().put("appd.yaml", &OWN.replacen("health:\n", CHECKER, 1));
+    desk.settings.commands = vec!["appd --check <path>".to_owned()];
+    let knowledge = desk.load();
+    let known = knowledge.find("appd", "debian").unwrap();
+    let argv = known.profile.validate[0].candidate.as_ref().unwrap();
+    let candidate = Candidate::of(&known.profile, argv, "debian").unwrap();
+    assert_eq!(candidate.path, "/etc/appd/.candidate.linux-sysadmin");
+    assert_eq!(candidate.argv, ["appd", "--check", "/etc/appd/.candidate.linux-sysadmin"]);
+    // It is a change, and grave; sudo isn't to allow it to an account.
+    let grants = known.grants("debian");
+    let command = |argv: &[String]| Command { privilege: Privilege::Root, ..check::command(argv) };
+    assert_eq!(grants.may_change(&command(&candidate.argv)).unwrap().risk, Risk::High);
+    assert!(grants.may_look(&command(&candidate.argv)).is_err());
+    let requests = known.requests("debian");
+    assert!(!requests.commands.iter().any(|request| request.pattern.contains("--check")));
+    assert!(!requests.paths.iter().any(|request| request.write));
+}
+
 #[test]
 fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
     for (from, to, expected) in [
@@ -239,6 +272,20 @@ fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
         ),
         ("[systemctl, is-active, appd.service]", "[sh, -c, 'rm -rf /']", &["line 21", "health[0].argv"]),
         ("[systemctl, is-active, appd.service]", "ss -ulnp | grep :53", &["line 21", "health[0].argv"]),
+        // What a text is given to.
+        (
+            "health:\n",
+            CHECKER,
+            &["validate[0].candidate", "knowledge: {commands: [\"appd --check <path>\"]}"],
+        ),
+        (
+            "health:\n",
+            &CHECKER.replace("--check, '{}'", "--check"),
+            &["validate[0].candidate", "one argument `{}`"],
+        ),
+        ("health:\n", &CHECKER.replace("'{}'", "'--file={}'"), &["one argument `{}`"]),
+        ("health:\n", &CHECKER.replace("appd, --check,", "'{}', --check,"), &["one argument `{}`"]),
+        ("health:\n", &CHECKER.replace("appd, --check", "nginx, -t, -c"), &[]),
         (
             "[systemctl, is-failed, appd.service]",
             "[tail, -n, '5', /etc/shadow]",

@@ -110,6 +110,14 @@ fn knowing(module: Module) -> Module {
             "A service's own checker on its configuration on disk: errors with file and line",
             validate::svc_config_validate,
         ))
+        .tool(
+            Tool::new(
+                "svc_config_check",
+                "A service's own checker on a given main file that isn't written yet",
+                validate::svc_config_check,
+            )
+            .risk(Risk::High),
+        )
         .tool(Tool::new(
             "svc_port_audit",
             "Ports that services declare against what listens: missing, taken, exposed, unknown",

@@ -1,6 +1,7 @@
-//! `svc_config_validate`: a service's own checker on the configuration on disk.
+//! `svc_config_validate`: a service's own checker on the configuration on disk; `svc_config_check`: on a text that isn't
+//! there yet.
 
-use linux_sysadmin_sdk::knowledge::{self, Profile, Validator, expression, text_of};
+use linux_sysadmin_sdk::knowledge::{self, Candidate, Profile, Validator, expression, text_of};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::asked::Questions;
@@ -8,6 +9,9 @@ use crate::{evidence, meant, name, stale};
 
 /// How many errors of one checker are told.
 const MOST: usize = 20;
+
+/// A checker's verdict is no failure of the plan, whatever it is.
+const ANY: std::ops::RangeInclusive<i32> = 0..=255;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ValidateArgs {
@@ -17,9 +21,20 @@ pub(crate) struct ValidateArgs {
     path: Option<String>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct CheckArgs {
+    /// Unit or profile
+    service: String,
+    /// Its whole main file, as it is to be
+    contents: String,
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct Validated {
     profile: String,
+    /// Of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
     /// Left out where no checker could tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid: Option<bool>,
@@ -56,29 +71,77 @@ pub(crate) fn svc_config_validate(args: ValidateArgs, cx: &Context) -> Result<An
     let asked: Vec<_> =
         checkers.iter().map(|one| (*one, questions.ask(knowledge::command(&one.argv, one.root)))).collect();
     let answers = questions.answers(cx);
-    let checks: Vec<Checked> =
-        asked.into_iter().map(|(one, asked)| checked(one, answers.of(asked))).collect();
+    let checks = asked.into_iter().map(|(one, asked)| checked(one, &one.argv, answers.of(asked))).collect();
+    let what = format!("The configuration of {} on disk", profile.name);
+    Ok(validated(profile.id, &what, checks))
+}
+
+pub(crate) fn svc_config_check(args: CheckArgs, cx: &Context) -> Result<Analysis<Validated>> {
+    let profile = meant::profile(&args.service, cx)?;
+    let Profile { id, name, .. } = &profile;
+    let checkers = profile.validators.iter();
+    let checkers: Vec<(&Validator, &Candidate)> =
+        checkers.filter_map(|one| Some((one, one.candidate.as_ref()?))).collect();
+    let Some((_, Candidate { path, .. })) = checkers.first() else {
+        let message = format!("the service {id} has no checker of a text that isn't its configuration yet");
+        return Err(Problem::new("NO_CHECKER", Category::NotFound, message)
+            .remedy(format!("What is on disk: svc_config_validate service={id}")));
+    };
+    let change = Change::new(format!("Have a text checked that could be the configuration of {name}"))
+        .step(Step::write(path, args.contents).mode(0o600));
+    let success: Vec<i32> = ANY.collect();
+    let change = checkers.iter().fold(change, |change, (_, candidate)| {
+        change.step(Step::run(knowledge::command(&candidate.argv, false).as_root()).success(&success))
+    });
+    let change = change
+        .step(Step::run(Command::new("rm").args(["--", path]).as_root()))
+        .warning(format!("With root's rights, {name} may load, run or read what the text names"));
+    let applied = cx.apply(change)?;
+    let what = format!("The text for {name}");
+    if applied.dry_run {
+        let summary = format!("{what} would be checked");
+        let data = Validated { profile: profile.id, would: Some("check"), valid: None, checks: Vec::new() };
+        return Ok(Analysis { data, summary, severity: Severity::Info });
+    }
+    let outputs = applied.outputs.into_iter().map(Ok);
+    let checks = checkers.iter().zip(outputs).map(|((one, candidate), output)| {
+        let mut checked = checked(one, &candidate.argv, &output);
+        for mistake in &mut checked.errors {
+            // The file isn't there any more, and was never the caller's.
+            mistake.file.take_if(|file| file == path);
+            mistake.message = mistake.message.replace(path, "the text");
+        }
+        checked
+    });
+    let checks = checks.collect();
+    Ok(validated(profile.id, &what, checks))
+}
+
+fn validated(profile: String, subject: &str, checks: Vec<Checked>) -> Analysis<Validated> {
     let valid = match checks.iter().any(|check| check.valid == Some(false)) {
         true => Some(false),
         false => checks.iter().any(|check| check.valid == Some(true)).then_some(true),
     };
-    let name = &profile.name;
     let first = checks.iter().flat_map(|check| &check.errors).next();
     let (summary, severity) = match valid {
-        Some(true) => (format!("The configuration of {name} on disk can be used"), Severity::Info),
+        Some(true) => (format!("{subject} can be used"), Severity::Info),
         Some(false) => {
             let what = first.map(|first| format!(": {}", first.shown())).unwrap_or_default();
-            (format!("The configuration of {name} on disk is refused{what}"), Severity::High)
+            (format!("{subject} is refused{what}"), Severity::High)
         }
-        None => (format!("Whether the configuration of {name} can be used is unknown"), Severity::Warning),
+        None => (format!("{subject}: whether it can be used is unknown"), Severity::Warning),
     };
-    Ok(Analysis { data: Validated { profile: profile.id, valid, checks }, summary, severity })
+    Analysis { data: Validated { profile, would: None, valid, checks }, summary, severity }
 }
 
 impl Mistake {
     fn shown(&self) -> String {
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let at = self.file.as_deref().map(|file| format!("{file}{line}: ")).unwrap_or_default();
+        let at = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}: "),
+            (Some(file), None) => format!("{file}: "),
+            (None, Some(line)) => format!("line {line}: "),
+            (None, None) => String::new(),
+        };
         format!("{at}{}", self.message)
     }
 }
@@ -108,9 +171,9 @@ fn checkers<'a>(profile: &'a Profile, path: Option<&str>) -> Result<Vec<&'a Vali
     Ok(found)
 }
 
-fn checked(checker: &Validator, answer: &Result<Output>) -> Checked {
+fn checked(checker: &Validator, argv: &[String], answer: &Result<Output>) -> Checked {
     let mut checked = Checked {
-        command: checker.argv.join(" "),
+        command: argv.join(" "),
         valid: None,
         errors: Vec::new(),
         unknown: None,
@@ -121,7 +184,7 @@ fn checked(checker: &Validator, answer: &Result<Output>) -> Checked {
         .map_err(Problem::clone)
         .and_then(|output| Ok((output, checker.expect.is_met(output)?, mistakes(checker, output)?)));
     match judged {
-        Ok((output, false, _)) if checker.root && evidence::is_limited(&checker.argv, output) => {
+        Ok((output, false, _)) if checker.root && evidence::is_limited(argv, output) => {
             checked.unknown = Some(format!("it seems to need root's rights: {}", evidence::summary(output)));
         }
         Ok((output, is_met, errors)) => {

@@ -8,14 +8,19 @@
 use std::fs;
 use std::path::Path;
 
+use linux_sysadmin_sdk::bindings::exports::sysadmin::module::tools::Reply;
+use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied;
 use linux_sysadmin_sdk::knowledge::*;
 use linux_sysadmin_sdk::testkit::{FakeTarget, profile};
-use linux_sysadmin_sdk::{Problem, bindings::exports::sysadmin::module::tools::Reply};
+use linux_sysadmin_sdk::{Output, Problem};
 use module_services::module;
 use serde_json::{Value, json};
 
 const BROKEN: &str = "debian12-nginx-broken";
 const FAILED: &str = "debian12-nginx-failed";
+
+/// Where the host has a text put that is to be checked.
+const CANDIDATE: &str = "/etc/nginx/.candidate.linux-sysadmin";
 
 /// Split at blanks outside of single quotes.
 fn words(line: &str) -> Vec<String> {
@@ -137,7 +142,10 @@ fn known(id: &str) -> Profile {
             covers: Vec::new(),
             expect: expectation(one),
             error: optional(one, "error"),
-            candidate: None,
+            candidate: one["candidate"].as_array().map(|words| Candidate {
+                path: CANDIDATE.into(),
+                argv: words.iter().map(|word| word.as_str().unwrap().replace("{}", CANDIDATE)).collect(),
+            }),
         }),
         log_patterns: each(&yaml, "log_patterns", |one| LogPattern {
             matches: text(one, "matches"),
@@ -316,6 +324,67 @@ fn a_checker_that_may_not_read_says_nothing_about_the_configuration() {
     assert!(data["checks"][0]["unknown"].as_str().unwrap().starts_with("it seems to need root's rights"));
 }
 
+/// One plan, and what became of it: the checker's output is that of `nginx -t`, nginx 1.22.1, with another file's name.
+fn text_checked(dry_run: bool, exit_code: i32, stderr: &str) -> (Value, Reply, String) {
+    let output = |exit_code, stderr: &str| Output {
+        exit_code,
+        stdout: Vec::new(),
+        stderr: stderr.as_bytes().to_vec(),
+        stdout_bytes: 0,
+        stdout_lines: 0,
+        truncated: false,
+        duration_ms: 20,
+    };
+    let outputs = if dry_run { Vec::new() } else { vec![output(exit_code, stderr), output(0, "")] };
+    let target = FakeTarget::new().profile(known("nginx")).outcome(Ok(Applied { outputs, dry_run }));
+    let plans = target.plans();
+    let arguments = json!({"service": "nginx", "contents": "events {}\n"});
+    let (data, reply) = call(target, "svc_config_check", arguments).unwrap();
+    let [plan] = &plans.borrow()[..] else { panic!("one plan") };
+    (data, reply, format!("{plan:?}"))
+}
+
+#[test]
+fn a_text_is_checked_beside_the_configuration_and_removed() {
+    let said = "nginx: the configuration file /etc/nginx/.candidate.linux-sysadmin syntax is ok\n\
+                nginx: configuration file /etc/nginx/.candidate.linux-sysadmin test is successful\n";
+    let (data, reply, plan) = text_checked(false, 0, said);
+    assert_eq!((&data["valid"], reply.severity.as_deref()), (&json!(true), Some("info")), "{data}");
+    assert_eq!(reply.summary.as_deref(), Some("The text for nginx can be used"));
+    // Written for root alone, read, removed.
+    let step = |text: &str| plan.find(text).unwrap_or_else(|| panic!("{text}: {plan}"));
+    let at = format!("path: {CANDIDATE:?}, privilege: Privilege::Root");
+    let write = step(&at);
+    assert!(write < step("mode: Some(384)"));
+    let contents: &[u8] = b"events {}\n";
+    step(&format!("contents: {contents:?}"));
+    let check = step(&format!("program: \"nginx\", args: [\"-t\", \"-c\", {CANDIDATE:?}]"));
+    let remove = step(&format!("program: \"rm\", args: [\"--\", {CANDIDATE:?}]"));
+    assert!(write < check && check < remove);
+    step("root's rights");
+}
+
+#[test]
+fn what_is_wrong_with_a_text_is_told_with_its_line() {
+    let said = "nginx: [emerg] unknown directive \"sever\" in /etc/nginx/.candidate.linux-sysadmin:7\n\
+                nginx: configuration file /etc/nginx/.candidate.linux-sysadmin test failed\n";
+    let (data, reply, _) = text_checked(false, 1, said);
+    let mistake = json!({"line": 7, "message": "unknown directive \"sever\""});
+    assert_eq!((&data["valid"], &data["checks"][0]["errors"]), (&json!(false), &json!([mistake])));
+    let summary = "The text for nginx is refused: line 7: unknown directive \"sever\"";
+    assert_eq!(reply.summary.as_deref(), Some(summary));
+    // What it includes has its own name.
+    let said = "nginx: [emerg] unknown directive \"x\" in /etc/nginx/mime.types:2\n";
+    let (data, _, _) = text_checked(false, 1, said);
+    assert_eq!(data["checks"][0]["errors"][0]["file"], "/etc/nginx/mime.types");
+}
+
+#[test]
+fn a_dry_run_says_nothing_about_a_text() {
+    let (data, _, _) = text_checked(true, 0, "");
+    assert_eq!(data, json!({"profile": "nginx", "would": "check", "checks": []}));
+}
+
 #[test]
 fn what_is_not_known_is_said_with_what_is() {
     let known = || Profile { validators: Vec::new(), ..known("nginx") };
@@ -329,6 +398,13 @@ fn what_is_not_known_is_said_with_what_is() {
             "bad-gateway (Clients get 502 or 504)",
         ),
         ("svc_config_validate", json!({"service": "nginx"}), "NO_CHECKER", "svc_status service=nginx"),
+        ("svc_config_check", json!({"service": "mine", "contents": ""}), "NO_PROFILE", "Known here: nginx"),
+        (
+            "svc_config_check",
+            json!({"service": "nginx", "contents": ""}),
+            "NO_CHECKER",
+            "svc_config_validate service=nginx",
+        ),
         ("svc_troubleshoot", json!({"service": "-x"}), "INVALID_UNIT_NAME", "as systemctl shows it"),
         ("svc_config_validate", json!({"service": "getty@"}), "INVALID_UNIT_NAME", "Name an instance"),
         ("svc_dependency_impact", json!({"service": "a b"}), "INVALID_UNIT_NAME", "as systemctl shows it"),

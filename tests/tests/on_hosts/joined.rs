@@ -69,6 +69,38 @@ async fn a_broken_configuration_is_found_with_its_line_before_a_restart_finds_it
 }
 
 #[tokio::test]
+async fn a_text_that_is_to_be_a_configuration_is_checked_once_somebody_said_yes_and_leaves_nothing() {
+    let test = "a_text_that_is_to_be_a_configuration_is_checked_once_somebody_said_yes_and_leaves_nothing";
+    let Some(machine) = host(test) else { return };
+    let mut client = serve(&machine).await;
+    let before = machine.sh("ls -lA --time-style=full-iso /etc/nginx");
+    let contents = machine.sh("cat /etc/nginx/nginx.conf");
+    for (contents, valid) in [(contents.clone(), true), (contents.replace("events {", "evens {"), false)] {
+        let mut arguments = json!({"service": "nginx", "contents": contents});
+        let asked = client.envelope("svc_config_check", arguments.clone()).await;
+        assert_eq!(asked["status"], "confirmation_required", "{asked}");
+        assert!(asked["preview"].to_string().contains("nginx -t -c /etc/nginx/.candidate"), "{asked}");
+        assert_eq!(machine.sh("ls -lA --time-style=full-iso /etc/nginx"), before);
+        arguments["confirmed"] = true.into();
+        let checked = client.envelope("svc_config_check", arguments).await;
+        assert_eq!(checked["status"], "success", "{checked}");
+        assert_eq!(checked["data"]["valid"], valid, "{checked}");
+        if !valid {
+            let mistake = &checked["data"]["checks"][0]["errors"][0];
+            assert!(mistake["message"].to_string().contains("evens"), "{checked}");
+            assert!(mistake["line"].is_u64() && mistake.get("file").is_none(), "{checked}");
+        }
+        assert!(!machine.holds("ls -A /etc/nginx | grep linux-sysadmin"), "{checked}");
+    }
+    // Who may not have root's rights has nothing checked.
+    let mut ada = machine.serve_shipped("ada", "ada").await;
+    let arguments = json!({"service": "nginx", "contents": "x", "confirmed": true});
+    let refused = ada.envelope("svc_config_check", arguments).await;
+    assert_ne!(refused["status"], "success", "{refused}");
+    assert!(!machine.holds("ls -A /etc/nginx | grep linux-sysadmin"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_port_that_another_program_has_taken_is_found_with_that_program() {
     let Some(machine) = host("a_port_that_another_program_has_taken_is_found_with_that_program") else {
         return;

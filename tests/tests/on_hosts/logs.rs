@@ -75,13 +75,16 @@ async fn what_the_journal_is_told_is_found_and_summed_up() {
     let begun = machine.sh("date +%s").trim().to_owned();
     machine.sh("for n in 1 2 3; do logger --priority daemon.err --tag lsa-app \"job $n failed\"; done");
     machine.sh("printf '\\001bin\\n' | systemd-cat --identifier lsa-app; journalctl --sync");
+    machine.until("journalctl --identifier lsa-app --output cat | grep --line-regexp 'job 3 failed'");
     let since = format!("@{begun}");
     let asked = client.envelope("log_query", json!({"identifier": "lsa-app", "since": since})).await;
     assert_eq!(asked["data"]["lines"][0]["message"], "job 1 failed", "{asked}");
     assert_eq!(asked["data"]["lines"][0]["count"], 3, "{asked}");
     assert_eq!(asked["data"]["lines"][0]["level"], "err", "{asked}");
     let cursor = asked["data"]["cursor"].clone();
-    machine.sh("logger --tag lsa-app 'and then'; journalctl --sync");
+    machine.sh("logger --tag lsa-app 'and then'");
+    // What syslog's socket was told may come to the journal after it was synced.
+    machine.until("journalctl --identifier lsa-app --output cat | grep --line-regexp 'and then'");
     let next = client.envelope("log_query", json!({"identifier": "lsa-app", "after_cursor": cursor})).await;
     assert_eq!(messages(&next), ["and then"], "{next}");
     let found = client.envelope("log_search", json!({"pattern": r"job \d failed", "since": since})).await;
