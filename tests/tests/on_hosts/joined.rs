@@ -93,10 +93,11 @@ async fn a_text_that_is_to_be_a_configuration_is_checked_once_somebody_said_yes_
         assert!(!machine.holds("ls -A /etc/nginx | grep linux-sysadmin"), "{checked}");
     }
     // Who may not have root's rights has nothing checked.
-    let mut ada = machine.serve_shipped("ada", "ada").await;
+    machine.sh("useradd lsa-plain");
+    let mut plain = machine.serve_shipped("lsa-plain", "lsa-plain").await;
     let arguments = json!({"service": "nginx", "contents": "x", "confirmed": true});
-    let refused = ada.envelope("svc_config_check", arguments).await;
-    assert_ne!(refused["status"], "success", "{refused}");
+    let refused = plain.envelope("svc_config_check", arguments).await;
+    assert_eq!(refused["error_category"], "privilege", "{refused}");
     assert!(!machine.holds("ls -A /etc/nginx | grep linux-sysadmin"), "{refused}");
 }
 
