@@ -10,6 +10,7 @@ mod remote;
 use crate::build::{self, Built};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Write};
@@ -40,8 +41,25 @@ struct Row {
     floor_is: Cow<'static, str>,
 }
 
-/// Measures everything.
-pub(crate) fn bench() -> Result<()> {
+/// What is measured together.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// From the start of the server to its answer
+    Start,
+    /// Single calls on this machine, policy verdicts, reading a file
+    Calls,
+    /// Over SSH, beside ssh
+    Remote,
+    /// Fifty hosts at once, beside ssh and Ansible
+    Many,
+    /// Bytes and large logs, beside the commands that one would type
+    Knowledge,
+    /// At rest, and after a hundred calls of every tool
+    Memory,
+}
+
+/// Measures all parts, or these.
+pub(crate) fn bench(parts: &[Part]) -> Result<()> {
     let built = build::build(false)?;
     let floor = build_floor()?;
     lab::watch_for_signals()?;
@@ -51,14 +69,21 @@ pub(crate) fn bench() -> Result<()> {
     let ours = || Server::start(Command::new(&built.binary).arg("serve"));
     let peer = || Server::start(Command::new(&floor).arg(&listed));
 
-    let mut rows = starts(ours, peer)?;
-    rows.extend(calls(&built)?);
-    rows.extend(remote::calls(&built)?);
-    rows.extend(many::calls(&built)?);
-    rows.extend(knowledge::calls(&built)?);
-    rows.push(files(ours)?);
-    rows.push(verdict(&built)?);
-    rows.extend(memory(&tools, ours, peer)?);
+    let mut rows = Vec::new();
+    for part in Part::value_variants().iter().filter(|part| parts.is_empty() || parts.contains(part)) {
+        match part {
+            Part::Start => rows.extend(starts(ours, peer)?),
+            Part::Calls => {
+                rows.extend(calls(&built)?);
+                rows.push(files(ours)?);
+                rows.push(verdict(&built)?);
+            }
+            Part::Remote => rows.extend(remote::calls(&built)?),
+            Part::Many => rows.extend(many::calls(&built)?),
+            Part::Knowledge => rows.extend(knowledge::calls(&built)?),
+            Part::Memory => rows.extend(memory(&tools, ours, peer)?),
+        }
+    }
 
     show(&rows);
     let shown: Vec<Value> = rows.iter().map(Row::json).collect();

@@ -59,8 +59,11 @@ enum Task {
         /// Only tests whose names contain one of these
         filters: Vec<String>,
     },
-    /// Measure start, calls and memory, each beside its floor
-    Bench,
+    /// Measure, each figure beside its floor
+    Bench {
+        /// Only these
+        parts: Vec<bench::Part>,
+    },
     /// Check formatting and lints
     Lint,
     /// Fuzz what decides which commands and paths a module may use
@@ -88,7 +91,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,
         Task::Test { no_hosts, filters } => return test::test(no_hosts, &filters),
-        Task::Bench => bench::bench()?,
+        Task::Bench { parts } => bench::bench(&parts)?,
         Task::Lint => lint::lint()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,
         Task::Hosts(hosts) => hosts::run(hosts)?,
