@@ -42,7 +42,7 @@ struct Row {
 }
 
 /// What is measured together.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
     /// From the start of the server to its answer
     Start,
