@@ -18,12 +18,20 @@ const MEBIBYTE: u64 = 1 << 20;
 const JOURNAL: u64 = 200 * MEBIBYTE;
 const TEXT: u64 = 1024 * MEBIBYTE;
 
-/// Fills the journal, by its own protocol, until it is so large.
+/// Fills the journal, by its own protocol, until it is so large. It is rotated meanwhile.
 const FILL_JOURNAL: &str = r#"
 import os, socket, subprocess, sys, time
 most = int(sys.argv[1])
 names = ["nginx", "sshd", "cron", "app", "backup"]
-size = lambda: sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk("/var/log/journal") for f in fs)
+def size():
+    total = 0
+    for place, _, files in os.walk("/var/log/journal"):
+        for file in files:
+            try:
+                total += os.path.getsize(os.path.join(place, file))
+            except FileNotFoundError:  # rotated
+                pass
+    return total
 out = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 out.connect("/run/systemd/journal/socket")
 n = 0
