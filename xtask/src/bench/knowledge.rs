@@ -146,7 +146,7 @@ fn bytes() -> Result<Vec<Row>> {
 fn large_logs() -> Result<Vec<Row>> {
     sh("set -e
         mkdir -p /var/log/journal /etc/systemd/journald.conf.d
-        printf '[Journal]\\nStorage=persistent\\nRateLimitIntervalSec=0\\nSystemMaxUse=2G\\nForwardToSyslog=no\\n' > /etc/systemd/journald.conf.d/bench.conf
+        printf '[Journal]\\nStorage=persistent\\nRateLimitIntervalSec=0\\nSystemMaxUse=2G\\nForwardToSyslog=no\\n' > /etc/systemd/journald.conf.d/zz-bench.conf
         systemctl restart systemd-journald")?;
     python(FILL_JOURNAL, JOURNAL)?;
     python(FILL_TEXT, TEXT)?;
