@@ -1,8 +1,10 @@
 //! A line of a log, wherever it comes from, its level, and how it is shown.
 
+use std::fmt;
 use std::rc::Rc;
 
 use linux_sysadmin_sdk::prelude::*;
+use serde::Serializer;
 
 use crate::moment;
 
@@ -63,25 +65,53 @@ pub(crate) struct Line {
     pub(crate) message: String,
 }
 
-/// A line in an answer, or several that are the same but for numbers and addresses.
-#[derive(Debug, Serialize, PartialEq, Eq)]
+/// A line in an answer, or several that are the same but for numbers and addresses. It is text, since a model reads many:
+/// `TIME[..LAST] SOURCE[ LEVEL][ xCOUNT]: MESSAGE`.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// Of the first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<String>,
     /// Not where all are of the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<Rc<str>>,
     /// Where it can be told, and isn't `info`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) level: Option<&'static str>,
     pub(crate) message: String,
     /// Where it is more than one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) count: Option<u64>,
     /// Of the last, where that differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<String>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { time, source, level, message, count, last } = self;
+        let time = time.as_deref().map(|time| match last {
+            Some(last) => format!("{time}..{}", behind(time, last)),
+            None => time.to_owned(),
+        });
+        let count = count.map(|count| format!("x{count}"));
+        let source = source.as_deref().map(str::to_owned);
+        let level = level.map(str::to_owned);
+        let head: Vec<String> = [time, source, level, count].into_iter().flatten().collect();
+        if !head.is_empty() {
+            write!(formatter, "{}: ", head.join(" "))?;
+        }
+        formatter.write_str(message)
+    }
+}
+
+/// Without the day, where that is the same.
+fn behind<'a>(first: &str, last: &'a str) -> &'a str {
+    match (first.split_once('T'), last.split_once('T')) {
+        (Some((day, _)), Some((same, time))) if day == same => time,
+        _ => last,
+    }
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl Shown {
@@ -140,6 +170,27 @@ mod tests {
             assert!(problem.message.contains("warning"), "{}", problem.message);
         }
         assert_eq!(priority(None).unwrap(), None);
+    }
+
+    #[test]
+    fn a_line_is_text_with_what_is_known_of_it_before_the_message() {
+        let at = |time: &str| Some(time.to_owned());
+        let first = at("2026-11-22T11:17:01Z");
+        let whole = Shown {
+            time: first.clone(),
+            source: Some("sshd".into()),
+            level: Some("err"),
+            message: "a: b".into(),
+            count: Some(3),
+            last: at("2026-11-22T11:18:00Z"),
+        };
+        assert_eq!(whole.to_string(), "2026-11-22T11:17:01Z..11:18:00Z sshd err x3: a: b");
+        let next_day = Shown { last: at("2026-11-23T00:00:00Z"), ..whole };
+        assert_eq!(next_day.to_string(), "2026-11-22T11:17:01Z..2026-11-23T00:00:00Z sshd err x3: a: b");
+        let plain =
+            Shown { time: first, source: None, level: None, message: "m".into(), count: None, last: None };
+        assert_eq!(plain.to_string(), "2026-11-22T11:17:01Z: m");
+        assert_eq!(Shown { time: None, ..plain }.to_string(), "m");
     }
 
     #[test]

@@ -58,13 +58,17 @@ pub(crate) struct Args {
 
 /// A match, or several that are the same but for numbers and addresses.
 #[derive(Serialize)]
-struct Match {
-    #[serde(flatten)]
-    line: Shown,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    before: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    after: Vec<String>,
+#[serde(untagged)]
+enum Match {
+    Line(Shown),
+    /// With those around it.
+    Within {
+        line: Shown,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        before: Vec<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        after: Vec<String>,
+    },
 }
 
 #[derive(Serialize)]
@@ -139,10 +143,12 @@ impl Hits {
         match self.kept {
             Kept::Lines(lines) => {
                 let more = self.matches > lines.len() as u64;
-                let shown = lines.into_iter().map(|hit| Match {
-                    line: Shown::new(&hit.line, 1, None),
-                    before: hit.before,
-                    after: hit.after,
+                let shown = lines.into_iter().map(|hit| {
+                    let line = Shown::new(&hit.line, 1, None);
+                    match hit.before.is_empty() && hit.after.is_empty() {
+                        true => Match::Line(line),
+                        false => Match::Within { line, before: hit.before, after: hit.after },
+                    }
                 });
                 (shown.collect(), more)
             }
@@ -158,8 +164,7 @@ impl Hits {
                 groups.sort_by_key(|group| group.last);
                 let shown = groups.into_iter().map(|group| {
                     let line = Line { at: group.first, ..group.line };
-                    let line = Shown::new(&line, group.count, group.last);
-                    Match { line, before: Vec::new(), after: Vec::new() }
+                    Match::Line(Shown::new(&line, group.count, group.last))
                 });
                 (shown.collect(), more)
             }

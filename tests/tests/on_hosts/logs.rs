@@ -27,7 +27,8 @@ printf '2026-03-01T10:00:07Z caf\351\n' > bytes.log
 
 fn messages(envelope: &Value) -> Vec<String> {
     let lines = envelope["data"]["lines"].as_array().unwrap_or_else(|| panic!("{envelope}"));
-    lines.iter().map(|line| line["message"].as_str().expect("a message").to_owned()).collect()
+    let message = |line: &Value| line.as_str()?.split_once(": ").map(|(_, message)| message.to_owned());
+    lines.iter().map(|line| message(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
 #[tokio::test]
@@ -78,9 +79,11 @@ async fn what_the_journal_is_told_is_found_and_summed_up() {
     machine.until("journalctl --identifier lsa-app --output cat | grep --line-regexp 'job 3 failed'");
     let since = format!("@{begun}");
     let asked = client.envelope("log_query", json!({"identifier": "lsa-app", "since": since})).await;
-    assert_eq!(asked["data"]["lines"][0]["message"], "job 1 failed", "{asked}");
-    assert_eq!(asked["data"]["lines"][0]["count"], 3, "{asked}");
-    assert_eq!(asked["data"]["lines"][0]["level"], "err", "{asked}");
+    let first = asked["data"]["lines"][0].as_str().expect("a line");
+    assert!(
+        first.ends_with(" lsa-app err x3: job 1 failed") || first.ends_with(" err x3: job 1 failed"),
+        "{asked}"
+    );
     let cursor = asked["data"]["cursor"].clone();
     machine.sh("logger --tag lsa-app 'and then'");
     // What syslog's socket was told may come to the journal after it was synced.
