@@ -100,6 +100,12 @@ fn serve() -> Result<Server> {
     Ok(server)
 }
 
+/// The most that the server on the host ever had, in MB: what was started here only enters the host.
+fn peak() -> Result<f64> {
+    let said = sh("awk '/VmHWM/ { print $2 }' /proc/$(pgrep --newest --exact linux-sysadmin)/status")?;
+    Ok(said.trim().parse::<f64>().context("VmHWM")? / 1024.0)
+}
+
 /// The text of an answer, which is what a model reads.
 fn answer(server: &mut Server, tool: &str, arguments: &Value) -> Result<String> {
     let answer = server.request("tools/call", json!({"name": tool, "arguments": arguments}))?;
@@ -152,7 +158,7 @@ fn large_logs() -> Result<Vec<Row>> {
     python(FILL_TEXT, TEXT)?;
     let mut server = serve()?;
     let mut rows = Vec::new();
-    let resting = server.peak()?;
+    let resting = peak()?;
     for (what, tool, arguments, instead) in [
         (
             "log_search of 200 MB of journal and 1 GB of text",
@@ -205,7 +211,7 @@ fn large_logs() -> Result<Vec<Row>> {
     rows.push(Row {
         what: "the server's largest size in these searches, above that at rest".into(),
         unit: "MB",
-        ours: server.peak()? - resting,
+        ours: peak()? - resting,
         floor: 64.0,
         floor_is: "aim".into(),
     });
