@@ -22,7 +22,7 @@ use network::Network;
 pub use sshd::{SFTP, Sshd};
 
 /// The hosts of the lab, by the names that aliases begin with.
-const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
+const HOSTS: [&str; 5] = ["debian1", "rhel1", "bare1", "debian2", "rhel2"];
 
 /// There is one lab: what a test does to its network and its hosts, it does to all. Who only goes through it may do so
 /// beside others.
@@ -31,7 +31,7 @@ static TURN: RwLock<()> = RwLock::new(());
 /// An account in the lab, until it is dropped.
 pub struct Lab {
     home: Home,
-    hosts: [Host; 3],
+    hosts: [Host; HOSTS.len()],
     network: Network,
     agent: Mutex<Option<Child>>,
     turn: Turn,

@@ -24,8 +24,13 @@ const RECORD: &str = ".local/state/linux-sysadmin/audit.jsonl";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// There is one of each host, and a plan is to be alone on it.
-static TURNS: [(&str, Mutex<()>); 3] =
-    [("debian1", Mutex::new(())), ("rhel1", Mutex::new(())), ("bare1", Mutex::new(()))];
+static TURNS: [(&str, Mutex<()>); 5] = [
+    ("debian1", Mutex::new(())),
+    ("debian2", Mutex::new(())),
+    ("rhel1", Mutex::new(())),
+    ("rhel2", Mutex::new(())),
+    ("bare1", Mutex::new(())),
+];
 
 /// Puts everything back that any of the tests does to the host, however it ended.
 const CLEAN: &str = r#"

@@ -16,8 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 /// The hosts that tests ask for by name, by what they are made of.
-const HOSTS: [(&str, &[&str]); 4] =
-    [("debian", &["debian1"]), ("rhel-like", &["rhel1"]), ("bare", &BARE), ("stocked", &["stocked1"])];
+const HOSTS: [(&str, &[&str]); 4] = [
+    ("debian", &["debian1", "debian2"]),
+    ("rhel-like", &["rhel1", "rhel2"]),
+    ("bare", &BARE),
+    ("stocked", &["stocked1"]),
+];
 /// One, and those of which a test needs many.
 const BARE: [&str; 11] = [
     "bare1", "fleet01", "fleet02", "fleet03", "fleet04", "fleet05", "fleet06", "fleet07", "fleet08",

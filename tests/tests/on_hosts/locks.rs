@@ -10,7 +10,9 @@ use super::REACH;
 /// How a package whose installation takes long is installed and removed, and what is then at work.
 fn packages() -> (&'static str, &'static str, &'static str) {
     match REACH.host() {
-        "debian1" => ("apt-get -qq install lab-slow", "apt-get -qq purge lab-slow", "apt-get"),
+        debian if debian.starts_with("debian") => {
+            ("apt-get -qq install lab-slow", "apt-get -qq purge lab-slow", "apt-get")
+        }
         _ => ("dnf --assumeyes --quiet install lab-slow", "dnf --assumeyes --quiet remove lab-slow", "dnf"),
     }
 }

@@ -33,10 +33,10 @@ mod inside_rhel {
     mod logs;
 }
 
-/// The server runs in the lab.
+/// The server runs in the lab, and the host is one that no test above waits for.
 #[path = "."]
 mod over_ssh_to_debian {
-    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("debian1");
+    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("debian2");
 
     mod changing_cron;
     mod changing_services;
@@ -54,7 +54,7 @@ mod over_ssh_to_debian {
 /// What ships, on another distribution.
 #[path = "."]
 mod over_ssh_to_rhel {
-    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("rhel1");
+    const REACH: linux_sysadmin_tests::Reach = linux_sysadmin_tests::Reach::OverSsh("rhel2");
 
     mod changing_cron;
     mod changing_services;
