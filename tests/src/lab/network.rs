@@ -50,9 +50,9 @@ impl Network {
 }
 
 /// Lays the cables; gives the addresses of the second host and of the third.
-pub(super) fn chain(hosts: &[Host; 3]) -> (&'static str, &'static str) {
+pub(super) fn chain(hosts: [&Host; 3]) -> (&'static str, &'static str) {
     unchain(hosts);
-    let [first, second, third] = hosts.each_ref().map(|host| host.listed("netns"));
+    let [first, second, third] = hosts.map(|host| host.listed("netns"));
     for (near, (name, address), far, (far_name, far_address)) in
         [(&first, FIRST, &second, SECOND[0]), (&second, SECOND[1], &third, THIRD)]
     {
@@ -66,7 +66,7 @@ pub(super) fn chain(hosts: &[Host; 3]) -> (&'static str, &'static str) {
 }
 
 /// Takes the cables away, if they are there.
-pub(super) fn unchain(hosts: &[Host; 3]) {
+pub(super) fn unchain(hosts: [&Host; 3]) {
     for host in hosts {
         for name in ["chain1", "chain2"] {
             try_ip(&host.listed("netns"), &["link", "del", name]);
