@@ -101,6 +101,15 @@ fn calls() -> Vec<(&'static str, Vec<Value>)> {
             vec![unit("lsa-none"), json!({"service": "ssh", "symptom": "no-such"}), unit("-x")],
         ),
         ("svc_config_validate", vec![unit("ssh"), unit("sshd.service"), unit("lsa-works")]),
+        (
+            "svc_config_check",
+            vec![
+                json!({"service": "ssh", "contents": "Port 22\n", "dry_run": true}),
+                json!({"service": "ssh", "contents": "Port 22\n"}),
+                json!({"service": "ssh", "contents": "Prt 22\n", "confirmed": true}),
+                json!({"service": "cron", "contents": ""}),
+            ],
+        ),
         ("svc_dependency_impact", vec![unit("ssh"), unit("lsa-works"), unit("lsa-none"), unit("getty@")]),
         ("svc_port_audit", vec![json!({}), json!({"x": 1})]),
         // Of what was written before there was a way in: logins are logged as well.
