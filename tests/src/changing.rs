@@ -93,6 +93,7 @@ pub fn harmless(tool: &str) -> Value {
             json!({"service": "ssh", "dry_run": true})
         }
         "svc_create_unit" => json!({"name": "lsa-new", "exec_start": "/bin/true", "dry_run": true}),
+        "svc_config_check" => json!({"service": "ssh", "contents": "Port 22\n", "dry_run": true}),
         "svc_edit_unit" => json!({"name": "ssh", "description": "Other", "dry_run": true}),
         "timer_create" => json!({"name": "lsa-new", "unit": "ssh", "on_calendar": "daily", "dry_run": true}),
         "timer_modify" => json!({"name": "logrotate", "on_calendar": "weekly", "dry_run": true}),

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 const WAYS: [Reach; 2] = [Reach::Inside("bare1"), Reach::OverSsh("bare1")];
 
 /// What changes something takes root's rights; the module that it is of.
-const CHANGES: [(&str, &str); 10] = [
+const CHANGES: [(&str, &str); 11] = [
     ("svc_start", "services"),
     ("svc_stop", "services"),
     ("svc_restart", "services"),
     ("svc_reload", "services"),
     ("svc_enable", "services"),
     ("svc_disable", "services"),
+    ("svc_config_check", "services"),
     ("svc_create_unit", "services"),
     ("svc_edit_unit", "services"),
     ("timer_create", "services"),

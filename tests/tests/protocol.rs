@@ -16,6 +16,7 @@ const CHANGING: [&str; 19] = [
     "ssh_copy_id",
     "ssh_disconnect",
     "ssh_key_generate",
+    "svc_config_check",
     "svc_create_unit",
     "svc_disable",
     "svc_edit_unit",

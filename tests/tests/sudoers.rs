@@ -136,7 +136,9 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
             "rooted_list" => "CAPABILITY_DENIED",
             "rooted_wait" => "COMMAND_TIMEOUT",
             // Another module's, whose fragment isn't there.
-            "svc_create_unit" | "svc_edit_unit" | "timer_create" | "timer_modify" => "PRIVILEGE_REQUIRED",
+            "svc_config_check" | "svc_create_unit" | "svc_edit_unit" | "timer_create" | "timer_modify" => {
+                "PRIVILEGE_REQUIRED"
+            }
             _ => harmless_error(name),
         };
         let answer = account.call(name, &arguments);
