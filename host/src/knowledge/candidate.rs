@@ -21,7 +21,9 @@ impl Candidate {
     pub fn of(profile: &Profile, argv: &[String], family: &str) -> Option<Self> {
         let mut main = profile.config.iter().filter(|one| one.main.0);
         let main = main.find(|one| family.is_empty() || holds_on(&one.family, family))?;
-        let path = format!("{}/{NAME}", main.path.rsplit_once('/')?.0);
+        // One place, not any that a glob stands for.
+        let directory = main.path.rsplit_once('/').map(|(directory, _)| directory);
+        let path = format!("{}/{NAME}", directory.filter(|directory| !directory.contains('*'))?);
         let argv = argv.iter().map(|token| if token == "{}" { path.clone() } else { token.clone() });
         Some(Self { argv: argv.collect(), path })
     }

@@ -218,6 +218,10 @@ fn an_operator_may_allow_a_checker_of_texts_which_are_put_beside_the_configurati
     let candidate = Candidate::of(&known.profile, argv, "debian").unwrap();
     assert_eq!(candidate.path, "/etc/appd/.candidate.linux-sysadmin");
     assert_eq!(candidate.argv, ["appd", "--check", "/etc/appd/.candidate.linux-sysadmin"]);
+    // A directory that may be any is no place.
+    let mut anywhere = known.profile.clone();
+    anywhere.config[0].path = "/etc/*/appd.conf".to_owned();
+    assert!(Candidate::of(&anywhere, argv, "debian").is_none());
     // It is a change, and grave; sudo isn't to allow it to an account.
     let grants = known.grants("debian");
     let command = |argv: &[String]| Command { privilege: Privilege::Root, ..check::command(argv) };

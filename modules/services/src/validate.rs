@@ -71,7 +71,8 @@ pub(crate) fn svc_config_validate(args: ValidateArgs, cx: &Context) -> Result<An
     let asked: Vec<_> =
         checkers.iter().map(|one| (*one, questions.ask(knowledge::command(&one.argv, one.root)))).collect();
     let answers = questions.answers(cx);
-    let checks = asked.into_iter().map(|(one, asked)| checked(one, &one.argv, answers.of(asked))).collect();
+    let checks =
+        asked.into_iter().map(|(one, asked)| checked(one, &one.argv, one.root, answers.of(asked))).collect();
     let what = format!("The configuration of {} on disk", profile.name);
     Ok(validated(profile.id, &what, checks))
 }
@@ -105,7 +106,8 @@ pub(crate) fn svc_config_check(args: CheckArgs, cx: &Context) -> Result<Analysis
     }
     let outputs = applied.outputs.into_iter().map(Ok);
     let checks = checkers.iter().zip(outputs).map(|((one, candidate), output)| {
-        let mut checked = checked(one, &candidate.argv, &output);
+        // It had root's rights: what it may not read, root may not.
+        let mut checked = checked(one, &candidate.argv, false, &output);
         for mistake in &mut checked.errors {
             // The file isn't there any more, and was never the caller's.
             mistake.file.take_if(|file| file == path);
@@ -171,7 +173,8 @@ fn checkers<'a>(profile: &'a Profile, path: Option<&str>) -> Result<Vec<&'a Vali
     Ok(found)
 }
 
-fn checked(checker: &Validator, argv: &[String], answer: &Result<Output>) -> Checked {
+/// `wants_root`: whether it may have been kept from what it needs to see.
+fn checked(checker: &Validator, argv: &[String], wants_root: bool, answer: &Result<Output>) -> Checked {
     let mut checked = Checked {
         command: argv.join(" "),
         valid: None,
@@ -184,7 +187,7 @@ fn checked(checker: &Validator, argv: &[String], answer: &Result<Output>) -> Che
         .map_err(Problem::clone)
         .and_then(|output| Ok((output, checker.expect.is_met(output)?, mistakes(checker, output)?)));
     match judged {
-        Ok((output, false, _)) if checker.root && evidence::is_limited(argv, output) => {
+        Ok((output, false, _)) if wants_root && evidence::is_limited(argv, output) => {
             checked.unknown = Some(format!("it seems to need root's rights: {}", evidence::summary(output)));
         }
         Ok((output, is_met, errors)) => {

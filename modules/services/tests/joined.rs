@@ -373,6 +373,9 @@ fn what_is_wrong_with_a_text_is_told_with_its_line() {
     assert_eq!((&data["valid"], &data["checks"][0]["errors"]), (&json!(false), &json!([mistake])));
     let summary = "The text for nginx is refused: line 7: unknown directive \"sever\"";
     assert_eq!(reply.summary.as_deref(), Some(summary));
+    // Root checked it: a file that may not be read is a mistake as any other.
+    let said = "nginx: [emerg] cannot load certificate \"/srv/x.pem\": (13: Permission denied)\n";
+    assert_eq!(text_checked(false, 1, said).0["valid"], false);
     // What it includes has its own name.
     let said = "nginx: [emerg] unknown directive \"x\" in /etc/nginx/mime.types:2\n";
     let (data, _, _) = text_checked(false, 1, said);
