@@ -79,6 +79,7 @@ pub mod guest;
 pub mod knowledge;
 mod line;
 mod module;
+pub mod packages;
 mod problem;
 mod reply;
 mod schema;

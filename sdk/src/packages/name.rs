@@ -1,0 +1,170 @@
+//! Names of packages as a caller gives them, and nothing else that a manager would take in their place: versions,
+//! releases, patterns, files, options, groups.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Problem, Result};
+
+/// A plan with more isn't one that a person reads, and its command line has an end.
+pub const MOST: usize = 200;
+
+/// One name or several.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Names {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Names {
+    /// Checked, each of them once, in the order given.
+    pub(super) fn checked(self) -> Result<Vec<String>> {
+        let given = match self {
+            Self::One(name) => vec![name],
+            Self::Several(names) => names,
+        };
+        if given.is_empty() {
+            return Err(Problem::validation(
+                "NO_PACKAGE",
+                "no package is named: one name or more is expected",
+            ));
+        }
+        if given.len() > MOST {
+            let message =
+                format!("{} packages are named; at most {MOST} are expected in a call", given.len());
+            return Err(Problem::validation("TOO_MANY_PACKAGES", message));
+        }
+        let mut names: Vec<String> = Vec::new();
+        for name in given {
+            check(&name)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Whether it is a package's name alone.
+pub fn check(name: &str) -> Result<()> {
+    let Some(reason) = reason(name) else { return Ok(()) };
+    let shown: String = name.chars().take(80).collect();
+    let message = format!("{shown:?} is no package's name: {reason}");
+    let problem = Problem::validation("INVALID_PACKAGE_NAME", message);
+    Err(problem.remedy("Give the name alone, as pkg_search shows it: letters, digits, and + . _ - within"))
+}
+
+/// Why it isn't one, the most telling reason first.
+fn reason(name: &str) -> Option<&'static str> {
+    let files = [".deb", ".udeb", ".rpm", ".apk", ".zst", ".xz", ".gz", ".dsc", ".changes"];
+    let lower = name.to_ascii_lowercase();
+    let is_within = |c: char| c.is_ascii_alphanumeric() || "+._-".contains(c);
+    Some(match name {
+        "" => "it is empty",
+        _ if name.len() > 128 => "it is longer than 128 characters",
+        _ if name.starts_with('-') => "it begins like an option",
+        _ if name.contains('=') => "a version isn't part of it (pkg_rollback takes a version)",
+        _ if files.iter().any(|suffix| lower.ends_with(suffix)) => {
+            "it names a file, and files aren't installed, only packages of the repositories"
+        }
+        _ if name.starts_with(['/', '.']) || name.contains("..") => {
+            "it is a path, and files aren't installed, only packages of the repositories"
+        }
+        _ if name.contains('/') => "a release isn't part of it",
+        _ if name.contains(['*', '?', '[', ']', '^', '$', '|']) => {
+            "patterns aren't taken, since nobody sees beforehand what they match"
+        }
+        _ if name.starts_with('@') => "groups aren't taken, only packages",
+        _ if name.contains(':') => "an architecture isn't part of it",
+        _ if !name.chars().all(is_within) => "it has other characters than letters, digits and + . _ -",
+        _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+            "it begins with neither letter nor digit"
+        }
+        _ if name.ends_with('-') => "a manager takes the - at its end for an order to remove",
+        // Names such as g++ are real; the host knows which.
+        _ if name.ends_with('+') && !name.ends_with("++") => {
+            "a manager takes the + at its end for an order to install"
+        }
+        _ if name.ends_with('.') => "a manager takes the . at its end for a pattern",
+        _ => return None,
+    })
+}
+
+/// What could have been meant, the closest first.
+pub(super) fn close(name: &str, known: &[String]) -> Vec<String> {
+    let mut close: Vec<(f64, &String)> = known
+        .iter()
+        .map(|candidate| {
+            let likeness = strsim::jaro_winkler(name, candidate);
+            // What begins with it is what people have left out the end of: nginx, nginx-core.
+            let begins = candidate.starts_with(name) || name.starts_with(candidate.as_str());
+            (if begins { likeness.max(0.9) } else { likeness }, candidate)
+        })
+        .filter(|(likeness, _)| *likeness > 0.85)
+        .collect();
+    close.sort_by(|(a, a_name), (b, b_name)| b.total_cmp(a).then_with(|| a_name.cmp(b_name)));
+    close.dedup_by(|(_, a), (_, b)| a == b);
+    close.into_iter().take(5).map(|(_, name)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_name_and_nothing_that_a_manager_reads_out_of_one() {
+        let table = [
+            ("pkg-", "remove"),
+            ("pkg+", "install"),
+            ("pkg=1", "pkg_rollback"),
+            ("pkg/sid", "release"),
+            ("*", "patterns"),
+            ("lib.*", "patterns"),
+            ("^nginx", "patterns"),
+            ("./x.deb", "file"),
+            ("/tmp/x.rpm", "file"),
+            ("../etc", "path"),
+            ("/etc/passwd", "path"),
+            ("-oAPT::Update::Pre-Invoke::=id", "option"),
+            ("--purge", "option"),
+            ("@core", "groups"),
+            ("libc6:i386", "architecture"),
+            ("a b", "characters"),
+            ("a;id", "characters"),
+            ("nginx\n", "characters"),
+            ("nginx\u{200b}", "characters"),
+            ("nginx.", "pattern"),
+            ("", "empty"),
+        ];
+        for (name, said) in table {
+            let problem = check(name).expect_err(name);
+            assert_eq!(problem.code, "INVALID_PACKAGE_NAME", "{name}");
+            assert!(problem.message.contains(said), "{name}: {}", problem.message);
+        }
+        assert!(check(&"a".repeat(129)).is_err());
+        for name in
+            ["nginx", "g++", "libstdc++6", "0ad", "python3.11", "gcc-c++", "xorg-x11-server-Xorg", "a"]
+        {
+            assert!(check(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_a_name_at_least_and_no_more_than_a_person_reads() {
+        let several = |count: usize| Names::Several((0..count).map(|n| format!("p{n}")).collect()).checked();
+        assert_eq!(several(0).expect_err("none").code, "NO_PACKAGE");
+        assert_eq!(several(MOST).expect("all").len(), MOST);
+        assert_eq!(several(MOST + 1).expect_err("too many").code, "TOO_MANY_PACKAGES");
+        let twice = Names::Several(["b", "a", "b"].map(str::to_owned).into());
+        assert_eq!(twice.checked().expect("checked"), ["b", "a"]);
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_close_and_nothing_else_is() {
+        let known = ["nginx", "nginx-light", "apache2", "nghttp2", "postgresql"].map(str::to_owned);
+        assert_eq!(close("ngnix", &known)[0], "nginx");
+        assert_eq!(close("nginx-lite", &known), ["nginx-light", "nginx"]);
+        assert!(close("zzz", &known).is_empty());
+    }
+}
