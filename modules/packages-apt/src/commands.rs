@@ -21,10 +21,9 @@ pub(crate) const SHOW: CommandLine = CommandLine::new("apt-cache show -- <packag
 pub(crate) const SHOW_VERSIONS: CommandLine = CommandLine::new("apt-cache show -- <package>=<version>...");
 pub(crate) const AUTOMATIC: CommandLine = CommandLine::new("apt-mark showauto -- <package>");
 
-/// Everything newer, whether it is held, phased or in need of a removal.
-pub(crate) const NEWER: CommandLine = CommandLine::new(
-    "apt-get --simulate --quiet -o APT::Get::Always-Include-Phased-Updates=true --ignore-hold full-upgrade",
-);
+/// Everything newer, held or in need of a removal; what is rolled out in phases it names without a version.
+pub(crate) const NEWER: CommandLine =
+    CommandLine::new("apt-get --simulate --quiet --ignore-hold full-upgrade");
 
 macro_rules! change {
     ($rest:literal) => {
@@ -38,7 +37,11 @@ macro_rules! change {
 
 macro_rules! simulation {
     ($rest:literal) => {
-        CommandLine::new(concat!("apt-get --simulate --quiet ", $rest))
+        CommandLine::new(concat!(
+            // Whoever isn't root is told at length that it is a simulation.
+            "apt-get --simulate --quiet -o APT::Get::Show-User-Simulation-Note=false ",
+            $rest
+        ))
     };
 }
 

@@ -125,15 +125,17 @@ fn shortened(message: String) -> String {
     message.chars().take(MOST).collect::<String>() + "…"
 }
 
-/// Configuration files that `--force-confold` kept, and repositories that weren't read.
+/// Configuration files that `--force-confold` kept, and repositories that weren't read. dpkg says the former on stderr.
 pub(crate) fn remarks(output: &Output) -> Remarks {
-    let (stdout, stderr) = (output.text(), output.error_text());
+    let stderr = output.error_text();
     let mut kept_config_files = Vec::new();
     let mut file = None;
-    for line in stdout.lines() {
+    for line in stderr.lines() {
         if let Some(path) = line.strip_prefix("Configuration file '") {
             file = path.split_once('\'').map(|(path, _)| path);
-        } else if line.trim() == "==> Keeping old config file as default." {
+        } else if line.starts_with(" ==> Using current old file")
+            || line.starts_with(" ==> Keeping old config")
+        {
             kept_config_files.extend(file.take().map(str::to_owned));
         }
     }
@@ -141,4 +143,64 @@ pub(crate) fn remarks(output: &Output) -> Remarks {
     let warnings =
         warnings.filter(|line| line.starts_with("Failed to fetch") || line.starts_with("Some index"));
     Remarks { kept_config_files, notes: warnings.map(str::to_owned).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linux_sysadmin_sdk::testkit::transcript;
+
+    #[test]
+    fn what_went_wrong_is_told_in_words_that_remedies_are_known_for() {
+        let said = transcript(include_str!("../tests/data/changes.txt"));
+        let failed = said.iter().filter(|(_, output)| output.exit_code != 0);
+        let told: Vec<_> =
+            failed.map(|(argv, output)| (argv.join(" "), explain(output).expect("known"))).collect();
+        let expected = [
+            ("remove -- bash", "PROTECTED_PACKAGE", "Essential packages"),
+            (
+                "install -- lab-broken",
+                "PACKAGE_SCRIPT_FAILED",
+                "lab-broken (--configure): installed lab-broken package post-",
+            ),
+            ("install -- lab-service", "PACKAGE_SCRIPT_FAILED", "lab-broken"),
+            ("install -- lab-service", "RESOURCE_LOCKED", "process 664 (apt-get)"),
+            ("remove -- lab-service", "PACKAGES_INTERRUPTED", "dpkg --configure -a"),
+            ("install -- lab-service", "DEPENDENCIES_BROKEN", "lab-missing : Depends: lab-nowhere"),
+            ("install -- lab-service", "DEPENDENCIES_BROKEN", "lab-missing : Depends: lab-nowhere"),
+            ("update", "REPOSITORY_UNREACHABLE", "Connection refused"),
+            ("update", "REPOSITORY_UNREACHABLE", "Could not resolve"),
+            ("update", "REPOSITORY_UNREACHABLE", "File not found"),
+            ("update", "REPOSITORY_UNTRUSTED", "is not signed"),
+        ];
+        assert_eq!(told.len(), expected.len());
+        for ((argv, problem), (end, code, said)) in told.iter().zip(expected) {
+            assert!(argv.ends_with(end), "{argv}");
+            assert_eq!(problem.code, code, "{argv}: {}", problem.message);
+            assert!(problem.message.contains(said), "{argv}: {}", problem.message);
+        }
+    }
+
+    #[test]
+    fn a_message_is_as_long_as_can_be_read_whatever_apt_says() {
+        let (_, mut output) = transcript("$ x\n[exit 100]\n").remove(0);
+        output.stderr = format!("E: Failed to fetch {}\n", "é\u{1b}[31m".repeat(10_000)).into_bytes();
+        let problem = explain(&output).expect("known");
+        assert!(problem.message.chars().count() < 1600);
+        for unknown in ["", "E: Etwas anderes\n", "\u{fffd}"] {
+            output.stderr = unknown.into();
+            assert_eq!(explain(&output), None, "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn a_configuration_file_that_was_kept_is_told() {
+        let said = transcript(include_str!("../tests/data/changes.txt"));
+        let upgraded =
+            said.iter().find(|(argv, _)| argv.ends_with(&["lab-conf".to_owned()])).expect("recorded");
+        assert_eq!(remarks(&upgraded.1).kept_config_files, ["/etc/lab-conf.conf"]);
+        let other =
+            said.iter().find(|(argv, _)| argv.ends_with(&["lab-hello=1.0".to_owned()])).expect("recorded");
+        assert_eq!(remarks(&other.1), Remarks::default());
+    }
 }

@@ -12,7 +12,8 @@ pub(crate) fn names_below(text: &str, heading: &str) -> Vec<String> {
 /// The lines of stderr that apt marks as errors, without the mark; all of it where none is marked.
 pub(crate) fn errors(stderr: &str) -> String {
     let marked: Vec<_> = stderr.lines().filter_map(|line| line.strip_prefix("E: ")).collect();
-    if marked.is_empty() { stderr.trim().to_owned() } else { marked.join("; ") }
+    let said = if marked.is_empty() { stderr.trim().to_owned() } else { marked.join("; ") };
+    said.trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

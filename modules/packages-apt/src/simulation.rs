@@ -53,10 +53,16 @@ fn parse(text: &str) -> Result<Simulated> {
     let operations = text.lines().filter_map(|line| operation(line, &lower).transpose());
     Ok(Simulated {
         operations: operations.map(|found| found.map(|line| line.operation)).collect::<Result<_>>()?,
-        held_back: names_below(text, "The following packages have been kept back"),
+        held_back: held_back(text),
         no_longer_needed: no_longer_needed(text),
         ..Simulated::default()
     })
+}
+
+/// Those of a phased roll-out have a heading of their own since apt 2.5.
+fn held_back(text: &str) -> Vec<String> {
+    let kept = names_below(text, "The following packages have been kept back");
+    [kept, names_below(text, "The following upgrades have been deferred due to phasing")].concat()
 }
 
 fn no_longer_needed(text: &str) -> Vec<String> {
@@ -150,19 +156,32 @@ pub(crate) fn updates(cx: &Context) -> Result<Updates> {
     items.iter_mut().for_each(|update| {
         update.held = installed.get(update.name.as_str()).is_some_and(|package| package.held);
     });
-    let left: Vec<_> =
-        items.iter().map(|update| update.name.clone()).filter(|name| !ours.contains(name)).collect();
+    let without =
+        held_back(&newer).into_iter().filter(|name| !items.iter().any(|update| update.name == *name));
+    let without: Vec<_> = without.collect();
+    if !without.is_empty() {
+        let mut policies = records::policy(&without, cx)?;
+        items.extend(without.into_iter().filter_map(|name| {
+            let (policy, here) = (policies.remove(&name)?, installed.get(name.as_str())?);
+            let candidate = policy.candidate.filter(|candidate| *candidate != here.version)?;
+            let source = policy.available.into_iter().find(|found| found.version == candidate)?;
+            Some(Update {
+                installed: here.version.clone(),
+                held: here.held,
+                security: source.repository.contains("-security"),
+                phased_percent: policy.phased,
+                repository: source.repository,
+                candidate,
+                name,
+                ..Update::default()
+            })
+        }));
+    }
+    let back = items.iter().filter(|update| !ours.contains(&update.name) && !update.held);
+    let back: Vec<_> = back.map(|update| update.name.as_str()).collect();
     let mut notes = Vec::new();
-    if !left.is_empty() {
-        let policy = records::policy(&left, cx)?;
-        for update in items.iter_mut().filter(|update| left.contains(&update.name)) {
-            update.phased_percent = policy.get(&update.name).and_then(|policy| policy.phased);
-        }
-        let back = items.iter().filter(|update| left.contains(&update.name) && !update.held);
-        let back: Vec<_> = back.map(|update| update.name.as_str()).collect();
-        if !back.is_empty() {
-            notes.push(format!("an update of everything leaves these as they are: {}", back.join(", ")));
-        }
+    if !back.is_empty() {
+        notes.push(format!("an update of everything leaves these as they are: {}", back.join(", ")));
     }
     let stamps = cx.stat_all(&STAMPS).into_iter().filter_map(|found| found.ok().flatten());
     let refreshed = stamps.map(|found| found.modified_unix as f64).reduce(f64::max);

@@ -134,10 +134,7 @@ pub trait Backend {
         let below = || available.iter().skip_while(|version| *version != current).nth(1);
         match former.iter().find(|version| available.contains(version)).or_else(below) {
             Some(version) => Ok(Request::Version(name.to_owned(), version.clone())),
-            None => {
-                let before = former.first().map_or("before this one", String::as_str);
-                Err(look::not_to_be_had(name, before, &available))
-            }
+            None => Err(look::no_way_back(name, former.first().map(String::as_str), &available)),
         }
     }
 }
