@@ -14,6 +14,8 @@ mod inside_debian {
     mod knowledge;
     mod locks;
     mod logs;
+    mod packages;
+    mod packages_apt;
     mod plans;
     mod plans_denied;
     mod plans_files;
@@ -31,6 +33,7 @@ mod inside_rhel {
     mod changing_services_refused;
     mod locks;
     mod logs;
+    mod packages;
 }
 
 /// The server runs in the lab, and the host is one that no test above waits for.
@@ -45,6 +48,8 @@ mod over_ssh_to_debian {
     mod knowledge;
     mod locks;
     mod logs;
+    mod packages;
+    mod packages_apt;
     mod plans;
     mod plans_files;
     mod plans_interrupted;
@@ -61,4 +66,5 @@ mod over_ssh_to_rhel {
     mod changing_services_refused;
     mod locks;
     mod logs;
+    mod packages;
 }
