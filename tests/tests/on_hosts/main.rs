@@ -16,6 +16,7 @@ mod inside_debian {
     mod logs;
     mod packages;
     mod packages_apt;
+    mod packages_outside;
     mod plans;
     mod plans_denied;
     mod plans_files;
