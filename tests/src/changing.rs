@@ -105,6 +105,11 @@ pub fn harmless(tool: &str) -> Value {
         "ssh_key_generate" => json!({"name": "lsa-new", "dry_run": true}),
         "ssh_disconnect" | "ssh_copy_id" => json!({"dry_run": true}),
         "job_output" | "job_cancel" => json!({"id": "0123456789abcdef"}),
+        "pkg_search" => json!({"query": "procps"}),
+        "pkg_info" => json!({"package": "procps"}),
+        "pkg_install" => json!({"packages": "procps", "dry_run": true}),
+        "pkg_remove" | "pkg_purge" | "pkg_rollback" => json!({"package": "procps", "dry_run": true}),
+        "pkg_update" => json!({"refresh_only": true, "dry_run": true}),
         _ => json!({}),
     }
 }
@@ -115,6 +120,7 @@ pub fn harmless_error(tool: &str) -> &'static str {
         "cron_remove" => "ENTRY_NOT_FOUND",
         "ssh_copy_id" => "NO_KEYS",
         "job_output" | "job_cancel" => "JOB_NOT_FOUND",
+        "pkg_rollback" => "VERSION_NOT_AVAILABLE",
         _ => "",
     }
 }

@@ -6,10 +6,15 @@ use serde_json::{Value, json};
 const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
 
 /// In the order of their names.
-const CHANGING: [&str; 20] = [
+const CHANGING: [&str; 25] = [
     "cron_add",
     "cron_remove",
     "job_cancel",
+    "pkg_install",
+    "pkg_purge",
+    "pkg_remove",
+    "pkg_rollback",
+    "pkg_update",
     "ssh_authorized_keys",
     "ssh_config_add",
     "ssh_connect",
@@ -165,6 +170,10 @@ async fn hints_and_common_arguments_come_from_the_host() {
             "job_list",
             "ssh_config_list",
             "ssh_key_list",
+            "pkg_check_updates",
+            "pkg_history",
+            "pkg_list_installed",
+            "pkg_search",
         ]
         .contains(&name);
         let properties = &tool["inputSchema"]["properties"];

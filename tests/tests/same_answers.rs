@@ -40,6 +40,7 @@ const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 /// Looking, being refused, showing and doing: in this order, on a host with the units of [`UNITS`].
 fn calls() -> Vec<(&'static str, Vec<Value>)> {
     let unit = |name: &str| json!({"service": name});
+    let package = |name: &str| json!({"package": name});
     let shown = |mut arguments: Value| {
         arguments["dry_run"] = json!(true);
         arguments
@@ -201,6 +202,25 @@ fn calls() -> Vec<(&'static str, Vec<Value>)> {
                 ],
             ),
         ),
+        ("pkg_list_installed", vec![json!({"limit": 3}), json!({"filter": "procps"})]),
+        ("pkg_search", vec![json!({"query": "lab hello"}), json!({"query": "-x"})]),
+        ("pkg_info", vec![package("lab-hello"), package("procps"), package("lab-none"), package("x=1")]),
+        ("pkg_check_updates", vec![json!({}), json!({"security_only": true})]),
+        ("pkg_history", vec![json!({"limit": 2}), package("lab-none")]),
+        (
+            "pkg_install",
+            with(
+                shown_and_done(json!({"packages": "lab-dep"})),
+                &[json!({"packages": ["lab-none", "lab-helo"]})],
+            ),
+        ),
+        ("pkg_update", vec![json!({"packages": "lab-none"}), json!({"refresh_only": true, "dry_run": true})]),
+        (
+            "pkg_rollback",
+            vec![json!({"package": "lab-hello", "version": "1.0", "dry_run": true}), package("lab-none")],
+        ),
+        ("pkg_remove", with(shown_and_done(package("lab-hello")), &[package("lab-none")])),
+        ("pkg_purge", vec![json!({"package": "lab-hello", "dry_run": true}), package("lab-clash")]),
         ("ssh_session_info", vec![json!({"x": 1})]),
         (
             "ssh_authorized_keys",
