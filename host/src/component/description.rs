@@ -501,7 +501,7 @@ mod tests {
             (&["two"], &[], "alias of tool one can't be used: two is"),
             (&[], &["one"], "alias of tool two can't be used: one is"),
             (&["same"], &["same"], "alias of tool two can't be used: same is"),
-            (&["same", "same"], &[], "alias of tool one can't be used: same is"),
+            (&["same", "same"], &[], "alias of tool one can't be used: \"same\" is said twice"),
             (&["No Name"], &[], "\"No Name\" is not of the form"),
         ] {
             let error = module(vec![described("one", one), described("two", two)]).unwrap_err().to_string();
