@@ -98,7 +98,7 @@ async fn what_cannot_be_put_right_is_an_error_of_real_names() {
         let message = envelope["message"].as_str().expect("a message");
         assert!(message.starts_with("renamed_tell doesn't take") && message.contains(said), "{message}");
         assert!(envelope["notes"][0].as_str().is_some_and(|note| note.contains("renamed_say is now")));
-        let takes = "renamed_tell takes lv_name, resize_filesystem, action, actions, package";
+        let takes = "renamed_tell takes action, actions, lv_name, package, resize_filesystem";
         let steps = envelope["remediation"].as_array().expect("steps");
         assert!(steps.contains(&json!(takes)), "{envelope}");
     }
