@@ -170,11 +170,13 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         Tool::new("pkg_remove", "Remove packages, keep their configuration", move |args, cx: &Context| {
             change::remove(&backend(), args, cx)
         })
+        .argument_alias("packages", "package")
         .risk(Risk::High)
         .duration(Normal),
         Tool::new("pkg_purge", "Remove packages with their configuration", move |args, cx: &Context| {
             change::purge(&backend(), args, cx)
         })
+        .argument_alias("packages", "package")
         .risk(Risk::Critical)
         .duration(Normal),
         Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {

@@ -206,7 +206,8 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     let done = packages.does(&mut client, "pkg_remove", &hello, "high").await;
     assert_eq!(versions(&done["removed"]), both, "{done}");
     assert_eq!((packages.version("lab-dep"), packages.version("lab-hello")), (String::new(), String::new()));
-    let again = client.envelope("pkg_remove", hello).await;
+    // As older clients say it.
+    let again = client.envelope("pkg_remove", json!({"packages": ["lab-hello"]})).await;
     assert_eq!(
         (&again["status"], &again["notes"]),
         (&json!("success"), &json!(["lab-hello is not installed"]))
