@@ -5,7 +5,7 @@ use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 use crate::accounts::{self, Accounts, User};
 use crate::logins::Logins;
 use crate::sudoers::Sudoers;
-use crate::sudoers::rights::{Rules, Standing, Who};
+use crate::sudoers::rights::{Rules, Who};
 
 /// Who has which rights now.
 #[derive(Clone, Debug)]
@@ -84,11 +84,5 @@ impl Guard {
                 && rules.standing(&Who::of(user, accounts)).all
         };
         accounts.users.iter().filter(can).map(|user| user.name.clone()).collect()
-    }
-
-    /// Of an account as things are; none where there is no sudo.
-    pub(crate) fn standing(&self, user: &User) -> Standing {
-        let rules = self.sudoers.as_ref().map(Sudoers::rules);
-        rules.map(|rules| rules.standing(&Who::of(user, &self.accounts))).unwrap_or_default()
     }
 }

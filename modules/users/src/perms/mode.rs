@@ -133,14 +133,14 @@ impl Clause {
     }
 }
 
-/// The mode in symbols that give just these bits, whatever was there.
-pub(crate) fn exactly(mode: u32) -> String {
+/// The argument that gives just these bits. Octal digits don't take a directory's setuid and setgid away: symbols do.
+pub(crate) fn exactly(mode: u32, before: u32, is_directory: bool) -> String {
+    if !is_directory || before & !mode & (SETUID | SETGID) == 0 {
+        return format!("{mode:04o}");
+    }
     let of = |who: char, shift: u32, special: u32| {
-        let letters: String = [(4, 'r'), (2, 'w'), (1, 'x')]
-            .iter()
-            .filter(|(bit, _)| (mode >> shift) & bit != 0)
-            .map(|(_, letter)| *letter)
-            .collect();
+        let bits = [(4, 'r'), (2, 'w'), (1, 'x')].into_iter().filter(|(bit, _)| (mode >> shift) & bit != 0);
+        let letters: String = bits.map(|(_, letter)| letter).collect();
         match special {
             0 => format!("{who}={letters}"),
             bit if mode & bit != 0 => format!("{who}={letters}s"),
@@ -222,11 +222,14 @@ mod tests {
     #[test]
     fn the_way_back_gives_just_the_former_bits() {
         for mode in [0o644, 0o2755, 0o4755, 0o1777, 0, 0o7777, 0o640] {
-            let back = Mode::read(&exactly(mode)).unwrap();
-            for (before, is_directory) in [(0o7777, true), (0o7777, false), (0, true), (0o6644, true)] {
+            for (before, is_directory) in
+                [(0o7777, true), (0o7777, false), (0, true), (0o6644, true), (0o2755, true)]
+            {
+                let back = Mode::read(&exactly(mode, before, is_directory)).unwrap();
                 assert_eq!(back.applied(before, is_directory), mode, "{mode:o} {before:o}");
             }
         }
+        assert_eq!(exactly(0o644, 0o4755, false), "0644");
     }
 
     #[test]

@@ -279,7 +279,10 @@ fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>) -> Chan
 /// One path, with its way back.
 fn single(mut change: Change, now: &Stat, after: &Stat) -> Change {
     let path = &now.path;
-    let chmod = |mode: u32| Command::new("chmod").args(["--", &exactly(mode), path]).as_root();
+    let chmod = |mode: u32, before: u32| {
+        let mode = exactly(mode, before, now.is_directory());
+        Command::new("chmod").args(["--", &mode, path]).as_root()
+    };
     let owns = (&after.owner, &after.group) != (&now.owner, &now.group);
     let mut mode = now.mode;
     if owns {
@@ -288,7 +291,7 @@ fn single(mut change: Change, now: &Stat, after: &Stat) -> Change {
         if name::must_be_user(&now.owner).is_ok() && name::must_be_group(&now.group).is_ok() {
             own = own.undo(CHOWN.with([&now.owner, &now.group, path]).as_root());
             if now.kind == Kind::File && now.mode & SETUID_SETGID != 0 {
-                own = own.undo(chmod(now.mode));
+                own = own.undo(chmod(now.mode, now.mode & !SETUID_SETGID));
             }
         } else {
             change = change.warning(format!("there is no way back: {}:{} has no name", now.owner, now.group));
@@ -299,7 +302,7 @@ fn single(mut change: Change, now: &Stat, after: &Stat) -> Change {
         }
     }
     if after.mode != mode {
-        change = change.step(step(chmod(after.mode)).undo(chmod(mode)));
+        change = change.step(step(chmod(after.mode, mode)).undo(chmod(mode, after.mode)));
     }
     change
 }
