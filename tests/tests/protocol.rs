@@ -6,16 +6,20 @@ use serde_json::{Value, json};
 const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
 
 /// In the order of their names.
-const CHANGING: [&str; 20] = [
+const CHANGING: [&str; 29] = [
     "cron_add",
     "cron_remove",
+    "group_create",
+    "group_delete",
     "job_cancel",
+    "perms_set",
     "ssh_authorized_keys",
     "ssh_config_add",
     "ssh_connect",
     "ssh_copy_id",
     "ssh_disconnect",
     "ssh_key_generate",
+    "sudoers_modify",
     "svc_config_check",
     "svc_create_unit",
     "svc_disable",
@@ -27,6 +31,11 @@ const CHANGING: [&str; 20] = [
     "svc_stop",
     "timer_create",
     "timer_modify",
+    "user_create",
+    "user_delete",
+    "user_lock",
+    "user_modify",
+    "user_unlock",
 ];
 
 async fn tools(client: &mut Client) -> Vec<Value> {
@@ -165,6 +174,9 @@ async fn hints_and_common_arguments_come_from_the_host() {
             "job_list",
             "ssh_config_list",
             "ssh_key_list",
+            "group_list",
+            "perms_check",
+            "user_list",
         ]
         .contains(&name);
         let properties = &tool["inputSchema"]["properties"];

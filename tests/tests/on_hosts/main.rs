@@ -19,6 +19,7 @@ mod inside_debian {
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod users;
 }
 
 /// The same on another distribution: what ships.
@@ -31,6 +32,7 @@ mod inside_rhel {
     mod changing_services_refused;
     mod locks;
     mod logs;
+    mod users;
 }
 
 /// The server runs in the lab, and the host is one that no test above waits for.
@@ -49,6 +51,7 @@ mod over_ssh_to_debian {
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod users;
 }
 
 /// What ships, on another distribution.
@@ -61,4 +64,5 @@ mod over_ssh_to_rhel {
     mod changing_services_refused;
     mod locks;
     mod logs;
+    mod users;
 }
