@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const WAYS: [Reach; 2] = [Reach::Inside("bare1"), Reach::OverSsh("bare1")];
 
 /// What changes something takes root's rights; the module that it is of.
-const CHANGES: [(&str, &str); 14] = [
+const CHANGES: [(&str, &str); 22] = [
     ("pkg_purge", "packages-apt"),
     ("pkg_remove", "packages-apt"),
     ("pkg_update", "packages-apt"),
@@ -22,6 +22,14 @@ const CHANGES: [(&str, &str); 14] = [
     ("svc_edit_unit", "services"),
     ("timer_create", "services"),
     ("timer_modify", "services"),
+    ("group_create", "users"),
+    ("perms_set", "users"),
+    ("sudoers_modify", "users"),
+    ("user_create", "users"),
+    ("user_delete", "users"),
+    ("user_lock", "users"),
+    ("user_modify", "users"),
+    ("user_unlock", "users"),
 ];
 
 /// What takes cron, which isn't there.

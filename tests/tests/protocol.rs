@@ -6,10 +6,13 @@ use serde_json::{Value, json};
 const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
 
 /// In the order of their names.
-const CHANGING: [&str; 25] = [
+const CHANGING: [&str; 34] = [
     "cron_add",
     "cron_remove",
+    "group_create",
+    "group_delete",
     "job_cancel",
+    "perms_set",
     "pkg_install",
     "pkg_purge",
     "pkg_remove",
@@ -21,6 +24,7 @@ const CHANGING: [&str; 25] = [
     "ssh_copy_id",
     "ssh_disconnect",
     "ssh_key_generate",
+    "sudoers_modify",
     "svc_config_check",
     "svc_create_unit",
     "svc_disable",
@@ -32,6 +36,11 @@ const CHANGING: [&str; 25] = [
     "svc_stop",
     "timer_create",
     "timer_modify",
+    "user_create",
+    "user_delete",
+    "user_lock",
+    "user_modify",
+    "user_unlock",
 ];
 
 async fn tools(client: &mut Client) -> Vec<Value> {
@@ -174,6 +183,9 @@ async fn hints_and_common_arguments_come_from_the_host() {
             "pkg_history",
             "pkg_list_installed",
             "pkg_search",
+            "group_list",
+            "perms_check",
+            "user_list",
         ]
         .contains(&name);
         let properties = &tool["inputSchema"]["properties"];

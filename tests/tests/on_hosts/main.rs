@@ -22,6 +22,7 @@ mod inside_debian {
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod users;
 }
 
 /// The same on another distribution: what ships.
@@ -35,6 +36,7 @@ mod inside_rhel {
     mod locks;
     mod logs;
     mod packages;
+    mod users;
 }
 
 /// The server runs in the lab, and the host is one that no test above waits for.
@@ -55,6 +57,7 @@ mod over_ssh_to_debian {
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod users;
 }
 
 /// What ships, on another distribution.
@@ -68,4 +71,5 @@ mod over_ssh_to_rhel {
     mod locks;
     mod logs;
     mod packages;
+    mod users;
 }
