@@ -18,6 +18,11 @@ impl CommandLine {
         CommandGrant::read(self.0, reason)
     }
 
+    /// The grant to use it as a program's own simulation of a change.
+    pub fn dry_run(self, reason: &str) -> CommandGrant {
+        CommandGrant::dry_run(self.0, reason)
+    }
+
     /// The grant to use it as a step of a plan or as its undo, with root's rights, and the least risk of such a plan.
     pub fn change(self, risk: Risk, reason: &str) -> CommandGrant {
         CommandGrant::change(self.0, risk, reason)
