@@ -95,11 +95,21 @@ async fn simulated(asking: &Asking, plan: &Plan) -> Result<Option<String>, Probl
     }
     let outputs = simulate(asking, plan).await?;
     let said = outputs.iter().map(|output| {
-        let (stdout, stderr) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (stdout, stderr) = (steady(&output.stdout), steady(&output.stderr));
         format!("{stdout}{stderr}(exit code {})\n", output.exit_code)
     });
     Ok(Some(said.collect()))
+}
+
+/// What a program says of the time that passes, and not of what it would do: another text each time. dnf 4 has no way to
+/// leave it out.
+const PASSING: &[&str] = &["Last metadata expiration check: "];
+
+/// Without what differs from one time to the next though nothing else does.
+fn steady(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let lines = said.split_inclusive('\n');
+    lines.filter(|line| !PASSING.iter().any(|passing| line.starts_with(passing))).collect()
 }
 
 fn dry_run_line(plan: &Plan) -> String {

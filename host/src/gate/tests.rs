@@ -277,9 +277,12 @@ async fn a_link_that_was_set_while_somebody_was_asked_is_noticed() {
 async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.path("simulation"), "would do this\n").unwrap();
-    for (then, code) in [("would do this\n", ""), ("would do that\n", "PLAN_STALE")] {
+    let now = "Last metadata expiration check: 0:00:01 ago on Sun Nov 22 20:31:17 2026.\nwould do this\n";
+    let later = now.replace("0:00:01", "0:05:00");
+    for (then, code) in [(now, ""), (&later, ""), ("would do that\n", "PLAN_STALE")] {
+        let then = then.to_owned();
         std::fs::write(lab.path("file"), "").unwrap();
-        std::fs::write(lab.path("simulation"), "would do this\n").unwrap();
+        std::fs::write(lab.path("simulation"), now).unwrap();
         let there = lab.path("simulation");
         let person = Arc::new(Person::who_first(move || std::fs::write(&there, then).unwrap()));
         let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
@@ -289,6 +292,7 @@ async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         let question = person.asked.lock().unwrap().take().unwrap();
         assert!(question.text.contains("\n   | would do this\n"), "{}", question.text);
+        assert!(!question.text.contains("expiration"), "{}", question.text);
     }
 }
 

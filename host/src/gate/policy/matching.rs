@@ -20,13 +20,13 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     let conditions: [&dyn Fn() -> Met; 7] = [
         &|| subcommand,
         &|| match !is_taken_back(rule, argv)
-            && rule.options_none.iter().any(|option| has(option, argv, true) == Met::Yes)
+            && rule.options_none.iter().any(|option| has(option, &[], argv, true) == Met::Yes)
         {
             true => Met::No,
             false => Met::Yes,
         },
-        &|| best(&rule.options_any, |option| has(option, argv, false)),
-        &|| worst(&rule.options_all, |option| has(option, argv, false)),
+        &|| best(&rule.options_any, |option| has(option, &rule.options_except, argv, false)),
+        &|| worst(&rule.options_all, |option| has(option, &[], argv, false)),
         &|| match rule.args_none.iter().any(|glob| args().any(|arg| glob::word(glob, arg) == Met::Yes)) {
             true => Met::No,
             false => Met::Yes,
@@ -102,13 +102,19 @@ pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
     (met, at)
 }
 
-/// With `exact`, it has to be certain.
-fn has(option: &OptionGlob, argv: &Argv<'_>, exact: bool) -> Met {
+/// With `exact`, it has to be certain. What is certainly one of `except` doesn't count, whatever stands beside it.
+fn has(option: &OptionGlob, except: &[OptionGlob], argv: &Argv<'_>, exact: bool) -> Met {
     if exact && argv.doubts(&option.name) {
         return Met::No;
     }
     let wanted = Wanted { name: &option.name, exact };
-    best_of(argv.values(&wanted).map(|value| match (&option.value, value) {
+    let is_excepted = |value: &Option<&str>| {
+        let of_it = except.iter().filter(|except| except.name == option.name);
+        let mut globs = of_it.filter_map(|except| except.value.as_ref());
+        globs.any(|glob| value.is_some_and(|value| glob::word(glob, value) == Met::Yes))
+    };
+    let values = argv.values(&wanted).filter(|value| !is_excepted(value));
+    best_of(values.map(|value| match (&option.value, value) {
         // `--dry-run=no`, or `-s-`, where it takes no value.
         (None, Some(value))
             if exact && !argv.takes_value(&option.name) && !matches!(value, "yes" | "true" | "1") =>

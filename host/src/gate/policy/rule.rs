@@ -54,6 +54,7 @@ struct WrittenMatch {
     args_all: Words,
     args_none: Words,
     options_any: Words,
+    options_except: Words,
     options_all: Words,
     options_none: Words,
     path: Words,
@@ -97,6 +98,8 @@ pub(super) struct Match {
     pub(super) args_all: Vec<String>,
     pub(super) args_none: Vec<String>,
     pub(super) options_any: Vec<OptionGlob>,
+    /// Of those, the values that don't count.
+    pub(super) options_except: Vec<OptionGlob>,
     pub(super) options_all: Vec<OptionGlob>,
     pub(super) options_none: Vec<OptionGlob>,
     pub(super) paths: Vec<PathGlob>,
@@ -195,6 +198,7 @@ impl WrittenMatch {
             args_all: words(self.args_all)?,
             args_none: words(self.args_none)?,
             options_any: options(self.options_any)?,
+            options_except: options(self.options_except)?,
             options_all: options(self.options_all)?,
             options_none: options(self.options_none)?,
             paths: {
@@ -231,7 +235,7 @@ impl Match {
             };
         }
         let words = [&self.commands, &self.commands_none, &self.args_any, &self.args_all, &self.args_none];
-        let options = [&self.options_any, &self.options_all, &self.options_none];
+        let options = [&self.options_any, &self.options_except, &self.options_all, &self.options_none];
         let for_commands = words.iter().any(|words| !words.is_empty())
             || options.iter().any(|options| !options.is_empty())
             || !self.subcommands.is_empty();

@@ -1,0 +1,178 @@
+//! Every command line and path that the module may use, and which of them does what.
+
+use linux_sysadmin_sdk::packages::Request;
+use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{DurationCategory, Privilege};
+
+/// Everything that rpm's database holds.
+pub const INSTALLED: CommandLine = CommandLine::new(
+    r"rpm --query --all '--queryformat=%{NAME}\t%{EPOCHNUM}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n'",
+);
+
+/// All that can be had, at its newest version.
+pub const AVAILABLE: CommandLine = CommandLine::new(
+    r"dnf --cacheonly repoquery --latest-limit=1 '--queryformat=%{name}\t%{evr}\t%{summary}\n'",
+);
+
+/// Every version of some packages.
+pub const VERSIONS: CommandLine =
+    CommandLine::new(r"dnf --cacheonly repoquery '--queryformat=%{name}\t%{evr}\t%{repoid}\n' <package>...");
+
+/// The same with the streams of modules that aren't enabled.
+pub const HIDDEN: CommandLine = CommandLine::new(
+    r"dnf --cacheonly repoquery --disable-modular-filtering '--queryformat=%{name}\t%{evr}\t%{repoid}\n' <package>...",
+);
+
+/// One package at its newest version. Requirements and the like have a line each, a description as many as it likes.
+pub const INFO: CommandLine = CommandLine::new(
+    r"dnf --cacheonly repoquery --latest-limit=1 '--queryformat=%{name}\t%{arch}\t%{evr}\t%{downloadsize}\t%{installsize}\t%{license}\t%{url}\t%{summary}\n@requires\n%{requires}\n@conflicts\n%{conflicts}\n@description\n%{description}\n' <package>",
+);
+
+/// The same of an installed one.
+pub const INFO_INSTALLED: CommandLine = CommandLine::new(
+    r"dnf --cacheonly repoquery --installed '--queryformat=%{name}\t%{arch}\t%{evr}\t%{downloadsize}\t%{installsize}\t%{license}\t%{url}\t%{summary}\n@requires\n%{requires}\n@conflicts\n%{conflicts}\n@description\n%{description}\n' <package>",
+);
+
+/// Why an installed package is there, and since when.
+pub const REASON: CommandLine = CommandLine::new(
+    r"TZ=UTC dnf --cacheonly repoquery --installed '--queryformat=%{name}\t%{reason}\t%{installtime}\n' <package>",
+);
+
+/// Newer versions of what is installed.
+pub const UPGRADES: CommandLine = CommandLine::new(
+    r"dnf --cacheonly repoquery --upgrades --latest-limit=1 '--queryformat=%{name}\t%{arch}\t%{evr}\t%{repoid}\n'",
+);
+
+/// Advisories that updates would settle, with the packages that do it.
+pub const ADVISORIES: CommandLine = CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates");
+
+/// The same by CVE.
+pub const CVES: CommandLine =
+    CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates --with-cve");
+
+/// One line for each transaction.
+pub const TRANSACTIONS: CommandLine = CommandLine::new("dnf --quiet history list");
+
+/// Everything about some of them.
+pub const TRANSACTION: CommandLine = CommandLine::new("TZ=UTC dnf --quiet history info <int>...");
+
+/// Whether the machine has to be rebooted.
+pub const REBOOT: CommandLine = CommandLine::new("dnf --quiet --cacheonly needs-restarting --reboothint");
+
+/// Units that run what is no longer there.
+pub const RESTART: CommandLine = CommandLine::new("dnf --quiet --cacheonly needs-restarting --services");
+
+/// Where dnf 4 and dnf 5 keep what they have downloaded.
+pub const CACHES: [&str; 2] = ["/var/cache/dnf", "/var/cache/libdnf5"];
+
+/// Files that name what dnf refuses to remove.
+pub const PROTECTED: &str = "/etc/dnf/protected.d";
+
+/// Versions that are locked, in dnf 4 and in dnf 5.
+pub const LOCKED: [&str; 2] = ["/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml"];
+
+/// A request's simulation and the change itself, side by side: they differ in nothing but who answers dnf's question,
+/// and that the change may download packages.
+macro_rules! twice {
+    ($simulation:ident, $change:ident, $words:literal) => {
+        const $simulation: CommandLine = CommandLine::new(concat!("dnf --cacheonly --assumeno ", $words));
+        const $change: CommandLine = CommandLine::new(concat!(
+            "dnf --assumeyes --setopt=exit_on_lock=1 '--setopt=*.metadata_expire=never' ",
+            $words
+        ));
+    };
+}
+
+twice!(TRY_INSTALL, INSTALL, "install <package>...");
+twice!(TRY_REMOVE, REMOVE, "remove <package>...");
+twice!(TRY_UPGRADE, UPGRADE, "upgrade <package>...");
+twice!(TRY_UPGRADE_ALL, UPGRADE_ALL, "upgrade");
+twice!(TRY_DOWNGRADE, DOWNGRADE, "downgrade <package>-<version>");
+twice!(TRY_UNDO, UNDO, "history undo <int>");
+/// A repository that can't be read is an error, and not a warning beside exit code 0.
+const REFRESH: CommandLine = CommandLine::new(
+    "dnf --assumeyes --setopt=exit_on_lock=1 '--setopt=*.skip_if_unavailable=0' --refresh makecache",
+);
+
+/// dnf's own simulation, which it answers with no.
+pub fn simulation(request: &Request) -> Option<Command> {
+    let command = match request {
+        Request::Install(names) => TRY_INSTALL.with(names),
+        // rpm knows no configuration that outlives its package but what it saves by itself.
+        Request::Remove(names) | Request::Purge(names) => TRY_REMOVE.with(names),
+        Request::Update(names) => TRY_UPGRADE.with(names),
+        Request::UpdateAll => TRY_UPGRADE_ALL.command(),
+        Request::Version(name, version) => TRY_DOWNGRADE.with([name, version]),
+        Request::Undo(id) => TRY_UNDO.with([id]),
+        Request::Refresh => return None,
+    };
+    Some(command.as_root().duration(DurationCategory::Normal))
+}
+
+/// What does it.
+pub fn change(request: &Request) -> Command {
+    let command = match request {
+        Request::Install(names) => INSTALL.with(names),
+        Request::Remove(names) | Request::Purge(names) => REMOVE.with(names),
+        Request::Update(names) => UPGRADE.with(names),
+        Request::UpdateAll => UPGRADE_ALL.command(),
+        Request::Version(name, version) => DOWNGRADE.with([name, version]),
+        Request::Undo(id) => UNDO.with([id]),
+        Request::Refresh => REFRESH.command(),
+    };
+    command.as_root().duration(DurationCategory::LongRunning)
+}
+
+/// As long as dnf takes to read what it has downloaded.
+pub fn look(command: Command) -> Command {
+    command.duration(DurationCategory::Normal)
+}
+
+/// With root's rights where they can be had: else it knows the caller's processes only.
+pub fn after(line: CommandLine) -> Command {
+    look(line.command()).privilege(Privilege::RootIfAvailable)
+}
+
+/// The module with all that it asks for.
+pub fn granted(module: Module) -> Module {
+    let looks = [
+        (INSTALLED, "installed packages"),
+        (AVAILABLE, "packages of the repositories"),
+        (VERSIONS, "versions that can be had"),
+        (HIDDEN, "packages that modules hide"),
+        (INFO, "what the repositories say of a package"),
+        (INFO_INSTALLED, "what is known of an installed package"),
+        (REASON, "why and since when a package is installed"),
+        (UPGRADES, "newer versions"),
+        (ADVISORIES, "advisories that updates settle"),
+        (CVES, "CVEs that updates settle"),
+        (TRANSACTIONS, "what dnf has done"),
+        (TRANSACTION, "what dnf has done, in detail"),
+    ];
+    let simulations = [
+        (TRY_INSTALL, INSTALL, Risk::Moderate, "install packages"),
+        (TRY_REMOVE, REMOVE, Risk::High, "remove packages"),
+        (TRY_UPGRADE, UPGRADE, Risk::Moderate, "update packages"),
+        (TRY_UPGRADE_ALL, UPGRADE_ALL, Risk::Moderate, "update everything"),
+        (TRY_DOWNGRADE, DOWNGRADE, Risk::High, "go back to a version"),
+        (TRY_UNDO, UNDO, Risk::High, "take a transaction back"),
+    ];
+    let module = looks.iter().fold(module, |module, (line, reason)| module.command(line.read(reason)));
+    let module = simulations.iter().fold(module, |module, (simulation, change, risk, reason)| {
+        module
+            .command(simulation.dry_run(&format!("what it would do to {reason}")).as_root())
+            .command(change.change(*risk, &format!("to {reason}")))
+    });
+    let module = module
+        .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
+        .command(REBOOT.read("whether a reboot is due").as_root_if_available())
+        .command(RESTART.read("services that run what was replaced").as_root_if_available())
+        .path(PathGrant::read(&format!("{PROTECTED}/**"), "packages that dnf refuses to remove"));
+    let module = LOCKED
+        .iter()
+        .fold(module, |module, path| module.path(PathGrant::read(path, "versions that are locked")));
+    CACHES.iter().fold(module, |module, path| {
+        let glob = format!("{path}/**");
+        module.path(PathGrant::read(&glob, "when the repositories were read"))
+    })
+}
