@@ -53,6 +53,9 @@ const PREPARE: &str = r#"
 set -e
 install -d -m 755 /srv/plan /etc/planner /etc/planner.conf.d /run/planner /var/lib/planner
 install -d -m 700 /var/lib/planner/root
+install -d -m 755 /var/lib/planner-cache
+install -d -m 700 /var/lib/planner-cache/root
+install -d -m 700 -o admin -g admin /var/lib/planner-cache/admin
 install -d -m 700 -o admin -g admin /var/lib/planner/admin /home/admin/.planner
 # Debian's sudo leaves a file in the home of who uses it first, which no test has changed.
 runuser -u admin -- sudo -n true || :
@@ -241,7 +244,9 @@ impl Machine {
         let Some(lab) = self.lab() else {
             let ids = [format!("--reuid={account}"), format!("--regid={account}")];
             let as_account = ["setpriv", &ids[0], &ids[1], "--init-groups"];
-            let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &own];
+            // Else each home would compile the same modules anew.
+            let cache = format!("XDG_CACHE_HOME=/var/lib/planner-cache/{account}");
+            let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &own, &cache];
             return self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat());
         };
         let alias = lab.alias(self.reach.host(), account);
