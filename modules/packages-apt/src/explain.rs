@@ -78,7 +78,7 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
 pub(crate) fn explain(output: &Output) -> Option<Problem> {
     let (stdout, stderr) = (output.text(), output.error_text());
     let says = |what: &&str| stderr.contains(*what) || stdout.contains(*what);
-    let (code, category, _) = CAUSES.iter().find(|(_, _, said)| said.iter().any(|what| says(&what)))?;
+    let (code, category, _) = CAUSES.iter().find(|(_, _, said)| said.iter().any(says))?;
     let mut message = errors(&stderr);
     let details = details(code, &stdout, &stderr);
     if !details.is_empty() {
