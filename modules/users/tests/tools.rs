@@ -161,9 +161,7 @@ fn what_cannot_be_told_without_root_is_said_once() {
 fn bad_names_shells_homes_and_groups_are_refused() {
     let forty = "a".repeat(40);
     for name in ["-x", "a b", &forty, "ünï", "123", "", "Ada", "a:b", "a\nb", "../x", "root\n"] {
-        for tool in ["user_create"] {
-            assert_eq!(refused(host(), tool, json!({"user": name})).code, "INVALID_USER", "{name}");
-        }
+        assert_eq!(refused(host(), "user_create", json!({"user": name})).code, "INVALID_USER", "{name}");
         assert_eq!(refused(host(), "group_create", json!({"name": name})).code, "INVALID_GROUP", "{name}");
     }
     for tool in ["user_info", "user_modify", "user_delete", "user_lock", "user_unlock"] {

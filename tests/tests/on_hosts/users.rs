@@ -215,7 +215,7 @@ async fn what_breaks_in_the_middle_is_undone() {
     let mut client = machine.serve_all_but_critical().await;
     machine.sh("useradd --create-home lsa-new; useradd lsa-other");
     // gpasswd takes the group; usermod then finds no room for the home's copy.
-    machine.sh("mkdir /srv/lsa-full; mount -t tmpfs -o size=64k lsa /srv/lsa-full; chown root /srv/lsa-full");
+    machine.sh("mkdir /srv/lsa-full; mount -t tmpfs -o size=64k,mode=755 lsa /srv/lsa-full");
     machine.sh("dd if=/dev/zero of=/home/lsa-new/large bs=1k count=512 2>/dev/null; chown lsa-new /home/lsa-new/large");
     let before = machine.snapshot();
     let arguments = json!({"user": "lsa-new", "home": "/srv/lsa-full/x", "add_groups": ["audio"]});
