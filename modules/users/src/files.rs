@@ -198,7 +198,6 @@ impl Count {
 
     fn add(&mut self, line: &str, first: &mut Option<String>) {
         let [kind, mode, device, size] = line.split(' ').collect::<Vec<_>>()[..] else { return };
-        self.other_devices |= first.get_or_insert_with(|| device.to_owned()) != device;
         match kind {
             "f" => {
                 self.files += 1;
@@ -206,7 +205,11 @@ impl Count {
                 let mode = u32::from_str_radix(mode, 8).unwrap_or_default();
                 self.setuid += u64::from(mode & 0o6000 != 0);
             }
-            "d" => self.directories += 1,
+            "d" => {
+                self.directories += 1;
+                // Only of directories: an overlay has its files on the devices below.
+                self.other_devices |= first.get_or_insert_with(|| device.to_owned()) != device;
+            }
             "l" => self.symlinks += 1,
             _ => self.others += 1,
         }
@@ -246,7 +249,7 @@ mod tests {
     #[test]
     fn a_tree_is_counted_by_kind() {
         // find (GNU findutils) 4.9.0
-        let said = "d 755 65024 4096\nf 644 65024 2048\nf 4755 65024 1\nl 777 65024 11\ns 755 65024 0\nd 755 65025 40\n";
+        let said = "d 755 65024 4096\nf 644 65024 2048\nf 4755 65024 1\nl 777 65026 11\ns 755 65024 0\nd 755 65025 40\n";
         let target = FakeTarget::new().answer(&["find", "/srv/x", "-printf", "%y %m %D %s\\n"], 0, said, "");
         let count = Count::of("/srv/x", &target.context()).unwrap();
         let expected = Count {

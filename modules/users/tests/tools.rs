@@ -48,7 +48,8 @@ fn host_as(caller: &str) -> FakeTarget {
         .answer(&["passwd", "--status", "--all"], 0, part("passwd"), "")
         .answer(&lslogins, 0, part("lslogins"), "");
     for name in ["ada", "bob", "eve", "carl", "admin", "root", "daemon"] {
-        let of_one = [&lslogins[..], &[&format!("--logins={name}")]].concat();
+        let only = format!("--logins={name}");
+        let of_one = [&lslogins[..], &[&only]].concat();
         host = host.answer(&of_one, 0, line_of(part("lslogins"), name), "").answer(
             &["passwd", "--status", "--", name],
             0,
@@ -160,9 +161,7 @@ fn what_cannot_be_told_without_root_is_said_once() {
 fn bad_names_shells_homes_and_groups_are_refused() {
     let forty = "a".repeat(40);
     for name in ["-x", "a b", &forty, "ünï", "123", "", "Ada", "a:b", "a\nb", "../x", "root\n"] {
-        for tool in ["user_create"] {
-            assert_eq!(refused(host(), tool, json!({"user": name})).code, "INVALID_USER", "{name}");
-        }
+        assert_eq!(refused(host(), "user_create", json!({"user": name})).code, "INVALID_USER", "{name}");
         assert_eq!(refused(host(), "group_create", json!({"name": name})).code, "INVALID_GROUP", "{name}");
     }
     for tool in ["user_info", "user_modify", "user_delete", "user_lock", "user_unlock"] {
@@ -355,8 +354,7 @@ fn nobody_locks_deletes_or_disarms_root_himself_or_the_last_sudoer() {
         assert_eq!(refused(host_as(caller), tool, arguments.clone()).code, code, "{tool} {arguments}");
     }
     // Somebody whose processes run is locked instead.
-    let busy = host().answer(&["true"], 0, "", "");
-    let problem = refused(busy, "user_delete", json!({"user": "admin"}));
+    let problem = refused(host(), "user_delete", json!({"user": "admin"}));
     assert!(problem.code == "USER_BUSY" && problem.message.contains("bash (4242)"), "{problem:?}");
     assert!(problem.remediation.iter().any(|step| step.contains("user_lock user=admin")), "{problem:?}");
 }

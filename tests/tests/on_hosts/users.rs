@@ -215,7 +215,7 @@ async fn what_breaks_in_the_middle_is_undone() {
     let mut client = machine.serve_all_but_critical().await;
     machine.sh("useradd --create-home lsa-new; useradd lsa-other");
     // gpasswd takes the group; usermod then finds no room for the home's copy.
-    machine.sh("mkdir /srv/lsa-full; mount -t tmpfs -o size=64k lsa /srv/lsa-full; chown root /srv/lsa-full");
+    machine.sh("mkdir /srv/lsa-full; mount -t tmpfs -o size=64k,mode=755 lsa /srv/lsa-full");
     machine.sh("dd if=/dev/zero of=/home/lsa-new/large bs=1k count=512 2>/dev/null; chown lsa-new /home/lsa-new/large");
     let before = machine.snapshot();
     let arguments = json!({"user": "lsa-new", "home": "/srv/lsa-full/x", "add_groups": ["audio"]});
@@ -311,15 +311,13 @@ async fn a_file_that_visudo_refuses_is_left_as_it_was() {
     // What sudo passes over for its name is wrong nowhere else.
     machine.sh("cp -a /etc/sudoers.d/lsa.wrong /etc/sudoers.d/lsa");
     let before = machine.snapshot();
-    let arguments = json!({
-        "action": "add", "target_file": "/etc/sudoers.d/lsa", "rule": {"user": "lsa-new", "commands": ["/usr/bin/id -u"]},
-        "confirmed": true,
+    let mut arguments = json!({
+        "action": "add", "target_file": "/etc/sudoers.d/lsa",
+        "rule": {"user": "lsa-new", "commands": ["/usr/bin/id -u"]},
     });
-    let asked = client.envelope("sudoers_modify", arguments.clone()).await;
-    let envelope = match asked["status"].as_str() {
-        Some("confirmation_required") => client.envelope("sudoers_modify", arguments).await,
-        _ => asked,
-    };
+    machine.asks(&mut client, "sudoers_modify", &arguments, "critical").await;
+    arguments["confirmed"] = json!(true);
+    let envelope = client.envelope("sudoers_modify", arguments).await;
     assert_eq!(envelope["error_code"], "VALIDATION_FAILED", "{envelope}");
     assert!(envelope["message"].to_string().contains("syntax error"), "{envelope}");
     machine.is_still(&before, "visudo refused");

@@ -159,7 +159,7 @@ mod tests {
                 (true, false, true),
             ),
             (&["user::rw-", "group::---", "group:www:rw-", "mask::rwx", "other::rwx"], (true, true, false)),
-            (&["user::rw-", "user:bob:rwx", "group::---", "mask::rwx", "other::r--"], (true, false, false)),
+            (&["user::rw-", "user:bob:rwx", "group::---", "mask::rwx", "other::---"], (false, false, false)),
         ] {
             let access = Access::of(&ada(), &[], &end, &[acl(lines)]);
             assert_eq!((access.read, access.write, access.execute), expected, "{lines:?}");

@@ -108,22 +108,20 @@ impl Clause {
             }),
         };
         let (mut affected, mut value) = (0, 0);
-        for (who, shift, special) in [('u', 6, SETUID), ('g', 3, SETGID), ('o', 0, 0)] {
+        for (who, shift, special, letter) in
+            [('u', 6, SETUID, 's'), ('g', 3, SETGID, 's'), ('o', 0, STICKY, 't')]
+        {
             if !self.who.contains(who) {
                 continue;
             }
             affected |= 7 << shift;
             value |= permissions << shift;
-            if self.what.contains('s') {
+            if self.what.contains(letter) {
                 (affected, value) = (affected | special, value | special);
-            } else if !is_directory {
-                // `=` takes it away from a file, and leaves it to a directory.
+            } else if !is_directory || letter == 't' {
+                // `=` takes setuid and setgid away from a file, and leaves them to a directory.
                 affected |= special;
             }
-        }
-        // Whoever is named, as long as it is everybody or nobody in particular.
-        if self.what.contains('t') && (self.who.contains('o') || self.who.len() == 3) {
-            (affected, value) = (affected | STICKY, value | STICKY);
         }
         match self.operator {
             '+' => before | value,

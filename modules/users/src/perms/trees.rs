@@ -189,7 +189,7 @@ pub(crate) fn is_sensitive(path: &str) -> bool {
             }
         }
     };
-    SENSITIVE.iter().any(|glob| fits(&glob)) || path.split('/').any(|name| matches!(name, ".ssh" | ".gnupg"))
+    SENSITIVE.iter().any(fits) || path.split('/').any(|name| matches!(name, ".ssh" | ".gnupg"))
 }
 
 #[cfg(test)]

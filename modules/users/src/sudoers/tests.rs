@@ -84,7 +84,7 @@ fn aliases_are_read_as_sudo_reads_them() {
         for alias in aliases {
             let key = match alias.kind {
                 "Cmnd_Alias" => "Command_Aliases".to_owned(),
-                kind => format!("{}es", kind.replace("_Alias", "_Alias")),
+                kind => format!("{kind}es"),
             };
             assert_eq!(
                 members(&converted[key.as_str()][alias.name.as_str()]),
