@@ -7,6 +7,7 @@ use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
+use crate::aliases::Older;
 use crate::capability::Risk;
 use crate::component::{Shape, Tool};
 use crate::config::Limit;
@@ -38,6 +39,9 @@ pub const LONGEST_AGENT: usize = 64;
 
 /// What a client says in the second of two steps.
 const CONFIRMED: &str = "confirmed";
+
+/// Every argument that is the host's.
+pub const COMMON: [&str; 6] = [LISTING[0], LISTING[1], HOST, DRY_RUN, AGENT, CONFIRMED];
 
 /// What of the common arguments a client is to see.
 #[derive(Clone, Copy, Debug, Default)]
@@ -195,11 +199,13 @@ impl Validators {
     }
 }
 
-/// Checks every argument at once, then takes the common ones out.
+/// Checks every argument at once, then takes the common ones out. What was said in an older spelling has been put right,
+/// and what is wrong with it is told with that.
 pub fn check(
     validators: &Validators,
     tool: &Tool,
     arguments: Map<String, Value>,
+    older: &Older,
 ) -> Result<Arguments, Problem> {
     let size = serde_json::to_vec(&arguments).map_or(usize::MAX, |text| text.len());
     if size > MOST_BYTES {
@@ -217,7 +223,7 @@ pub fn check(
     let instance = Value::Object(arguments);
     let (mut violations, mut corrections) = (Vec::new(), Vec::new());
     for error in validators.of(tool)?.iter_errors(&instance) {
-        violations.push(violation(&error));
+        violations.push(violation(&error, older));
         corrections.extend(corrected(&error, &schema));
     }
     if !violations.is_empty() {
@@ -244,11 +250,16 @@ pub fn check(
 }
 
 /// What was wrong where, without the whole of a value that may be large.
-fn violation(error: &jsonschema::ValidationError) -> String {
+fn violation(error: &jsonschema::ValidationError, older: &Older) -> String {
     let at = error.instance_path().to_string();
     let name = at.trim_start_matches('/');
     let message = excerpt(&error.to_string(), 300);
-    if name.is_empty() { message } else { format!("{}: {message}", excerpt(name, 100)) }
+    if name.is_empty() {
+        return message;
+    }
+    let argument = name.split_once('/').map_or(name, |(argument, _)| argument);
+    let said = older.argument(argument).map(|alias| format!(" (said as {alias})")).unwrap_or_default();
+    format!("{}{said}: {message}", excerpt(name, 100))
 }
 
 /// What would be right in its place, where that can be told.
@@ -277,7 +288,8 @@ fn corrected(error: &jsonschema::ValidationError, schema: &Map<String, Value>) -
     }
 }
 
-fn invalid(tool: &Tool, violations: Vec<String>) -> Problem {
+/// What a tool takes, where a call says something else.
+pub fn invalid(tool: &Tool, violations: Vec<String>) -> Problem {
     let count = violations.len();
     let shown = violations.into_iter().take(MOST_VIOLATIONS).collect::<Vec<_>>().join("; ");
     let more = if count > MOST_VIOLATIONS {
@@ -302,12 +314,13 @@ mod tests {
     use super::*;
 
     fn check(tool: &Tool, arguments: Map<String, Value>) -> Result<Arguments, Problem> {
-        super::check(&Validators::default(), tool, arguments)
+        super::check(&Validators::default(), tool, arguments, &Older::default())
     }
 
     fn tool(shape: &str, properties: Value) -> Tool {
         serde_json::from_value(json!({
             "name": "t", "summary": "s", "risk": "read-only", "shape": shape, "duration": "quick",
+            "aliases": {},
             "input_schema": {
                 "type": "object", "properties": properties, "required": ["unit"], "additionalProperties": false
             }

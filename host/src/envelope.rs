@@ -249,6 +249,11 @@ impl Envelope {
         }
     }
 
+    /// With what the host has to say besides, before what others say.
+    pub fn noted(&mut self, note: Option<String>) {
+        self.notes.splice(0..0, note);
+    }
+
     /// Says for how long the connection was gone, where it was lost and had back while the call ran.
     pub fn restored(&mut self, gone: Option<Duration>) {
         self.connection_restored = gone.is_some();

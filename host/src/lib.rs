@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod account;
+mod aliases;
 mod answer;
 mod arguments;
 pub mod audit;

@@ -18,6 +18,8 @@ pub struct Origin {
     pub protocol: String,
     /// The tool's name.
     pub tool: String,
+    /// What the client called the tool, where that is an alias.
+    pub called_as: Option<String>,
     /// The module that answers; none where none does.
     pub module: Option<ModuleUsed>,
     /// Where.
@@ -45,6 +47,7 @@ impl Origin {
             client,
             protocol,
             tool,
+            called_as: None,
             module: None,
             target: None,
             arguments: shown,

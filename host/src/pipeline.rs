@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases::Older;
 use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
 use crate::audit::{Audit, Durability};
@@ -93,6 +94,8 @@ pub struct Request {
     pub tool: String,
     /// As the client gave them.
     pub arguments: Map<String, Value>,
+    /// What of it was said in an older spelling, and is put right. Nothing, as it comes.
+    pub older: Older,
     /// Who asks.
     pub caller: Caller,
     /// Whether this client confirms in a second call.
@@ -106,6 +109,14 @@ impl Request {
         let tool = crate::redact::excerpt(&self.tool, 64);
         About { tool, host: host.to_owned(), agent_id: self.caller.agent_id.clone() }
     }
+}
+
+/// A call that has come.
+pub struct Called {
+    /// What has become of it.
+    pub begun: Begun,
+    /// What its answer says of the spelling, where that was an older one.
+    pub note: Option<String>,
 }
 
 /// A call has begun.
@@ -260,13 +271,28 @@ impl Pipeline {
     }
 
     /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.
-    pub fn call(self: &Arc<Self>, mut request: Request) -> Begun {
+    pub fn call(self: &Arc<Self>, mut request: Request) -> Called {
         let live = self.live();
         let tool = live.registry.tool(&request.tool);
-        let confirmed = match tool {
+        let put_right = match tool {
+            Some(tool) => request.older.put_right(tool, &mut request.tool, &mut request.arguments),
+            None => Ok(()),
+        };
+        let note = request.older.note();
+        Called { begun: self.called(request, tool, put_right), note }
+    }
+
+    /// A call of this tool, in which there are real names only, or two spellings of one argument.
+    fn called(
+        self: &Arc<Self>,
+        mut request: Request,
+        tool: Option<&Tool>,
+        put_right: Result<(), Problem>,
+    ) -> Begun {
+        let confirmed = put_right.and_then(|()| match tool {
             Some(tool) => arguments::take_confirmed(tool, &mut request.arguments, request.two_step),
             None => Ok(false),
-        };
+        });
         let says_confirmed = matches!(confirmed, Ok(true));
         if let Some(agent_id) = tool.and_then(|tool| arguments::take_agent(tool, &mut request.arguments)) {
             request.caller.agent_id = Some(agent_id);
@@ -396,12 +422,13 @@ impl Pipeline {
         cancelled: CancellationToken,
     ) -> Envelope {
         let started = Instant::now();
-        let Request { tool, arguments, caller, .. } = request;
+        let Request { tool, arguments, older, caller, .. } = request;
         let name = crate::redact::excerpt(&tool, 64);
         let trace_id =
             caller.trace_id.clone().unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.clone().unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client.clone(), protocol, name.clone(), &arguments);
+        let origin = Origin { called_as: older.tool.clone(), ..origin };
         let (plan, routed, tries) = Default::default();
         let executed = desk.executed().clone();
         let Caller { has_session, agent_id, .. } = caller;
@@ -409,7 +436,7 @@ impl Pipeline {
         let answering = async {
             refused?;
             call.desk.take().await.map_err(Busy::into_problem)?;
-            self.answer(&tool, arguments, &target, &call, progress).await
+            self.answer(&tool, (arguments, &older), &target, &call, progress).await
         };
         let mut answering = pin!(answering);
         let cancelled = async {
@@ -511,14 +538,14 @@ impl Pipeline {
     async fn answer(
         &self,
         name: &str,
-        given: Map<String, Value>,
+        (given, older): (Map<String, Value>, &Older),
         target: &Arc<Target>,
         call: &Call,
         progress: Progress,
     ) -> Result<(Answer, Reply), Problem> {
         let live = self.live();
         let known = live.registry.tool(name).ok_or_else(|| live.unknown_tool(name))?;
-        let arguments = arguments::check(&live.validators, known, given)?;
+        let arguments = arguments::check(&live.validators, known, given, older)?;
         let facts = target.facts().await?;
         let (module, tool) = live.route(name, &facts)?;
         let Arguments { own, limit, filter, dry_run } = arguments;

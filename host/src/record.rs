@@ -39,6 +39,7 @@ pub fn call(answered: Answered<'_>) -> Event {
         client: origin.client.clone(),
         protocol: origin.protocol.clone(),
         tool: origin.tool.clone(),
+        called_as: origin.called_as.clone(),
         module: origin.module.clone(),
         target: origin.target.clone(),
         arguments: origin.arguments.clone().into(),

@@ -112,6 +112,11 @@ pub struct Tool {
     duration: DurationCategory,
     shape: describe::Shape,
     place: Place,
+    aliases: Vec<&'static str>,
+    /// Each with the argument's name.
+    argument_aliases: Vec<(&'static str, &'static str)>,
+    /// Of an argument, each with the value.
+    value_aliases: Vec<(&'static str, &'static str, &'static str)>,
     pub(crate) run: Run,
 }
 
@@ -140,11 +145,23 @@ impl Tool {
             duration: DurationCategory::Quick,
             shape: R::SHAPE,
             place: Place::Target,
+            aliases: Vec::new(),
+            argument_aliases: Vec::new(),
+            value_aliases: Vec::new(),
             run: Box::new(run),
         }
     }
 
     fn description(&self) -> describe::Tool {
+        let argument = |(alias, argument): &(&str, &str)| describe::ArgumentAlias {
+            alias: (*alias).to_owned(),
+            argument: (*argument).to_owned(),
+        };
+        let value = |(argument, alias, value): &(&str, &str, &str)| describe::ValueAlias {
+            argument: (*argument).to_owned(),
+            alias: (*alias).to_owned(),
+            value: (*value).to_owned(),
+        };
         describe::Tool {
             name: self.name.to_owned(),
             summary: self.summary.to_owned(),
@@ -153,6 +170,11 @@ impl Tool {
             duration: self.duration,
             shape: self.shape,
             place: self.place,
+            aliases: describe::Aliases {
+                tool: self.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+                arguments: self.argument_aliases.iter().map(argument).collect(),
+                values: self.value_aliases.iter().map(value).collect(),
+            },
         }
     }
 
@@ -177,6 +199,46 @@ impl Tool {
     /// 10 s.
     pub fn instant(self) -> Self {
         self.duration(DurationCategory::Instant)
+    }
+
+    /// What older clients call the tool. It answers to that as well, and isn't listed under it.
+    ///
+    /// This and the other older spellings are put right by the host before anything else sees the call: the function is
+    /// told real names and values only, and so are plans, confirmations and the audit log; the answer says once what was
+    /// understood how. No schema shows them, and they cost nothing. One call says each argument in one spelling: two are
+    /// an error, whatever they say. A module is refused where an alias is ambiguous or leads to nothing.
+    ///
+    /// ```
+    /// # use linux_sysadmin_sdk::prelude::*;
+    /// # #[derive(Deserialize, JsonSchema)]
+    /// # #[serde(rename_all = "snake_case")]
+    /// # enum Action { DisableX11Forwarding }
+    /// # #[derive(Deserialize, JsonSchema)]
+    /// # struct Args { package: String, actions: Vec<Action> }
+    /// # #[derive(Serialize)]
+    /// # struct Answer {}
+    /// # fn history(_: Args, _: &Context) -> Result<Single<Answer>> { Ok(Single(Answer {})) }
+    /// Tool::new("doc_log", "", history)
+    ///     .alias("doc_history")
+    ///     .argument_alias("packages", "package")
+    ///     .value_alias("actions", "disable_x11", "disable_x11_forwarding");
+    /// ```
+    pub fn alias(mut self, name: &'static str) -> Self {
+        self.aliases.push(name);
+        self
+    }
+
+    /// What older clients call an argument, and its name. See [`Tool::alias`].
+    pub fn argument_alias(mut self, from: &'static str, to: &'static str) -> Self {
+        self.argument_aliases.push((from, to));
+        self
+    }
+
+    /// What older clients say for a text that an argument takes, alone or in a list. The argument's type has to say which
+    /// texts it takes, as an enum does. See [`Tool::alias`].
+    pub fn value_alias(mut self, argument: &'static str, from: &'static str, to: &'static str) -> Self {
+        self.value_aliases.push((argument, from, to));
+        self
     }
 }
 

@@ -147,6 +147,12 @@ impl FakeTarget {
         self
     }
 
+    /// Adds commands with what they said, as [`transcript`] reads them. What a command said last is what it says.
+    pub fn transcript(mut self, text: &str) -> Self {
+        self.answers.splice(0..0, transcript(text).into_iter().rev());
+        self
+    }
+
     /// What one command line says once a plan has run, in place of what it said before.
     pub fn answer_after(
         mut self,
@@ -295,6 +301,44 @@ fn recorded(argv: &[&str], exit_code: i32, stdout: &[u8], stderr: &str) -> (Vec<
     (argv.iter().map(|token| token.to_string()).collect(), output)
 }
 
+/// Commands and what they said, in order: for each `$ ARGV` (words with blanks in single quotes), `[exit CODE]`, its
+/// stdout, and where there is any, `[stderr]` and that. What stands before the first of them is a comment.
+pub fn transcript(text: &str) -> Vec<(Vec<String>, Output)> {
+    let blocks = format!("\n{text}");
+    let blocks = blocks.split("\n$ ").skip(1).map(|block| {
+        let (argv, rest) = block.split_once('\n').unwrap_or((block, ""));
+        let (exit, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        let code = exit.strip_prefix("[exit ").and_then(|code| code.strip_suffix(']'));
+        let code = code.and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{argv}: {exit}"));
+        let (stdout, stderr) = match rest.strip_prefix("[stderr]\n") {
+            Some(stderr) => ("", stderr),
+            None => rest.split_once("\n[stderr]\n").unwrap_or((rest, "")),
+        };
+        let ended = |text: &str| match text.trim_end_matches('\n') {
+            "" => String::new(),
+            text => format!("{text}\n"),
+        };
+        let words = words(argv);
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        recorded(&words, code, ended(stdout).as_bytes(), &ended(stderr))
+    });
+    blocks.collect()
+}
+
+/// Apart at blanks, but for those in single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            _ => words.last_mut().into_iter().for_each(|word| word.push(c)),
+        }
+    }
+    words
+}
+
 fn no_such(path: &str) -> Problem {
     Problem::not_found("FILE_NOT_FOUND", format!("{path}: no such file or directory"))
 }
@@ -358,6 +402,19 @@ mod tests {
         assert_eq!(cx.list_dir("/none").unwrap_err().code, "FILE_NOT_FOUND");
         let large = FakeTarget::new().file("/large", vec![b'x'; 1 << 20]).context();
         assert_eq!(large.read_bytes("/large").unwrap_err().code, "FILE_TOO_LARGE");
+    }
+
+    #[test]
+    fn a_transcript_gives_each_command_with_what_it_said_last() {
+        let text = "$ a '--x= y'\n[exit 0]\none\n\ntwo\n$ b\n[exit 3]\n[stderr]\nno\n$ b\n[exit 0]\n$ c\n[exit 1]\nx\n[stderr]\ny";
+        let cx = FakeTarget::new().transcript(text).context();
+        let said = |program: &str, args: &[&str]| {
+            let said = cx.run(Command::new(program).args(args.iter().copied())).unwrap();
+            (said.exit_code, said.text().into_owned(), said.error_text())
+        };
+        assert_eq!(said("a", &["--x= y"]), (0, "one\n\ntwo\n".into(), String::new()));
+        assert_eq!(said("b", &[]), (0, String::new(), String::new()));
+        assert_eq!(said("c", &[]), (1, "x\n".into(), "y".into()));
     }
 
     #[test]

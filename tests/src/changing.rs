@@ -105,6 +105,24 @@ pub fn harmless(tool: &str) -> Value {
         "ssh_key_generate" => json!({"name": "lsa-new", "dry_run": true}),
         "ssh_disconnect" | "ssh_copy_id" => json!({"dry_run": true}),
         "job_output" | "job_cancel" => json!({"id": "0123456789abcdef"}),
+        "pkg_search" => json!({"query": "procps"}),
+        "pkg_info" => json!({"package": "procps"}),
+        "pkg_install" => json!({"packages": "procps", "dry_run": true}),
+        "pkg_remove" | "pkg_purge" | "pkg_rollback" => json!({"package": "procps", "dry_run": true}),
+        "pkg_update" => json!({"refresh_only": true, "dry_run": true}),
+        "user_info" => json!({"user": "root"}),
+        "user_create" => json!({"user": "lsa-new", "dry_run": true}),
+        "user_modify" => json!({"user": "daemon", "comment": "Other", "dry_run": true}),
+        "user_delete" => json!({"user": "games", "dry_run": true}),
+        "user_lock" => json!({"user": "games", "dry_run": true}),
+        "user_unlock" => json!({"user": "games", "dry_run": true}),
+        "group_create" => json!({"name": "lsa-new", "dry_run": true}),
+        "group_delete" => json!({"name": "lsa-none", "dry_run": true}),
+        "perms_check" => json!({"path": "/etc/passwd", "user": "nobody"}),
+        "perms_set" => json!({"path": "/etc/hostname", "mode": "0640", "dry_run": true}),
+        "sudoers_modify" => {
+            json!({"action": "add", "rule": {"user": "games", "commands": ["/usr/bin/id \"\""]}, "dry_run": true})
+        }
         _ => json!({}),
     }
 }
@@ -115,6 +133,8 @@ pub fn harmless_error(tool: &str) -> &'static str {
         "cron_remove" => "ENTRY_NOT_FOUND",
         "ssh_copy_id" => "NO_KEYS",
         "job_output" | "job_cancel" => "JOB_NOT_FOUND",
+        "pkg_rollback" => "VERSION_NOT_AVAILABLE",
+        "group_delete" => "GROUP_NOT_FOUND",
         _ => "",
     }
 }
@@ -280,8 +300,24 @@ fn lines(preview: &Value) -> Vec<String> {
 
 /// What a call ran, by its record, without what only looks.
 fn changing_commands(call: &Value) -> Vec<String> {
-    const LOOKS: [&str; 5] =
-        ["systemctl show ", "TZ=UTC systemctl show ", "systemd-analyze ", "id --user", "systemctl list-"];
+    const LOOKS: [&str; 16] = [
+        "systemctl show ",
+        "TZ=UTC systemctl show ",
+        "systemd-analyze ",
+        "id --",
+        "systemctl list-",
+        "getent ",
+        "TZ=UTC lslogins ",
+        "passwd --status ",
+        "ps -e ",
+        "stat ",
+        "find ",
+        "readlink ",
+        "lsattr ",
+        "getfacl ",
+        "head ",
+        "visudo ",
+    ];
     let looks = |line: &str| {
         LOOKS.iter().any(|look| line.starts_with(look))
             || (line.starts_with("crontab ") && line.ends_with(" -l"))

@@ -121,6 +121,43 @@ async fn in_two_steps_what_is_not_confirmed_never_runs() {
 }
 
 #[tokio::test]
+async fn a_call_is_the_same_in_whichever_spelling_it_is_confirmed() {
+    let test = "a_call_is_the_same_in_whichever_spelling_it_is_confirmed";
+    let Some(sandbox) = Sandbox::new(test) else { return };
+    let mut client = sandbox.serve(Way::TwoStep).await;
+    let real = (APPLY, grave().apply());
+    let older = ("planner_execute", json!({"change": real.1["plan"]}));
+    let note =
+        "older names were understood: planner_execute is now planner_apply; argument change is now plan";
+    for (first, second) in [(&older, &real), (&real, &older), (&older, &older)] {
+        let notes = |call: &(&str, Value)| if call.0 == APPLY { Value::Null } else { json!([note]) };
+        let asked = client.is_asked(Way::TwoStep, first.0, first.1.clone()).await;
+        assert_eq!((&asked.message["tool"], &asked.message["notes"]), (&json!(APPLY), &notes(first)));
+        sandbox.is_untouched("nobody said yes");
+        let mut confirmed = second.1.clone();
+        confirmed["confirmed"] = true.into();
+        let envelope = client.envelope(second.0, confirmed).await;
+        assert_eq!(
+            (&envelope["status"], &envelope["tool"]),
+            (&json!("success"), &json!(APPLY)),
+            "{envelope}"
+        );
+        assert_eq!(envelope["notes"], notes(second), "{envelope}");
+        assert_eq!(sandbox.plan_files(), ["new", "ran"]);
+        let begun = sandbox.events("change-begun").pop().expect("a change");
+        assert_eq!(begun["tool"], APPLY, "{begun}");
+        assert!(
+            begun["arguments"]["plan"].is_object() && begun["arguments"].get("change").is_none(),
+            "{begun}"
+        );
+        // What was changed is put back, and nothing of it stays on record for the next pair.
+        assert_eq!(client.close().await.0.code(), Some(0));
+        sandbox.begin_anew();
+        client = sandbox.serve(Way::TwoStep).await;
+    }
+}
+
+#[tokio::test]
 async fn the_question_says_what_would_run_where_why_and_what_is_undone() {
     let test = "the_question_says_what_would_run_where_why_and_what_is_undone";
     let Some(sandbox) = Sandbox::new(test) else { return };

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 const WAYS: [Reach; 2] = [Reach::Inside("bare1"), Reach::OverSsh("bare1")];
 
 /// What changes something takes root's rights; the module that it is of.
-const CHANGES: [(&str, &str); 11] = [
+const CHANGES: [(&str, &str); 22] = [
+    ("pkg_purge", "packages-apt"),
+    ("pkg_remove", "packages-apt"),
+    ("pkg_update", "packages-apt"),
     ("svc_start", "services"),
     ("svc_stop", "services"),
     ("svc_restart", "services"),
@@ -19,14 +22,24 @@ const CHANGES: [(&str, &str); 11] = [
     ("svc_edit_unit", "services"),
     ("timer_create", "services"),
     ("timer_modify", "services"),
+    ("group_create", "users"),
+    ("perms_set", "users"),
+    ("sudoers_modify", "users"),
+    ("user_create", "users"),
+    ("user_delete", "users"),
+    ("user_lock", "users"),
+    ("user_modify", "users"),
+    ("user_unlock", "users"),
 ];
 
 /// What takes cron, which isn't there.
 const OF_CRON: [&str; 2] = ["cron_add", "cron_remove"];
 
 /// What takes no more rights than the account's own, or none on this host.
-const OWN: [&str; 7] = [
+const OWN: [&str; 9] = [
     "job_cancel",
+    "pkg_install",
+    "pkg_rollback",
     "ssh_authorized_keys",
     "ssh_config_add",
     "ssh_connect",

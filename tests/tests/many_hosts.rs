@@ -111,6 +111,29 @@ async fn who_hangs_and_who_is_gone_keep_nobody_from_the_others_answers() {
 }
 
 #[tokio::test]
+async fn an_older_spelling_is_put_right_once_for_all_hosts() {
+    let Some(fleet) = Fleet::new("an_older_spelling_is_put_right_once_for_all_hosts") else { return };
+    fleet.add("parrot");
+    let mut client = served(&fleet, Way::InputRequired).await;
+    let envelope = client.envelope("parrot_cat", json!({"file": "/etc/hostname", "host": "fleet"})).await;
+    assert_eq!(envelope["hosts"], json!({"total": 10, "succeeded": 10, "failed": 0}), "{envelope}");
+    assert_eq!(envelope["tool"], "parrot_read", "{envelope}");
+    let note = "older names were understood: parrot_cat is now parrot_read; argument file is now path";
+    assert_eq!(envelope["notes"], json!([note]), "{envelope}");
+    let records = fleet.home().audit();
+    let calls: Vec<_> = records.iter().filter(|record| record["event"] == "call").collect();
+    assert_eq!(calls.len(), 10);
+    for call in calls {
+        assert_eq!(
+            (&call["tool"], &call["called_as"]),
+            (&json!("parrot_read"), &json!("parrot_cat")),
+            "{call}"
+        );
+        assert_eq!(call["arguments"], json!({"path": "/etc/hostname"}), "{call}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_ends_with_the_hosts_that_are_changed_when_one_fails() {
     let test = "a_change_ends_with_the_hosts_that_are_changed_when_one_fails";
     let Some(fleet) = Fleet::new(test) else { return };

@@ -6,16 +6,25 @@ use serde_json::{Value, json};
 const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
 
 /// In the order of their names.
-const CHANGING: [&str; 20] = [
+const CHANGING: [&str; 34] = [
     "cron_add",
     "cron_remove",
+    "group_create",
+    "group_delete",
     "job_cancel",
+    "perms_set",
+    "pkg_install",
+    "pkg_purge",
+    "pkg_remove",
+    "pkg_rollback",
+    "pkg_update",
     "ssh_authorized_keys",
     "ssh_config_add",
     "ssh_connect",
     "ssh_copy_id",
     "ssh_disconnect",
     "ssh_key_generate",
+    "sudoers_modify",
     "svc_config_check",
     "svc_create_unit",
     "svc_disable",
@@ -27,6 +36,11 @@ const CHANGING: [&str; 20] = [
     "svc_stop",
     "timer_create",
     "timer_modify",
+    "user_create",
+    "user_delete",
+    "user_lock",
+    "user_modify",
+    "user_unlock",
 ];
 
 async fn tools(client: &mut Client) -> Vec<Value> {
@@ -165,6 +179,13 @@ async fn hints_and_common_arguments_come_from_the_host() {
             "job_list",
             "ssh_config_list",
             "ssh_key_list",
+            "pkg_check_updates",
+            "pkg_history",
+            "pkg_list_installed",
+            "pkg_search",
+            "group_list",
+            "perms_check",
+            "user_list",
         ]
         .contains(&name);
         let properties = &tool["inputSchema"]["properties"];

@@ -40,6 +40,7 @@ const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 /// Looking, being refused, showing and doing: in this order, on a host with the units of [`UNITS`].
 fn calls() -> Vec<(&'static str, Vec<Value>)> {
     let unit = |name: &str| json!({"service": name});
+    let package = |name: &str| json!({"package": name});
     let shown = |mut arguments: Value| {
         arguments["dry_run"] = json!(true);
         arguments
@@ -200,6 +201,95 @@ fn calls() -> Vec<(&'static str, Vec<Value>)> {
                     json!({"id": "$(id)"}),
                 ],
             ),
+        ),
+        ("pkg_list_installed", vec![json!({"limit": 3}), json!({"filter": "procps"})]),
+        ("pkg_search", vec![json!({"query": "lab hello"}), json!({"query": "-x"})]),
+        ("pkg_info", vec![package("lab-hello"), package("procps"), package("lab-none"), package("x=1")]),
+        ("pkg_check_updates", vec![json!({}), json!({"security_only": true})]),
+        ("pkg_history", vec![json!({"limit": 2}), package("lab-none")]),
+        (
+            "pkg_install",
+            with(
+                shown_and_done(json!({"packages": "lab-dep"})),
+                &[json!({"packages": ["lab-none", "lab-helo"]})],
+            ),
+        ),
+        ("pkg_update", vec![json!({"packages": "lab-none"}), json!({"refresh_only": true, "dry_run": true})]),
+        (
+            "pkg_rollback",
+            vec![json!({"package": "lab-hello", "version": "1.0", "dry_run": true}), package("lab-none")],
+        ),
+        ("pkg_remove", with(shown_and_done(package("lab-hello")), &[package("lab-none")])),
+        ("pkg_purge", vec![json!({"package": "lab-hello", "dry_run": true}), package("lab-clash")]),
+        (
+            "user_list",
+            vec![json!({"kind": "people"}), json!({"kind": "nobody"}), json!({"filter": "daemon"})],
+        ),
+        ("user_info", vec![json!({"user": "daemon"}), json!({"user": "lsa-none"}), json!({"user": "-x"})]),
+        (
+            "user_create",
+            vec![
+                json!({"user": "lsa-new", "dry_run": true}),
+                json!({"user": "daemon", "shell": "/bin/sh"}),
+                json!({"user": "123"}),
+            ],
+        ),
+        (
+            "user_modify",
+            vec![
+                json!({"user": "games", "shell": "/bin/sh", "dry_run": true}),
+                json!({"user": "games", "shell": "/bin/lsa-none"}),
+            ],
+        ),
+        (
+            "user_delete",
+            vec![
+                json!({"user": "games", "dry_run": true}),
+                json!({"user": "root"}),
+                json!({"user": "lsa-none"}),
+            ],
+        ),
+        (
+            "user_lock",
+            with(
+                shown_and_done(json!({"user": "games"})),
+                &[json!({"user": "games"}), json!({"user": "root"})],
+            ),
+        ),
+        ("user_unlock", with(shown_and_done(json!({"user": "games"})), &[json!({"user": "games"})])),
+        ("group_list", vec![json!({}), json!({"user": "daemon"})]),
+        (
+            "group_create",
+            vec![json!({"name": "lsa-new", "dry_run": true}), json!({"name": "adm"}), json!({"name": "1"})],
+        ),
+        (
+            "group_delete",
+            vec![json!({"name": "games", "dry_run": true}), json!({"name": "root"}), json!({"name": "adm"})],
+        ),
+        (
+            "perms_check",
+            vec![
+                json!({"path": ["/etc/shadow", "/bin/sh", "/lsa-none"], "user": "nobody"}),
+                json!({"path": "etc"}),
+            ],
+        ),
+        (
+            "perms_set",
+            vec![
+                json!({"path": "/etc/hostname", "mode": "0640", "owner": "games", "dry_run": true}),
+                json!({"path": "/etc", "mode": "0755", "recursive": true}),
+                json!({"path": "/etc/shadow", "mode": "0666"}),
+                json!({"path": "/etc/hostname", "mode": "9999"}),
+            ],
+        ),
+        ("sudoers_list", vec![json!({}), json!({"user": "admin"}), json!({"user": "lsa-none"})]),
+        (
+            "sudoers_modify",
+            vec![
+                json!({"action": "add", "rule": {"user": "games", "commands": ["/usr/bin/id"]}, "dry_run": true}),
+                json!({"action": "remove", "rule": {"user": "games"}}),
+                json!({"action": "add", "target_file": "/etc/sudoers", "rule": {"user": "games", "commands": ["ALL"]}}),
+            ],
         ),
         ("ssh_session_info", vec![json!({"x": 1})]),
         (

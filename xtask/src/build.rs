@@ -40,6 +40,10 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
     for (kind, guest) in &guests {
         place(&components, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
+    for name in workspace::outside()? {
+        let component = build_outside(&target, &name)?;
+        place_one(&component, &name, &test_modules.join(&name))?;
+    }
     python::build(&target, &test_modules.join(python::NAME))?;
     python::client(&out.join("test-clients"))?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
@@ -84,6 +88,25 @@ fn build_components(target: &Path, packages: &[String]) -> Result<PathBuf> {
     }
     cmd::run(&mut cargo)?;
     Ok(own_target.join(wasm::TARGET).join("module"))
+}
+
+/// A component of a workspace of its own. In the same target directory: with the same profile and versions, what it depends
+/// on is there already.
+fn build_outside(target: &Path, name: &str) -> Result<PathBuf> {
+    let own_target = target.join("modules");
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(workspace::root().join(workspace::OUTSIDE).join(name));
+    cargo.args(["build", "--locked", "--profile", "module", "--target-dir"]).arg(&own_target);
+    wasm::find()?.apply(&mut cargo);
+    cmd::run(&mut cargo)?;
+    Ok(own_target.join(wasm::TARGET).join("module").join(artifact(name)))
+}
+
+fn place_one(component: &Path, name: &str, to: &Path) -> Result<()> {
+    files::make_dir(to)?;
+    check_component(component)?;
+    files::copy(component, &to.join(format!("{name}.wasm")), 0o644)?;
+    files::write_sums(to)
 }
 
 fn place(from: &Path, kind: &str, modules: &[String], to: &Path) -> Result<()> {

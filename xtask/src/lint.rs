@@ -15,6 +15,12 @@ pub(crate) fn lint() -> Result<()> {
     } else {
         eprintln!("xtask: no clippy for {} without rustup's target", wasm::TARGET);
     }
+    let outside =
+        workspace::outside()?.into_iter().map(|name| format!("{}/{name}/Cargo.toml", workspace::OUTSIDE));
+    let outside: Vec<_> = outside.collect();
+    for manifest in &outside {
+        calls.push(vec!["fmt", "--manifest-path", manifest, "--", "--check"]);
+    }
     // A workspace of its own, which nothing else builds.
     calls.push(vec!["fmt", "--manifest-path", "fuzz/Cargo.toml", "--", "--check"]);
     if cmd::find_program("c++").is_some() {

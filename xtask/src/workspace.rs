@@ -65,6 +65,14 @@ pub(crate) fn guests() -> Result<Vec<(&'static str, String)>> {
     Ok(guests)
 }
 
+/// Modules as a third party writes them: workspaces of their own, which depend on the sdk and nothing else.
+pub(crate) const OUTSIDE: &str = "tests/outside";
+
+/// What is in there, by name, which is that of the package too.
+pub(crate) fn outside() -> Result<Vec<String>> {
+    crates(OUTSIDE)
+}
+
 /// The package of the folder `cron` under `modules/` is `module-cron`, of the tests' own `guest-…` or `hostile-…`.
 pub(crate) fn package(kind: &str, folder: &str) -> String {
     format!("{kind}-{folder}")

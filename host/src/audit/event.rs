@@ -139,8 +139,11 @@ pub struct Call {
     pub client: String,
     /// The version of MCP, or `cli`.
     pub protocol: String,
-    /// As the caller named it, whether there is such a tool or not.
+    /// The tool's own name; where there is no such tool, as the caller named it.
     pub tool: String,
+    /// As the caller named it, where that is an alias of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_as: Option<String>,
     /// Where one was found for it.
     pub module: Option<ModuleUsed>,
     /// Where one was found for it.

@@ -12,13 +12,14 @@ use serde_json::{Map, Value};
 
 use super::approve::Terminal;
 use crate::account::Account;
+use crate::aliases::Older;
 use crate::arguments;
 use crate::audit::{DecidedBy, Person};
 use crate::envelope::Envelope;
 use crate::gate::Question;
 use crate::gate::asking::{Answer, unavailable};
 use crate::parking::Way;
-use crate::pipeline::{Begun, Caller, Pipeline, Request};
+use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::problem::Problem;
 use crate::running::{Next, Running};
 
@@ -38,20 +39,33 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) async fn run(self, pipeline: &Arc<Pipeline>) -> anyhow::Result<ExitCode> {
-        let schema = pipeline.live().registry.tool(&self.tool).map(arguments::schema).unwrap_or_default();
         let arguments = match &self.json {
             Some(text) => object(text)?,
             None => {
-                self.arguments.iter().map(|pair| argument(pair, &schema)).collect::<anyhow::Result<_>>()?
+                let live = pipeline.live();
+                let tool = live.registry.tool(&self.tool);
+                let schema = tool.map(arguments::schema).unwrap_or_default();
+                let declared =
+                    |key: &str| declared(&schema, tool.map_or(key, |tool| tool.aliases.argument(key)));
+                self.arguments.iter().map(|pair| argument(pair, declared)).collect::<anyhow::Result<_>>()?
             }
         };
         let caller = Caller { client: "linux-sysadmin call".to_owned(), ..Caller::default() };
-        let request = Request { tool: self.tool, arguments, caller, two_step: false, answered: None };
-        let envelope = match pipeline.call(request) {
+        let request = Request {
+            tool: self.tool,
+            arguments,
+            older: Older::default(),
+            caller,
+            two_step: false,
+            answered: None,
+        };
+        let Called { begun, note } = pipeline.call(request);
+        let mut envelope = match begun {
             Begun::Runs(running) => follow(*running).await,
             // This process has only this call.
             Begun::Waits(question) => pipeline.waits(&question, Way::Terminal),
         };
+        envelope.noted(note);
         pipeline.finished().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
         let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
@@ -110,14 +124,18 @@ fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
     serde_json::from_str(&text).context("--json takes a JSON object, as {\"service\":\"nginx\"}")
 }
 
-/// One `key=value`, read as the tool's schema says. What doesn't fit stays text, so that the tool's own check names
-/// it, as it would for a client.
-fn argument(pair: &str, schema: &Map<String, Value>) -> anyhow::Result<(String, Value)> {
+/// The type of an argument.
+fn declared<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    schema.get("properties")?.get(name)?.get("type")?.as_str()
+}
+
+/// One `key=value`, read as what the tool's schema declares. What doesn't fit stays text, so that the tool's own check
+/// names it, as it would for a client.
+fn argument<'a>(pair: &str, declared: impl Fn(&str) -> Option<&'a str>) -> anyhow::Result<(String, Value)> {
     let Some((key, value)) = pair.split_once('=') else {
         bail!("{pair:?} is not of the form KEY=VALUE");
     };
-    let declared = schema.get("properties").and_then(|properties| properties.get(key)?.get("type")?.as_str());
-    let value = match declared {
+    let value = match declared(key) {
         Some("string") | None => Value::from(value),
         Some(_) => serde_json::from_str(value).unwrap_or_else(|_| Value::from(value)),
     };
@@ -145,8 +163,10 @@ mod tests {
             ("n=many", json!("many")),
             ("unknown=5", json!("5")),
         ] {
-            assert_eq!(argument(pair, schema).unwrap().1, value, "{pair}");
+            assert_eq!(argument(pair, |key| declared(schema, key)).unwrap().1, value, "{pair}");
         }
-        assert!(argument("nonsense", schema).unwrap_err().to_string().contains("KEY=VALUE"));
+        assert!(
+            argument("nonsense", |key| declared(schema, key)).unwrap_err().to_string().contains("KEY=VALUE")
+        );
     }
 }

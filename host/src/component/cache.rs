@@ -180,6 +180,26 @@ mod tests {
     }
 
     #[test]
+    fn a_description_from_before_there_were_aliases_is_made_anew() {
+        let (_directory, cache) = cache();
+        let mut kept = serde_json::json!({
+            "name": "test", "version": "1.0.0", "summary": "", "domain": "test", "serves": [], "imports": [],
+            "requests": {"commands": [], "paths": []}, "sha256": "",
+            "tools": [{
+                "name": "tool", "summary": "", "input_schema": {"type": "object"}, "risk": "read-only",
+                "shape": "single", "duration": "quick",
+            }],
+        });
+        let mut read = |aliases: Option<serde_json::Value>| {
+            kept["tools"][0].as_object_mut().unwrap().extend(aliases.map(|all| ("aliases".to_owned(), all)));
+            cache.write(&description_name("00"), kept.to_string().as_bytes());
+            cache.description("00")
+        };
+        assert!(read(None).is_none());
+        assert!(read(Some(serde_json::json!({}))).is_some());
+    }
+
+    #[test]
     fn a_directory_that_others_can_write_to_is_not_used() {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o770)).unwrap();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::aliases::Aliases;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
 use super::convert;
@@ -94,7 +95,25 @@ pub struct Tool {
     /// Whether it works on this machine, whatever the target is.
     #[serde(default)]
     pub on_controller: bool,
+    /// What older clients say. Never left out: a description that was kept before there were any is made anew.
+    pub aliases: Aliases,
     pub(super) duration: Duration,
+}
+
+impl Tool {
+    /// A name that another tool has as well, where it is an alias of one of them.
+    pub(super) fn shares_name_with<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
+        let (own, theirs) = (&self.aliases.tool, &other.aliases.tool);
+        let names = own.get(&other.name).or_else(|| theirs.get(&self.name));
+        names.or_else(|| own.intersection(theirs).next()).map(String::as_str)
+    }
+
+    /// Whether clients may see one tool for both.
+    pub(super) fn is_same_to_clients(&self, other: &Self) -> bool {
+        let seen = |tool: &Self| (tool.shape, tool.risk, tool.on_controller);
+        seen(self) == seen(other)
+            && (&self.input_schema, &self.aliases) == (&other.input_schema, &other.aliases)
+    }
 }
 
 /// The module serves a target only where its fact has one of these values.
@@ -155,6 +174,14 @@ pub enum DescriptionError {
         /// Whose.
         tool: String,
         /// Why.
+        reason: String,
+    },
+    /// An older spelling that is ambiguous, or leads to nothing.
+    #[error("an alias of tool {tool} can't be used: {reason}")]
+    Alias {
+        /// Whose.
+        tool: String,
+        /// Which one, and why.
         reason: String,
     },
     /// A condition on a fact that doesn't exist.
@@ -225,6 +252,15 @@ impl Description {
         for tool in &self.tools {
             if !names.insert(&tool.name) {
                 return Err(DescriptionError::Twice(tool.name.clone()));
+            }
+        }
+        for tool in &self.tools {
+            for alias in &tool.aliases.tool {
+                named("alias", alias, "[a-z0-9_], 1 to 64 characters", |byte| byte == b'_')?;
+                if !names.insert(alias) {
+                    let reason = format!("{alias} is the name or an alias of a tool of this module");
+                    return Err(DescriptionError::Alias { tool: tool.name.clone(), reason });
+                }
             }
         }
         for condition in &self.serves {
@@ -303,12 +339,15 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     let schema = Value::Object(input_schema.clone());
     check_size(&schema).map_err(wrong)?;
     jsonschema::meta::validate(&schema).map_err(|error| wrong(error.to_string()))?;
-    jsonschema::validator_for(&schema).map_err(|error| wrong(error.to_string()))?;
+    let validator = jsonschema::validator_for(&schema).map_err(|error| wrong(error.to_string()))?;
+    let aliases = Aliases::new(said.aliases, &input_schema, &validator)
+        .map_err(|reason| DescriptionError::Alias { tool: said.name.clone(), reason })?;
     Ok(Tool {
         summary: visible(&said.summary).into_owned(),
         input_schema,
         risk,
         on_controller,
+        aliases,
         shape: match said.shape {
             describe::Shape::Single => Shape::Single,
             describe::Shape::Listing => Shape::Listing,
@@ -419,6 +458,86 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn described(name: &str, aliases: &[&str]) -> describe::Tool {
+        describe::Tool {
+            name: name.to_owned(),
+            summary: String::new(),
+            input_schema: r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#.to_owned(),
+            risk: types::Risk::ReadOnly,
+            duration: types::DurationCategory::Quick,
+            shape: describe::Shape::Single,
+            place: types::Place::Target,
+            aliases: describe::Aliases {
+                tool: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+                arguments: Vec::new(),
+                values: Vec::new(),
+            },
+        }
+    }
+
+    fn module(tools: Vec<describe::Tool>) -> Result<Description, DescriptionError> {
+        let capabilities =
+            describe::Capabilities { commands: Vec::new(), paths: Vec::new(), tools: Vec::new() };
+        let said = describe::Description {
+            name: "test".to_owned(),
+            version: "1.0.0".to_owned(),
+            summary: String::new(),
+            homepage: None,
+            license: None,
+            domain: "test".to_owned(),
+            serves: Vec::new(),
+            tools,
+            capabilities,
+        };
+        Description::new(said, Vec::new())
+    }
+
+    #[test]
+    fn within_a_module_a_name_means_one_tool() {
+        assert!(module(vec![described("one", &["uno", "un"]), described("two", &["due"])]).is_ok());
+        for (one, two, said) in [
+            (&["one"][..], &[][..], "alias of tool one can't be used: one is"),
+            (&["two"], &[], "alias of tool one can't be used: two is"),
+            (&[], &["one"], "alias of tool two can't be used: one is"),
+            (&["same"], &["same"], "alias of tool two can't be used: same is"),
+            (&["same", "same"], &[], "alias of tool one can't be used: \"same\" is said twice"),
+            (&["No Name"], &[], "\"No Name\" is not of the form"),
+        ] {
+            let error = module(vec![described("one", one), described("two", two)]).unwrap_err().to_string();
+            assert!(error.contains(said), "{said} is not in: {error}");
+        }
+        let mut tool = described("one", &[]);
+        let (alias, argument) = ("older".to_owned(), "gone".to_owned());
+        tool.aliases.arguments.push(describe::ArgumentAlias { alias, argument });
+        let error = module(vec![tool]).unwrap_err().to_string();
+        assert!(error.contains("alias of tool one") && error.contains("\"gone\""), "{error}");
+    }
+
+    #[test]
+    fn two_tools_share_a_name_where_it_is_an_alias_of_one_of_them() {
+        let tool = |name: &str, aliases: &[&str]| super::tool(described(name, aliases)).unwrap();
+        for (one, other, shared) in [
+            (tool("one", &["x"]), tool("two", &["y"]), None),
+            (tool("one", &["two"]), tool("two", &[]), Some("two")),
+            (tool("one", &[]), tool("two", &["one"]), Some("one")),
+            (tool("one", &["x", "y"]), tool("two", &["y", "z"]), Some("y")),
+        ] {
+            assert_eq!(one.shares_name_with(&other), shared, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn modules_that_have_a_tool_in_common_agree_on_its_aliases() {
+        let tool = |said: describe::Tool| super::tool(said).unwrap();
+        let plain = tool(described("one", &["x", "y"]));
+        assert!(plain.is_same_to_clients(&tool(described("one", &["y", "x"]))));
+        assert!(!plain.is_same_to_clients(&tool(described("one", &["x"]))));
+        let mut other = described("one", &["x", "y"]);
+        let (alias, argument) = ("older".to_owned(), "name".to_owned());
+        other.aliases.arguments.push(describe::ArgumentAlias { alias, argument });
+        assert!(!plain.is_same_to_clients(&tool(other)));
+    }
 
     #[test]
     fn a_schema_is_bounded_with_its_references_followed() {

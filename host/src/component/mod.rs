@@ -1,5 +1,6 @@
 //! Components: loaded, described, limited and called. Nothing outside this folder names wasmtime.
 
+mod aliases;
 mod bindings;
 mod cache;
 mod compile;
@@ -22,6 +23,7 @@ mod surface;
 mod system;
 mod wall;
 
+pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
 pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, Workshop};

@@ -22,6 +22,8 @@ pub struct Registry {
     absent: Vec<Absent>,
     /// Tool name to the modules that have it, with the tool's index in each.
     tools: BTreeMap<String, Vec<(usize, usize)>>,
+    /// What older clients call a tool, and its name.
+    aliases: BTreeMap<String, String>,
 }
 
 /// What to do with a third party's component that isn't in the cache.
@@ -65,12 +67,26 @@ pub enum Conflict {
         tool: String,
     },
     /// Clients see one tool.
-    #[error("module {module} has a tool {tool} whose schema, shape, risk or place differs from this one's")]
+    #[error(
+        "module {module} has a tool {tool} whose schema, shape, risk, place or aliases differ from this one's"
+    )]
     Differs {
         /// The one that is there.
         module: String,
         /// What both have.
         tool: String,
+    },
+    /// What a call names is one tool, whatever the target.
+    #[error("{name} means the tool {tool} of module {module}, {}", origin.described())]
+    Alias {
+        /// The one that is there.
+        module: String,
+        /// Whose it is.
+        origin: Origin,
+        /// Its tool.
+        tool: String,
+        /// What both tools would answer to: to one of them at least it is an alias.
+        name: String,
     },
 }
 
@@ -92,8 +108,8 @@ impl Registry {
     }
 
     fn empty(loader: Arc<Loader>, config: &Modules) -> Self {
-        let (modules, absent, tools) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { loader, config: config.clone(), modules, absent, tools, later: false }
+        let (modules, absent, tools, aliases) = Default::default();
+        Self { loader, config: config.clone(), modules, absent, tools, aliases, later: false }
     }
 
     async fn filled(mut self, places: &Places, known: &[Arc<Module>], cold: Cold) -> Self {
@@ -158,19 +174,25 @@ impl Registry {
             if other.description.name == *name {
                 conflicts.push(Conflict::Name { module: name.clone(), origin: other.origin });
             }
-            for tool in &module.description.tools {
-                let same = |theirs: &&Tool| theirs.name == tool.name;
-                let Some(theirs) = other.description.tools.iter().find(same) else { continue };
-                let (module, other, origin) = (module, &other.description, other.origin);
+            let (ours, theirs) = (module.description.tools.iter(), other.description.tools.as_slice());
+            let pairs = ours.flat_map(|tool| theirs.iter().map(move |theirs| (tool, theirs)));
+            for (tool, theirs) in pairs {
+                let (other, origin) = (&other.description, other.origin);
+                if theirs.name != tool.name {
+                    if let Some(shared) = tool.shares_name_with(theirs) {
+                        let (module, tool, name) =
+                            (other.name.clone(), theirs.name.clone(), shared.to_owned());
+                        conflicts.push(Conflict::Alias { module, origin, tool, name });
+                    }
+                    continue;
+                }
                 if origin == Origin::Host && module.replaces(&tool.name) {
                     continue;
                 }
                 let (with, tool_name) = (other.name.clone(), tool.name.clone());
                 if !module.description.excludes(other) {
                     conflicts.push(Conflict::Shadows { module: with, origin, tool: tool_name });
-                } else if (&theirs.input_schema, theirs.shape, theirs.risk, theirs.on_controller)
-                    != (&tool.input_schema, tool.shape, tool.risk, tool.on_controller)
-                {
+                } else if !tool.is_same_to_clients(theirs) {
                     conflicts.push(Conflict::Differs { module: with, tool: tool_name });
                 }
             }
@@ -187,8 +209,11 @@ impl Registry {
             let answering = self.tools.entry(tool.name.clone()).or_default();
             if module.replaces(&tool.name) {
                 answering.retain(|(other, _)| self.modules[*other].origin != Origin::Host);
+                self.aliases.retain(|_, name| *name != tool.name);
             }
             answering.push((number, index));
+            let aliases = tool.aliases.tool.iter();
+            self.aliases.extend(aliases.map(|alias| (alias.clone(), tool.name.clone())));
         }
         self.modules.push(module);
         Ok(())
@@ -226,9 +251,10 @@ impl Registry {
         Route::NotServed(reasons)
     }
 
-    /// The tool of this name, whichever module has it.
+    /// The tool that answers to this name or alias, whichever module has it.
     pub fn tool(&self, name: &str) -> Option<&Tool> {
-        let (module, index) = self.tools.get(name)?.first()?;
+        let found = self.tools.get(name).or_else(|| self.tools.get(self.aliases.get(name)?));
+        let (module, index) = found?.first()?;
         Some(&self.modules[*module].description.tools[*index])
     }
 }

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, Seal};
 use super::changes::Changes;
 use super::{resources, tasks};
+use crate::aliases::Older;
 use crate::arguments::{self, LONGEST_AGENT, Shown};
 use crate::capability::Risk;
 use crate::component;
@@ -26,7 +27,7 @@ use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
 use crate::knowledge::Lazy;
 use crate::parking::Way;
-use crate::pipeline::{Begun, Caller, Pipeline, Request};
+use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::problem::{Category, Problem};
 use crate::running::{Next, Running, Said};
 use crate::visible::excerpt;
@@ -298,18 +299,21 @@ impl ServerHandler for Handler {
         let asked = Request {
             tool: name,
             arguments: request.arguments.unwrap_or_default(),
+            older: Older::default(),
             caller: caller(&context),
             two_step: self.two_step(&context),
             answered,
         };
-        let followed = match self.pipeline.call(asked) {
+        let Called { begun, note } = self.pipeline.call(asked);
+        let followed = match begun {
             Begun::Runs(running) => self.follow(*running, &context).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
         };
-        let envelope = match followed {
+        let mut envelope = match followed {
             Ok(envelope) => envelope,
             Err(instead) => return Ok(instead),
         };
+        envelope.noted(note);
         match &envelope.error {
             // MCP has a protocol error for this one; the envelope goes with it.
             Some(problem) if !is_known => {

@@ -138,10 +138,17 @@ fn refresh<B: Backend>(backend: &B, cx: &Context) -> Result<Done> {
         return Ok(Noted { data: json!({"would_refresh": true}), notes: Vec::new() });
     }
     let remarks = applied.outputs.first().map(|output| backend.remarks(output)).unwrap_or_default();
-    let updates = backend.updates(cx)?;
-    let secure = updates.items.iter().filter(|update| update.security).count();
-    let data = json!({"refreshed": true, "updates": updates.items.len(), "security_updates": secure});
-    Ok(Noted { data, notes: remarks.notes })
+    let mut notes = remarks.notes;
+    let mut data = json!({"refreshed": true});
+    match backend.updates(cx) {
+        Ok(updates) => {
+            let secure = updates.items.iter().filter(|update| update.security).count();
+            data["updates"] = json!(updates.items.len());
+            data["security_updates"] = json!(secure);
+        }
+        Err(problem) => notes.push(format!("what there is to update couldn't be read: {}", problem.message)),
+    }
+    Ok(Noted { data, notes })
 }
 
 pub(super) fn rollback<B: Backend>(backend: &B, args: RollbackArgs, cx: &Context) -> Result<Done> {
@@ -237,7 +244,18 @@ impl<B: Backend> Run<'_, B> {
 
     /// What has really happened, by the package database.
     fn done(mut self, simulated: &Simulated, output: Option<&crate::Output>) -> Result<Done> {
-        let after = self.backend.installed(self.cx)?;
+        let after = match self.backend.installed(self.cx) {
+            Ok(after) => after,
+            // It is done; that nobody can see it doesn't undo it.
+            Err(problem) => {
+                let note = format!(
+                    "the package manager has succeeded; its database couldn't be read: {}",
+                    problem.message
+                );
+                self.notes.push(note);
+                return Ok(Noted { data: json!({}), notes: self.notes });
+            }
+        };
         let operations = difference(&self.before, &after, simulated);
         let left: Vec<_> = simulated.operations.iter().filter(|wanted| !has_come(wanted, &after)).collect();
         if !left.is_empty() {
@@ -317,8 +335,10 @@ fn summary(request: &Request, simulated: &Simulated) -> String {
         Request::Update(names) => (format!("Update {}", named(names)), names.len()),
         Request::UpdateAll => (format!("Update {} packages", count(Verb::Upgrade)), count(Verb::Upgrade)),
         Request::Refresh => ("Read the package repositories anew".to_owned(), 0),
-        Request::Version(name, _) => {
-            (format!("Take {} to another version", named(std::slice::from_ref(name))), 1)
+        Request::Version(name, version) => {
+            let found = simulated.operations.iter().find(|operation| operation.name == *name);
+            let from = found.map_or("", |operation| operation.from.as_str());
+            (format!("Take {name} from {from} to {version}"), 1)
         }
         Request::Undo(id) => (format!("Undo transaction {id} of the package manager"), 0),
     };
@@ -343,7 +363,8 @@ fn would(request: &Request, simulated: &Simulated) -> Value {
         Verb::Purge => "would_purge",
     });
     let mb = |bytes: f64| json!((bytes / 1e4).round() / 100.0);
-    if let Some(bytes) = simulated.download_bytes {
+    let brings = simulated.operations.iter().any(|operation| !operation.is_removal());
+    if let Some(bytes) = simulated.download_bytes.filter(|_| brings) {
         data.insert("would_download_mb".to_owned(), mb(bytes as f64));
     }
     if let Some(bytes) = simulated.disk_bytes {

@@ -9,7 +9,10 @@ use super::{Backend, unknown};
 use crate::{Category, Context, Listing, NoArgs, Noted, Problem, Result};
 
 /// A transaction of more operations shows so many, and how many more there were.
-const MOST_OPERATIONS: usize = 20;
+const MOST_OPERATIONS: usize = 10;
+
+/// A command line is cut after so many characters.
+const MOST_COMMAND: usize = 200;
 
 /// Knowledge of the repositories that is older than this many seconds is said to be old.
 const OLD: f64 = 7.0 * 24.0 * 3600.0;
@@ -176,7 +179,10 @@ impl Transaction {
             id: self.id,
             at: self.at,
             by: self.by,
-            command: self.command,
+            command: self.command.map(|command| match command.char_indices().nth(MOST_COMMAND) {
+                Some((end, _)) => format!("{}…", &command[..end]),
+                None => command,
+            }),
             more: all - operations.len(),
             operations,
             error: self.error,
@@ -197,14 +203,25 @@ pub(super) fn former_versions(name: &str, current: &str, history: &[Transaction]
     former
 }
 
-/// No version to go back to.
+/// That version is gone from the repositories.
 pub(super) fn not_to_be_had(name: &str, version: &str, available: &[String]) -> Problem {
+    gone(format!("version {version} of {name} can't be had any more"), available)
+}
+
+/// No earlier version is there; `former` is the one that the history tells of.
+pub(super) fn no_way_back(name: &str, former: Option<&str>, available: &[String]) -> Problem {
+    match former {
+        Some(version) => not_to_be_had(name, version, available),
+        None => gone(format!("there is no earlier version of {name} to go back to"), available),
+    }
+}
+
+fn gone(what: String, available: &[String]) -> Problem {
     let which = match available {
-        [] => "none can be had from the repositories".to_owned(),
-        available => format!("these can be had: {}", available.join(", ")),
+        [] => "the repositories have none".to_owned(),
+        available => format!("the repositories have {}", available.join(", ")),
     };
-    let message = format!("version {version} of {name} can't be had any more; {which}");
-    Problem::new("VERSION_NOT_AVAILABLE", Category::NotFound, message)
+    Problem::new("VERSION_NOT_AVAILABLE", Category::NotFound, format!("{what}; {which}"))
 }
 
 #[cfg(test)]

@@ -134,10 +134,7 @@ pub trait Backend {
         let below = || available.iter().skip_while(|version| *version != current).nth(1);
         match former.iter().find(|version| available.contains(version)).or_else(below) {
             Some(version) => Ok(Request::Version(name.to_owned(), version.clone())),
-            None => {
-                let before = former.first().map_or("before this one", String::as_str);
-                Err(look::not_to_be_had(name, before, &available))
-            }
+            None => Err(look::no_way_back(name, former.first().map(String::as_str), &available)),
         }
     }
 }
@@ -173,11 +170,13 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         Tool::new("pkg_remove", "Remove packages, keep their configuration", move |args, cx: &Context| {
             change::remove(&backend(), args, cx)
         })
+        .argument_alias("packages", "package")
         .risk(Risk::High)
         .duration(Normal),
         Tool::new("pkg_purge", "Remove packages with their configuration", move |args, cx: &Context| {
             change::purge(&backend(), args, cx)
         })
+        .argument_alias("packages", "package")
         .risk(Risk::Critical)
         .duration(Normal),
         Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {

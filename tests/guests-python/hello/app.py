@@ -96,6 +96,7 @@ def tool(name, properties):
         duration=DurationCategory.INSTANT,
         shape=describe.Shape.SINGLE,
         place=Place.TARGET,
+        aliases=describe.Aliases(tool=[], arguments=[], values=[]),
     )
 
 

@@ -14,11 +14,15 @@ mod inside_debian {
     mod knowledge;
     mod locks;
     mod logs;
+    mod packages;
+    mod packages_apt;
+    mod packages_outside;
     mod plans;
     mod plans_denied;
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod users;
 }
 
 /// The same on another distribution: what ships.
@@ -31,6 +35,8 @@ mod inside_rhel {
     mod changing_services_refused;
     mod locks;
     mod logs;
+    mod packages;
+    mod users;
 }
 
 /// The server runs in the lab, and the host is one that no test above waits for.
@@ -45,10 +51,13 @@ mod over_ssh_to_debian {
     mod knowledge;
     mod locks;
     mod logs;
+    mod packages;
+    mod packages_apt;
     mod plans;
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod users;
 }
 
 /// What ships, on another distribution.
@@ -61,4 +70,6 @@ mod over_ssh_to_rhel {
     mod changing_services_refused;
     mod locks;
     mod logs;
+    mod packages;
+    mod users;
 }

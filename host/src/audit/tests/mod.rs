@@ -43,6 +43,7 @@ pub(crate) fn call(argument: impl Into<Value>) -> Event {
         client: "claude-code 2.1".to_owned(),
         protocol: "2025-11-25".to_owned(),
         tool: "service_status".to_owned(),
+        called_as: None,
         module: Some(module()),
         target: Some(target()),
         arguments: json!({"n": argument.into()}).into(),

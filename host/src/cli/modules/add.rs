@@ -235,6 +235,9 @@ fn differences(workshop: &Workshop, examined: &Examined, granted: &Requests) -> 
             Some(before) if before.input_schema != tool.input_schema || before.shape != tool.shape => {
                 Some(format!("  changed   {}: other arguments or another answer\n", tool.name))
             }
+            Some(before) if before.aliases != tool.aliases => {
+                Some(format!("  aliases   {}: other older names are understood\n", tool.name))
+            }
             Some(_) => None,
         }
     });

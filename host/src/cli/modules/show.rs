@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::capability::{
     CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, Risk, by_concern,
 };
-use crate::component::{Description, Examined, Module, Origin};
+use crate::component::{Aliases, Description, Examined, Module, Origin};
 use crate::target::Privilege;
 use crate::visible::visible;
 
@@ -107,7 +107,11 @@ impl Display for Shown<'_> {
         let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
         for tool in tools {
             let head = format!("  {:width$}  {:<9}  ", tool.name, risk(tool.risk));
-            writeln!(f, "{}", wrapped(&quoted(&tool.summary), &head, &" ".repeat(head.len())))?;
+            let indent = " ".repeat(head.len());
+            writeln!(f, "{}", wrapped(&quoted(&tool.summary), &head, &indent))?;
+            if let Some(older) = older(&tool.aliases) {
+                writeln!(f, "{}", wrapped(&older, &indent, &indent))?;
+            }
         }
         writeln!(f, "\nImports, besides an empty WASI")?;
         let ours: Vec<&str> =
@@ -115,6 +119,17 @@ impl Display for Shown<'_> {
         let ours = if ours.is_empty() { "none".to_owned() } else { ours.join(", ") };
         writeln!(f, "{}", wrapped(&ours, "  ", "  "))
     }
+}
+
+/// The older spellings that a tool understands. Of their form nothing needs quotes.
+fn older(aliases: &Aliases) -> Option<String> {
+    let names = aliases.tool.iter().map(|alias| format!("answers to {alias}"));
+    let arguments = aliases.arguments.iter().map(|(alias, name)| format!("takes {alias} as {name}"));
+    let values = aliases.values.iter().flat_map(|(argument, values)| {
+        values.iter().map(move |(alias, value)| format!("takes {alias} as {value}, in {argument}"))
+    });
+    let all: Vec<String> = names.chain(arguments).chain(values).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Everything that is asked for, numbered, under a heading for each concern.

@@ -57,7 +57,7 @@ pub fn module() -> Module {
         .command(grant().as_root())
         .path(PathGrant::read("/etc/hostname", "to know where it is"))
         .tool(Tool::new("parrot_repeat", "", repeat))
-        .tool(Tool::new("parrot_read", "", read))
+        .tool(Tool::new("parrot_read", "", read).alias("parrot_cat").argument_alias("file", "path"))
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -130,7 +130,13 @@ pub fn module() -> Module {
         .path(PathGrant::write("/etc/sudoers.d/*", "files with a validator"))
         .path(PathGrant::write("/home/*/.planner/*", "files in homes, which root must not touch"))
         .path(PathGrant::write("/home/*/.planner/*", "files in a home").as_user("admin"))
-        .tool(Tool::new("planner_apply", "", apply).risk(Risk::Moderate).duration(DurationCategory::Slow))
+        .tool(
+            Tool::new("planner_apply", "", apply)
+                .risk(Risk::Moderate)
+                .duration(DurationCategory::Slow)
+                .alias("planner_execute")
+                .argument_alias("change", "plan"),
+        )
         .tool(Tool::new("planner_apply_readonly", "", apply))
         .tool(Tool::new("planner_twice", "", twice).risk(Risk::Moderate))
 }

@@ -1,0 +1,206 @@
+//! What apt-get and dpkg say where something went wrong, or where it went well and there is something to know.
+
+use linux_sysadmin_sdk::packages::Remarks;
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+use crate::output::errors;
+
+/// A code, its category, and what apt-get or dpkg says then; the first that fits. What is a consequence stands after what
+/// it follows from: dpkg's "returned an error code" comes with everything that dpkg failed of.
+const CAUSES: &[(&str, Category, &[&str])] = &[
+    (
+        "RESOURCE_LOCKED",
+        Category::Lock,
+        &[
+            "Could not get lock",
+            "Unable to acquire the dpkg frontend lock",
+            "Unable to lock directory",
+            "is locked by another process",
+        ],
+    ),
+    ("PACKAGES_INTERRUPTED", Category::State, &["dpkg was interrupted", "dpkg --configure -a"]),
+    (
+        "OUT_OF_SPACE",
+        Category::Resource,
+        &["No space left on device", "You don't have enough free space", "Disk quota exceeded"],
+    ),
+    (
+        "REPOSITORY_UNTRUSTED",
+        Category::State,
+        &[
+            "NO_PUBKEY",
+            "EXPKEYSIG",
+            "REVKEYSIG",
+            "BADSIG",
+            "GPG error",
+            "is not signed",
+            "is no longer signed",
+            "There were unauthenticated packages",
+            "signatures couldn't be verified",
+            "Hash Sum mismatch",
+        ],
+    ),
+    (
+        "REPOSITORY_UNREACHABLE",
+        Category::Network,
+        &[
+            "Failed to fetch",
+            "does not have a Release file",
+            "Some index files failed to download",
+            "Unable to fetch some archives",
+        ],
+    ),
+    (
+        "PROTECTED_PACKAGE",
+        Category::Dependency,
+        &["Essential packages were removed", "Removing essential system-critical packages"],
+    ),
+    ("PACKAGE_HELD", Category::State, &["Held packages were changed"]),
+    ("DEPENDENCIES_BROKEN", Category::Dependency, &["--fix-broken install"]),
+    (
+        "DEPENDENCY_CONFLICT",
+        Category::Dependency,
+        &[
+            "unmet dependencies",
+            "held broken packages",
+            "Packages need to be removed",
+            "unable to correct dependencies",
+        ],
+    ),
+    (
+        "PACKAGE_NOT_FOUND",
+        Category::NotFound,
+        &["Unable to locate package", "has no installation candidate", "was not found", "No packages found"],
+    ),
+    ("PACKAGE_SCRIPT_FAILED", Category::Other, &["Sub-process /usr/bin/dpkg returned an error code"]),
+];
+
+pub(crate) fn explain(output: &Output) -> Option<Problem> {
+    let (stdout, stderr) = (output.text(), output.error_text());
+    let says = |what: &&str| stderr.contains(*what) || stdout.contains(*what);
+    let (code, category, _) = CAUSES.iter().find(|(_, _, said)| said.iter().any(|what| says(&what)))?;
+    let mut message = errors(&stderr);
+    let details = details(code, &stdout, &stderr);
+    if !details.is_empty() {
+        message += &format!(": {}", details.join("; "));
+    }
+    Some(Problem::new(code, *category, shortened(message)))
+}
+
+/// What apt-get tells besides its errors.
+fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
+    let after = |text: &str, heading: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| !line.contains(heading)).skip(1);
+        lines.take_while(|line| line.starts_with(' ')).map(|line| line.trim().to_owned()).collect()
+    };
+    match code {
+        "DEPENDENCY_CONFLICT" | "DEPENDENCIES_BROKEN" => after(stdout, "have unmet dependencies"),
+        "PACKAGE_NOT_FOUND" => after(stdout, "is a virtual package provided by"),
+        "PACKAGE_SCRIPT_FAILED" => {
+            // dpkg's own errors, each over two lines: the package, then what failed.
+            let lines: Vec<_> = stderr.lines().chain(stdout.lines()).collect();
+            let starts =
+                lines.iter().enumerate().filter(|(_, line)| line.starts_with("dpkg: error processing"));
+            let both = |at: usize| {
+                let next = lines.get(at + 1).filter(|line| line.starts_with(' '));
+                [Some(&lines[at]), next]
+                    .into_iter()
+                    .flatten()
+                    .map(|line| line.trim())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            starts.map(|(at, _)| both(at)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// apt repeats itself for each file of each repository.
+fn shortened(message: String) -> String {
+    const MOST: usize = 1500;
+    if message.chars().count() <= MOST {
+        return message;
+    }
+    message.chars().take(MOST).collect::<String>() + "…"
+}
+
+/// Configuration files that `--force-confold` kept, and repositories that weren't read. dpkg says the former on stderr.
+pub(crate) fn remarks(output: &Output) -> Remarks {
+    let stderr = output.error_text();
+    let mut kept_config_files = Vec::new();
+    let mut file = None;
+    for line in stderr.lines() {
+        if let Some(path) = line.strip_prefix("Configuration file '") {
+            file = path.split_once('\'').map(|(path, _)| path);
+        } else if line.starts_with(" ==> Using current old file")
+            || line.starts_with(" ==> Keeping old config")
+        {
+            kept_config_files.extend(file.take().map(str::to_owned));
+        }
+    }
+    let warnings = stderr.lines().filter_map(|line| line.strip_prefix("W: "));
+    let warnings =
+        warnings.filter(|line| line.starts_with("Failed to fetch") || line.starts_with("Some index"));
+    Remarks { kept_config_files, notes: warnings.map(str::to_owned).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linux_sysadmin_sdk::testkit::transcript;
+
+    #[test]
+    fn what_went_wrong_is_told_in_words_that_remedies_are_known_for() {
+        let said = transcript(include_str!("../tests/data/changes.txt"));
+        let failed = said.iter().filter(|(_, output)| output.exit_code != 0);
+        let told: Vec<_> =
+            failed.map(|(argv, output)| (argv.join(" "), explain(output).expect("known"))).collect();
+        let expected = [
+            ("remove -- bash", "PROTECTED_PACKAGE", "Essential packages"),
+            (
+                "install -- lab-broken",
+                "PACKAGE_SCRIPT_FAILED",
+                "lab-broken (--configure): installed lab-broken package post-",
+            ),
+            ("install -- lab-service", "PACKAGE_SCRIPT_FAILED", "lab-broken"),
+            ("install -- lab-service", "RESOURCE_LOCKED", "process 664 (apt-get)"),
+            ("remove -- lab-service", "PACKAGES_INTERRUPTED", "dpkg --configure -a"),
+            ("install -- lab-service", "DEPENDENCIES_BROKEN", "lab-missing : Depends: lab-nowhere"),
+            ("install -- lab-service", "DEPENDENCIES_BROKEN", "lab-missing : Depends: lab-nowhere"),
+            ("update", "REPOSITORY_UNREACHABLE", "Connection refused"),
+            ("update", "REPOSITORY_UNREACHABLE", "Could not resolve"),
+            ("update", "REPOSITORY_UNREACHABLE", "File not found"),
+            ("update", "REPOSITORY_UNTRUSTED", "is not signed"),
+        ];
+        assert_eq!(told.len(), expected.len());
+        for ((argv, problem), (end, code, said)) in told.iter().zip(expected) {
+            assert!(argv.ends_with(end), "{argv}");
+            assert_eq!(problem.code, code, "{argv}: {}", problem.message);
+            assert!(problem.message.contains(said), "{argv}: {}", problem.message);
+        }
+    }
+
+    #[test]
+    fn a_message_is_as_long_as_can_be_read_whatever_apt_says() {
+        let (_, mut output) = transcript("$ x\n[exit 100]\n").remove(0);
+        output.stderr = format!("E: Failed to fetch {}\n", "é\u{1b}[31m".repeat(10_000)).into_bytes();
+        let problem = explain(&output).expect("known");
+        assert!(problem.message.chars().count() < 1600);
+        for unknown in ["", "E: Etwas anderes\n", "\u{fffd}"] {
+            output.stderr = unknown.into();
+            assert_eq!(explain(&output), None, "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn a_configuration_file_that_was_kept_is_told() {
+        let said = transcript(include_str!("../tests/data/changes.txt"));
+        let upgraded =
+            said.iter().find(|(argv, _)| argv.ends_with(&["lab-conf".to_owned()])).expect("recorded");
+        assert_eq!(remarks(&upgraded.1).kept_config_files, ["/etc/lab-conf.conf"]);
+        let other =
+            said.iter().find(|(argv, _)| argv.ends_with(&["lab-hello=1.0".to_owned()])).expect("recorded");
+        assert_eq!(remarks(&other.1), Remarks::default());
+    }
+}

@@ -1,0 +1,210 @@
+//! What apt and dpkg have done: apt's `history.log`, and of dpkg's log what was done without apt. Both with their rotated
+//! files, compressed or not. Times are the target's own, without a zone, as they stand there.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
+use linux_sysadmin_sdk::prelude::*;
+
+/// Of one log, unpacked: what is older isn't read.
+const MOST_BYTES: usize = 4 << 20;
+/// Enough to look through where no package is named.
+const ENOUGH: usize = 300;
+
+pub(crate) fn read(package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>> {
+    let is_enough = |found: &[Transaction]| package.is_none() && found.len() >= ENOUGH;
+    let of_apt = latest("/var/log/apt", "history.log", cx, is_enough, of_apt)?;
+    let of_dpkg = latest("/var/log", "dpkg.log", cx, is_enough, of_dpkg)?;
+    let mut all: Vec<_> = of_apt.iter().map(|apt| apt.past.clone()).collect();
+    let by_itself = of_dpkg.into_iter().filter(|dpkg| !of_apt.iter().any(|apt| apt.has(dpkg)));
+    all.extend(by_itself.map(|dpkg| dpkg.past));
+    all.sort_by(|a, b| b.at.cmp(&a.at));
+    Ok(all)
+}
+
+/// One run, and its last moment.
+struct Entry {
+    past: Transaction,
+    end: String,
+}
+
+impl Entry {
+    /// Whether that one is this one's doing.
+    fn has(&self, other: &Entry) -> bool {
+        self.past.at <= other.past.at && other.past.at <= self.end
+    }
+}
+
+/// From a log and its rotated files, the latest first, as many as are enough.
+fn latest(
+    directory: &str,
+    name: &str,
+    cx: &Context,
+    is_enough: impl Fn(&[Transaction]) -> bool,
+    parse: fn(&str) -> Vec<Entry>,
+) -> Result<Vec<Entry>> {
+    let mut found: Vec<Entry> = Vec::new();
+    for file in files(directory, name, cx)? {
+        let text = text(&format!("{directory}/{file}"), cx)?;
+        let mut entries = parse(&text);
+        entries.reverse();
+        found.extend(entries);
+        let past: Vec<_> = found.iter().map(|entry| entry.past.clone()).collect();
+        if is_enough(&past) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// `history.log`, `history.log.1.gz`, `history.log.2.gz` …, as they are there.
+fn files(directory: &str, name: &str, cx: &Context) -> Result<Vec<String>> {
+    let names = match cx.list_dir(directory) {
+        Ok(names) => names,
+        Err(problem) if problem.code == "FILE_NOT_FOUND" => return Ok(Vec::new()),
+        Err(problem) => return Err(problem),
+    };
+    let age = |file: &str| {
+        let rest = file.strip_prefix(name)?;
+        let rest = rest.strip_suffix(".gz").unwrap_or(rest);
+        if rest.is_empty() { Some(0) } else { rest.strip_prefix('.')?.parse::<u32>().ok() }
+    };
+    let mut files: Vec<_> = names.into_iter().filter_map(|file| Some((age(&file)?, file))).collect();
+    files.sort();
+    Ok(files.into_iter().map(|(_, file)| file).collect())
+}
+
+/// The last part of a large one: from its end, whole lines.
+fn text(path: &str, cx: &Context) -> Result<String> {
+    const PART: u64 = 1 << 20;
+    let mut bytes = Vec::new();
+    let size = cx.stat_all(&[path]).remove(0)?.map_or(0, |found| found.size);
+    let is_packed = path.ends_with(".gz");
+    let from = if is_packed { 0 } else { size.saturating_sub(MOST_BYTES as u64) };
+    let parts: Vec<_> = (from..size.min(from + MOST_BYTES as u64))
+        .step_by(PART as usize)
+        .map(|at| (path, at as i64, PART))
+        .collect();
+    for part in cx.read_parts(&parts) {
+        bytes.extend(part?);
+    }
+    if is_packed {
+        let mut plain = Vec::new();
+        // One that is cut off gives what there is.
+        let _ = MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES as u64).read_to_end(&mut plain);
+        bytes = plain;
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(if from > 0 { text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned()) } else { text })
+}
+
+/// Paragraphs of `Field: value` from `Start-Date` to `End-Date`. One that apt didn't live to end has no `End-Date`.
+fn of_apt(text: &str) -> Vec<Entry> {
+    text.split("\n\n").filter_map(paragraph).collect()
+}
+
+fn paragraph(text: &str) -> Option<Entry> {
+    let mut past = Transaction::default();
+    let mut end = String::new();
+    for line in text.lines() {
+        let Some((field, value)) = line.split_once(": ") else { continue };
+        let verb = match field {
+            "Start-Date" => {
+                past.at = value.split_whitespace().collect::<Vec<_>>().join(" ");
+                continue;
+            }
+            "End-Date" => {
+                end = value.split_whitespace().collect::<Vec<_>>().join(" ");
+                continue;
+            }
+            "Commandline" => {
+                past.command = Some(value.to_owned());
+                continue;
+            }
+            "Requested-By" => {
+                past.by = Some(value.split(' ').next().unwrap_or(value).to_owned());
+                continue;
+            }
+            "Error" => {
+                past.error = Some(value.to_owned());
+                continue;
+            }
+            "Install" => Verb::Install,
+            "Upgrade" => Verb::Upgrade,
+            "Downgrade" => Verb::Downgrade,
+            "Reinstall" => Verb::Reinstall,
+            "Remove" => Verb::Remove,
+            "Purge" => Verb::Purge,
+            _ => continue,
+        };
+        past.operations.extend(items(verb, value));
+    }
+    if past.at.is_empty() {
+        return None;
+    }
+    if end.is_empty() {
+        past.error.get_or_insert_with(|| "it was not ended".to_owned());
+        end.clone_from(&past.at);
+    }
+    Some(Entry { past, end })
+}
+
+/// `lab-hello:amd64 (1.0, 2.0), lab-dep:amd64 (1.0, automatic)`.
+fn items(verb: Verb, text: &str) -> Vec<Operation> {
+    let items = text.split("), ").filter_map(|item| {
+        let (name, rest) = item.split_once(" (")?;
+        let name = name.split_once(':').map_or(name, |(name, _arch)| name);
+        let mut versions = rest.trim_end_matches(')').split(", ").filter(|word| *word != "automatic");
+        let first = versions.next().unwrap_or_default();
+        let (from, to) = match verb {
+            Verb::Install | Verb::Reinstall => ("", first),
+            Verb::Remove | Verb::Purge => (first, ""),
+            Verb::Upgrade | Verb::Downgrade => (first, versions.next().unwrap_or_default()),
+        };
+        Some(Operation::new(verb, name, from, to))
+    });
+    items.collect()
+}
+
+/// Lines as `2026-11-22 20:13:12 upgrade lab-hello:all 1.0 2.0`. dpkg says where a run begins (`startup`), and apt lets it
+/// run several times for one transaction; here a run is what lies between two of its beginnings.
+fn of_dpkg(text: &str) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut begins = true;
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        let (Some(date), Some(time), Some(action)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        let verb = match action {
+            "startup" => {
+                begins = true;
+                continue;
+            }
+            "install" => Verb::Install,
+            "upgrade" => Verb::Upgrade,
+            "remove" => Verb::Remove,
+            "purge" => Verb::Purge,
+            _ => continue,
+        };
+        let (Some(name), Some(from), to) = (words.next(), words.next(), words.next()) else { continue };
+        let name = name.split_once(':').map_or(name, |(name, _arch)| name);
+        let version =
+            |text: Option<&str>| text.filter(|text| *text != "<none>").unwrap_or_default().to_owned();
+        let at = format!("{date} {time}");
+        if begins {
+            let past =
+                Transaction { at: at.clone(), command: Some("dpkg".to_owned()), ..Transaction::default() };
+            entries.push(Entry { past, end: at.clone() });
+            begins = false;
+        }
+        let Some(entry) = entries.last_mut() else { continue };
+        entry.end = at;
+        // What had only configuration left was installed from that version.
+        let from = if verb == Verb::Install { String::new() } else { version(Some(from)) };
+        let to = if matches!(verb, Verb::Remove | Verb::Purge) { String::new() } else { version(to) };
+        entry.past.operations.push(Operation::new(verb, name, from, to));
+    }
+    entries
+}

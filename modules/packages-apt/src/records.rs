@@ -1,0 +1,223 @@
+//! What the downloaded lists say, by apt-cache(8).
+
+use std::collections::BTreeMap;
+
+use linux_sysadmin_sdk::packages::{Available, Found, Info, State};
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::commands::{AUTOMATIC, NAMES, POLICY, SEARCH, SEARCH_NAMES, SHOW};
+use crate::database;
+
+/// `apt-cache search` and `pkgnames` may say more than is kept of an output: they are read as they come, up to this.
+const MOST_BYTES: usize = 16 << 20;
+
+/// What apt's pins make of the versions of a package: `apt-cache policy`.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Policy {
+    pub(crate) candidate: Option<String>,
+    /// What the repositories have, the newest first.
+    pub(crate) available: Vec<Available>,
+    /// Rolled out to so many percent, of the newest version.
+    pub(crate) phased: Option<u8>,
+}
+
+/// By name; none of a name that apt has never heard of.
+pub(crate) fn policy<N: AsRef<str>>(names: &[N], cx: &Context) -> Result<BTreeMap<String, Policy>> {
+    let names = names.iter().map(AsRef::as_ref);
+    let said = cx.run(POLICY.with(names))?.success("apt-cache policy")?;
+    Ok(parse_policy(&said.text()))
+}
+
+/// A name stands at the margin, its properties two blanks in, versions after ` *** ` or five blanks, and where each can be
+/// had from eight blanks in. `/var/lib/dpkg/status` is no place to have one from.
+fn parse_policy(text: &str) -> BTreeMap<String, Policy> {
+    let mut known: BTreeMap<String, Policy> = BTreeMap::new();
+    let mut current = None;
+    let mut version: Option<(&str, bool)> = None;
+    for line in text.lines() {
+        if let Some(name) = line.strip_suffix(':').filter(|name| !name.starts_with(' ')) {
+            // A package of another architecture stands as `name:arch`.
+            let name = name.split_once(':').map_or(name, |(name, _arch)| name);
+            current = Some(known.entry(name.to_owned()).or_default());
+            version = None;
+            continue;
+        }
+        let Some(policy) = current.as_mut() else { continue };
+        if let Some(candidate) = line.strip_prefix("  Candidate: ") {
+            policy.candidate = Some(candidate.to_owned()).filter(|candidate| candidate != "(none)");
+        } else if let Some(source) = line.strip_prefix("        ") {
+            let Some((number, listed)) = version.as_mut() else { continue };
+            let source = source.trim_start().split_once(' ').map_or("", |(_priority, source)| source.trim());
+            if !*listed && !source.is_empty() && source != "/var/lib/dpkg/status" {
+                let repository = source.strip_suffix(" Packages").unwrap_or(source).to_owned();
+                policy.available.push(Available { version: (*number).to_owned(), repository });
+                *listed = true;
+            }
+        } else if let Some(row) = line.strip_prefix(" *** ").or_else(|| line.strip_prefix("     ")) {
+            let mut words = row.split_whitespace();
+            let number = words.next().unwrap_or_default();
+            let percent = row.split_once("(phased ").and_then(|(_, rest)| rest.split_once('%'));
+            if version.is_none() {
+                policy.phased = percent.and_then(|(percent, _)| percent.parse().ok());
+            }
+            version = Some((number, false));
+        }
+    }
+    known
+}
+
+pub(crate) fn names(like: &str, cx: &Context) -> Result<Vec<String>> {
+    let first: String = like.chars().take(1).collect();
+    lines(NAMES.with([first]), cx)
+}
+
+pub(crate) fn search(words: &[String], names_only: bool, cx: &Context) -> Result<Vec<Found>> {
+    // Words are regular expressions to apt-cache.
+    let words = words.iter().map(|word| word.replace('.', "[.]").replace('+', "[+]"));
+    let line = if names_only { SEARCH_NAMES } else { SEARCH };
+    let installed = database::installed(cx)?;
+    let installed: BTreeMap<_, _> = installed
+        .into_iter()
+        .filter(|package| package.state != State::ConfigFiles)
+        .map(|package| (package.name, package.version))
+        .collect();
+    let found = |line: String| {
+        let (name, summary) = line.split_once(" - ")?;
+        Some(Found {
+            name: name.to_owned(),
+            version: None,
+            installed: installed.get(name).cloned(),
+            summary: summary.to_owned(),
+        })
+    };
+    Ok(lines(line.with(words), cx)?.into_iter().filter_map(found).collect())
+}
+
+fn lines(command: Command, cx: &Context) -> Result<Vec<String>> {
+    let mut stream = cx.open(command)?;
+    let mut said = Vec::new();
+    loop {
+        let piece = stream.read(1 << 18)?;
+        if piece.is_empty() {
+            break;
+        }
+        said.extend(piece);
+        if said.len() > MOST_BYTES {
+            let message = format!("apt-cache says more than {MOST_BYTES} bytes");
+            return Err(Problem::new("OUTPUT_TOO_LARGE", linux_sysadmin_sdk::Category::Resource, message));
+        }
+    }
+    Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
+}
+
+pub(crate) fn info(name: &str, cx: &Context) -> Result<Option<Info>> {
+    let [show, policy, automatic] =
+        cx.run_each([SHOW.with([name]), POLICY.with([name]), AUTOMATIC.with([name])]);
+    let policy = parse_policy(&policy?.success("apt-cache policy")?.text()).remove(name).unwrap_or_default();
+    let installed = database::installed(cx)?;
+    let here = installed.into_iter().find(|package| package.name == name);
+    let show = show?;
+    let stanzas = stanzas(&show.text());
+    let Some(stanza) = stanzas.first() else {
+        // A virtual package, or none at all.
+        let Some(here) = here else { return Ok(None) };
+        return Ok(Some(Info {
+            name: name.to_owned(),
+            installed: Some(here.version),
+            arch: here.arch,
+            state: here.state,
+            ..Info::default()
+        }));
+    };
+    let field = |name: &str| stanza.get(name).cloned().unwrap_or_default();
+    let list = |names: &[&str]| {
+        let texts = names.iter().map(|name| field(name));
+        texts.flat_map(|text| items(&text)).collect::<Vec<_>>()
+    };
+    let (summary, description) = described(stanza);
+    let current = here.as_ref().filter(|here| here.state != State::ConfigFiles);
+    let candidate =
+        policy.candidate.filter(|candidate| current.is_none_or(|here| here.version != *candidate));
+    Ok(Some(Info {
+        name: name.to_owned(),
+        candidate,
+        versions: policy.available,
+        arch: field("Architecture"),
+        summary,
+        description,
+        section: field("Section"),
+        homepage: field("Homepage"),
+        license: String::new(),
+        // dpkg's own record of an installed package has no size of a file.
+        download_bytes: stanzas.iter().find_map(|stanza| stanza.get("Size")?.parse().ok()),
+        installed_bytes: field("Installed-Size").parse::<u64>().ok().map(|kib| kib * 1024),
+        depends: list(&["Pre-Depends", "Depends"]),
+        conflicts: list(&["Conflicts", "Breaks"]),
+        held: current.is_some_and(|here| here.held),
+        essential: here.as_ref().is_some_and(|here| here.essential),
+        automatic: automatic.is_ok_and(|said| said.text().trim() == name),
+        installed_at: current.and_then(|here| installed_at(&here.name, &here.arch, cx)),
+        state: here.as_ref().map(|here| here.state.clone()).unwrap_or_default(),
+        installed: current.map(|here| here.version.clone()),
+    }))
+}
+
+/// dpkg writes a package's list of files when it unpacks it, and not again.
+fn installed_at(name: &str, arch: &str, cx: &Context) -> Option<String> {
+    let paths = [format!("/var/lib/dpkg/info/{name}.list"), format!("/var/lib/dpkg/info/{name}:{arch}.list")];
+    let found = cx.stat_all(&paths).into_iter().find_map(|found| found.ok().flatten())?;
+    Some(linux_sysadmin_sdk::time::rfc3339(found.modified_unix as i64))
+}
+
+/// One-line summary and the rest, of `Description` or `Description-LANGUAGE`.
+fn described(stanza: &Stanza) -> (String, String) {
+    let mut fields = stanza.iter();
+    let is_text = |name: &str| name.starts_with("Description") && name != "Description-md5";
+    let text = fields.find(|(name, _)| is_text(name)).map(|(_, text)| text.as_str()).unwrap_or_default();
+    let (summary, rest) = text.split_once('\n').unwrap_or((text, ""));
+    // A dot alone stands for an empty line: deb-control(5).
+    let rest = rest.lines().map(|line| if line.trim() == "." { "" } else { line.trim() });
+    (summary.to_owned(), rest.collect::<Vec<_>>().join("\n"))
+}
+
+type Stanza = BTreeMap<String, String>;
+
+/// deb822(5): fields at the margin, continued on indented lines, stanzas apart by empty lines.
+fn stanzas(text: &str) -> Vec<Stanza> {
+    let mut stanzas = vec![Stanza::new()];
+    let mut last = String::new();
+    for line in text.lines() {
+        let Some(stanza) = stanzas.last_mut() else { break };
+        if line.is_empty() {
+            if !stanza.is_empty() {
+                stanzas.push(Stanza::new());
+            }
+        } else if line.starts_with([' ', '\t']) {
+            if let Some(value) = stanza.get_mut(&last) {
+                value.push('\n');
+                value.push_str(line);
+            }
+        } else if let Some((name, value)) = line.split_once(':') {
+            last = name.to_owned();
+            stanza.insert(last.clone(), value.trim().to_owned());
+        }
+    }
+    stanzas.retain(|stanza| !stanza.is_empty());
+    stanzas
+}
+
+/// Of a list with commas.
+fn items(text: &str) -> Vec<String> {
+    text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+/// What a package file has and what it takes when unpacked, in bytes, for each stanza of `apt-cache show`.
+pub(crate) fn sizes(text: &str) -> BTreeMap<(String, String), (u64, u64)> {
+    let size = |stanza: &Stanza| {
+        let number = |name: &str| stanza.get(name).and_then(|text| text.parse::<u64>().ok());
+        let key = (stanza.get("Package")?.clone(), stanza.get("Version")?.clone());
+        // Of an installed version, dpkg's own record comes without the file's size.
+        Some((key, (number("Size")?, number("Installed-Size").unwrap_or_default() * 1024)))
+    };
+    stanzas(text).iter().filter_map(size).collect()
+}

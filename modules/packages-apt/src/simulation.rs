@@ -1,0 +1,217 @@
+//! What `apt-get --simulate` says would happen, and with it what there is to update.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use linux_sysadmin_sdk::packages::{Operation, Request, Simulated, State, Update, Updates, Verb};
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+use crate::commands::{NEWER, SHOW_VERSIONS};
+use crate::output::{errors, names_below};
+use crate::{commands, database, explain, records};
+
+/// Of so many packages the sizes are asked.
+const MOST_SIZES: usize = 500;
+
+/// `apt-get update` leaves one of these behind.
+const STAMPS: [&str; 2] = ["/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists/partial"];
+
+pub(crate) fn of(request: &Request, cx: &Context) -> Result<Simulated> {
+    let command = commands::simulation(request)
+        .ok_or_else(|| Problem::new("NOT_SUPPORTED", Category::State, "apt-get has no simulation of this"))?;
+    let text = said(cx.run(command.duration(linux_sysadmin_sdk::DurationCategory::Normal))?)?;
+    let held = names_below(&text, "The following held packages will be changed:");
+    if !held.is_empty() {
+        let message = format!("kept at their version by a hold: {}", held.join(", "));
+        let problem = Problem::new("PACKAGE_HELD", Category::State, message);
+        return Err(
+            problem.remedy(format!("Where that is wanted, let go: `apt-mark unhold {}`", held.join(" ")))
+        );
+    }
+    let mut simulated = parse(&text)?;
+    size(&mut simulated, cx);
+    if text.contains("WARNING: The following essential packages will be removed") {
+        simulated.notes.push("apt-get refuses to remove essential packages".to_owned());
+    }
+    Ok(simulated)
+}
+
+/// What a simulation printed, or why there is none.
+fn said(output: Output) -> Result<String> {
+    if output.exit_code != 0 {
+        let unknown = || {
+            let message = format!("apt-get says: {}", errors(&output.error_text()));
+            Problem::new("SIMULATION_FAILED", Category::Other, message)
+        };
+        return Err(explain::explain(&output).unwrap_or_else(unknown));
+    }
+    let output = output.success("apt-get --simulate")?;
+    Ok(output.text().into_owned())
+}
+
+fn parse(text: &str) -> Result<Simulated> {
+    let lower = names_below(text, "The following packages will be DOWNGRADED");
+    let operations = text.lines().filter_map(|line| operation(line, &lower).transpose());
+    Ok(Simulated {
+        operations: operations.map(|found| found.map(|line| line.operation)).collect::<Result<_>>()?,
+        held_back: held_back(text),
+        no_longer_needed: no_longer_needed(text),
+        ..Simulated::default()
+    })
+}
+
+/// Those of a phased roll-out have a heading of their own since apt 2.5.
+fn held_back(text: &str) -> Vec<String> {
+    let kept = names_below(text, "The following packages have been kept back");
+    [kept, names_below(text, "The following upgrades have been deferred due to phasing")].concat()
+}
+
+fn no_longer_needed(text: &str) -> Vec<String> {
+    let one =
+        names_below(text, "The following package was automatically installed and is no longer required");
+    let more =
+        names_below(text, "The following packages were automatically installed and are no longer required");
+    [one, more].concat()
+}
+
+/// A line, and where the version comes from.
+struct Line {
+    operation: Operation,
+    origins: String,
+}
+
+/// `Inst NAME [OLD] (NEW ORIGIN:ARCHIVE/SUITE, … [ARCH]) […]`, `Remv NAME [OLD]`, `Purg NAME [OLD]`; `Conf` says
+/// nothing new.
+fn operation(line: &str, lower: &[String]) -> Result<Option<Line>> {
+    let Some((verb, rest)) = line.split_once(' ') else { return Ok(None) };
+    if !["Inst", "Remv", "Purg"].contains(&verb) {
+        return Ok(None);
+    }
+    let unexpected = || Problem::unexpected("apt-get --simulate", line);
+    let (name, rest) = rest.split_once(' ').ok_or_else(unexpected)?;
+    // A package of another architecture stands as `name:arch`.
+    let name = name.split_once(':').map_or(name, |(name, _arch)| name);
+    let old = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(old, _)| old);
+    if verb != "Inst" {
+        let verb = if verb == "Purg" { Verb::Purge } else { Verb::Remove };
+        let operation = Operation::new(verb, name, old.ok_or_else(unexpected)?, "");
+        return Ok(Some(Line { operation, origins: String::new() }));
+    }
+    let (_, rest) = rest.split_once('(').ok_or_else(unexpected)?;
+    let (inside, _) = rest.split_once(')').ok_or_else(unexpected)?;
+    let (new, origins) = inside.split_once(' ').unwrap_or((inside, ""));
+    let verb = match old {
+        None => Verb::Install,
+        Some(old) if old == new => Verb::Reinstall,
+        Some(_) if lower.iter().any(|lower| lower == name) => Verb::Downgrade,
+        Some(_) => Verb::Upgrade,
+    };
+    let operation = Operation::new(verb, name, old.unwrap_or_default(), new);
+    Ok(Some(Line { operation, origins: origins.to_owned() }))
+}
+
+/// What is downloaded and what it takes on disk, as far as the lists tell; they are an estimate, and not worth a failure.
+fn size(simulated: &mut Simulated, cx: &Context) {
+    let is_known = |(_, version): &(&String, &String)| !version.is_empty();
+    let pairs = simulated.operations.iter().flat_map(|operation| {
+        let name = &operation.name;
+        [(name, &operation.to), (name, &operation.from)].into_iter().filter(is_known)
+    });
+    let pairs: BTreeSet<_> = pairs.collect();
+    if pairs.is_empty() || pairs.len() > MOST_SIZES {
+        return;
+    }
+    let operands = pairs.iter().map(|(name, version)| format!("{name}={version}"));
+    let Ok(said) = cx.run(SHOW_VERSIONS.with(operands)) else { return };
+    let sizes = records::sizes(&said.text());
+    let of = |name: &str, version: &str| sizes.get(&(name.to_owned(), version.to_owned()));
+    let (mut download, mut disk) = (0, 0);
+    for operation in &simulated.operations {
+        let new = of(&operation.name, &operation.to);
+        if !operation.to.is_empty() && new.is_none() {
+            return;
+        }
+        download += new.map_or(0, |(file, _)| *file);
+        let unpacked = |size: Option<&(u64, u64)>| size.map_or(0, |(_, size)| *size as i64);
+        disk += unpacked(new) - unpacked(of(&operation.name, &operation.from));
+    }
+    simulated.download_bytes = Some(download);
+    simulated.disk_bytes = Some(disk);
+}
+
+/// Everything newer, and what an update of everything would leave out of it.
+pub(crate) fn updates(cx: &Context) -> Result<Updates> {
+    let ours = commands::simulation(&Request::UpdateAll).unwrap_or_else(|| NEWER.command());
+    let slow = |command: Command| command.duration(linux_sysadmin_sdk::DurationCategory::Normal);
+    let [newer, ours] = cx.run_each([slow(NEWER.command()), slow(ours)]);
+    let newer = said(newer?)?;
+    let ours: BTreeSet<_> = parse(&said(ours?)?)?.operations.into_iter().map(|done| done.name).collect();
+    let installed = database::installed(cx)?;
+    let installed: BTreeMap<_, _> = installed
+        .iter()
+        .filter(|package| package.state != State::ConfigFiles)
+        .map(|package| (package.name.as_str(), package))
+        .collect();
+    let lines = newer.lines().filter_map(|line| operation(line, &[]).transpose());
+    let mut items: Vec<_> = lines.collect::<Result<Vec<_>>>()?.into_iter().filter_map(update).collect();
+    items.iter_mut().for_each(|update| {
+        update.held = installed.get(update.name.as_str()).is_some_and(|package| package.held);
+    });
+    let without =
+        held_back(&newer).into_iter().filter(|name| !items.iter().any(|update| update.name == *name));
+    let without: Vec<_> = without.collect();
+    if !without.is_empty() {
+        let mut policies = records::policy(&without, cx)?;
+        items.extend(without.into_iter().filter_map(|name| {
+            let (policy, here) = (policies.remove(&name)?, installed.get(name.as_str())?);
+            let candidate = policy.candidate.filter(|candidate| *candidate != here.version)?;
+            let source = policy.available.into_iter().find(|found| found.version == candidate)?;
+            Some(Update {
+                installed: here.version.clone(),
+                held: here.held,
+                security: source.repository.contains("-security"),
+                phased_percent: policy.phased,
+                repository: source.repository,
+                candidate,
+                name,
+                ..Update::default()
+            })
+        }));
+    }
+    let back = items.iter().filter(|update| !ours.contains(&update.name) && !update.held);
+    let back: Vec<_> = back.map(|update| update.name.as_str()).collect();
+    let mut notes = Vec::new();
+    if !back.is_empty() {
+        notes.push(format!("an update of everything leaves these as they are: {}", back.join(", ")));
+    }
+    let stamps = cx.stat_all(&STAMPS).into_iter().filter_map(|found| found.ok().flatten());
+    let refreshed = stamps.map(|found| found.modified_unix as f64).reduce(f64::max);
+    Ok(Updates { items, refreshed, notes })
+}
+
+/// Of what is installed already.
+fn update(line: Line) -> Option<Update> {
+    let Operation { verb, name, from, to } = line.operation;
+    (verb == Verb::Upgrade).then(|| Update {
+        name,
+        installed: from,
+        candidate: to,
+        security: is_security(&line.origins),
+        repository: repository(&line.origins),
+        ..Update::default()
+    })
+}
+
+/// `Debian-Security:12/stable-security [amd64]`: the label, or the archive.
+fn is_security(origins: &str) -> bool {
+    let mut origins = origins.split(", ");
+    origins.any(|origin| {
+        let (label, archive) = origin.split_once(':').unwrap_or((origin, ""));
+        let archive = archive.split(' ').next().unwrap_or_default();
+        label.to_ascii_lowercase().contains("security") || archive.ends_with("-security")
+    })
+}
+
+/// Without the architecture at the end.
+fn repository(origins: &str) -> String {
+    origins.split_once(" [").map_or(origins, |(origins, _arch)| origins).to_owned()
+}

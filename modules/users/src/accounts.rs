@@ -1,0 +1,307 @@
+//! Who there is: the accounts and groups that the machine knows, from /etc/passwd or from a directory.
+
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+use crate::name::{self, shown};
+
+/// Everyone whom the name service lists.
+pub(crate) const USERS: CommandLine = CommandLine::new("getent passwd");
+/// Every group that the name service lists.
+pub(crate) const GROUPS: CommandLine = CommandLine::new("getent group");
+/// One account, listed or not.
+pub(crate) const USER: CommandLine = CommandLine::new("getent passwd -- <user>");
+/// The account that the target is reached as.
+pub(crate) const CALLER: CommandLine = CommandLine::new("id --user --name");
+/// Every group of an account, with those that a directory doesn't list.
+pub(crate) const GROUPS_OF: CommandLine = CommandLine::new("id --groups --name -- <user>");
+
+/// What is read beside the name service.
+pub(crate) const FILES: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/login.defs", "/etc/nsswitch.conf"];
+
+/// getent's exit code where there is no such key.
+const NO_SUCH: i32 = 2;
+
+/// An account, without its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) comment: String,
+    pub(crate) home: String,
+    pub(crate) shell: String,
+}
+
+impl User {
+    /// From a line of passwd(5).
+    fn read(line: &str) -> Option<Self> {
+        let [name, _, uid, gid, comment, home, shell] = line.split(':').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let (uid, gid) = (uid.parse().ok()?, gid.parse().ok()?);
+        let [name, comment, home, shell] = [name, comment, home, shell].map(str::to_owned);
+        (!name.is_empty()).then_some(Self { name, uid, gid, comment, home, shell })
+    }
+
+    /// Whether the shell lets somebody in. An empty one is /bin/sh.
+    pub(crate) fn has_login_shell(&self) -> bool {
+        !name::NO_LOGIN.contains(&self.shell.as_str())
+    }
+}
+
+/// A group, without its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) gid: u32,
+    /// Whose primary group is another one.
+    pub(crate) members: Vec<String>,
+}
+
+impl Group {
+    /// From a line of group(5).
+    fn read(line: &str) -> Option<Self> {
+        let [name, _, gid, members] = line.split(':').collect::<Vec<_>>()[..] else { return None };
+        let members = members.split(',').filter(|member| !member.is_empty()).map(str::to_owned).collect();
+        (!name.is_empty()).then_some(Self { name: name.to_owned(), gid: gid.parse().ok()?, members })
+    }
+}
+
+/// Which numbers people's accounts have, login.defs(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    pub(crate) uid_min: u32,
+    pub(crate) uid_max: u32,
+    pub(crate) gid_min: u32,
+    pub(crate) gid_max: u32,
+}
+
+impl Ranges {
+    fn read(login_defs: &str) -> Self {
+        let value = |key: &str, usual: u32| {
+            let mut words = login_defs.lines().map(|line| line.split_whitespace());
+            let found =
+                words.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()).flatten());
+            found.and_then(|value| value.parse().ok()).unwrap_or(usual)
+        };
+        Self {
+            uid_min: value("UID_MIN", 1000),
+            uid_max: value("UID_MAX", 60_000),
+            gid_min: value("GID_MIN", 1000),
+            gid_max: value("GID_MAX", 60_000),
+        }
+    }
+
+    /// What a package made, or the system itself. Directories may number beyond the range, but for nobody's number.
+    pub(crate) fn is_system_uid(self, uid: u32) -> bool {
+        uid < self.uid_min || is_nobody(uid)
+    }
+
+    pub(crate) fn is_system_gid(self, gid: u32) -> bool {
+        gid < self.gid_min || is_nobody(gid)
+    }
+}
+
+fn is_nobody(number: u32) -> bool {
+    [65_533, 65_534, 65_535].contains(&number)
+}
+
+/// Who there is.
+#[derive(Clone, Debug)]
+pub(crate) struct Accounts {
+    pub(crate) users: Vec<User>,
+    pub(crate) groups: Vec<Group>,
+    local_users: Vec<String>,
+    local_groups: Vec<String>,
+    pub(crate) ranges: Ranges,
+    /// The directories that accounts come from, as `sss`.
+    pub(crate) directories: Vec<String>,
+}
+
+impl Accounts {
+    pub(crate) fn look(cx: &Context) -> Result<Self> {
+        let [users, groups] = cx.run_each([USERS.command(), GROUPS.command()]);
+        let mut files = cx.read_all(&FILES).into_iter();
+        let mut next = || files.next().unwrap_or(Ok(String::new()));
+        let (passwd, group) = (next()?, next()?);
+        let (login_defs, nsswitch) = (next().unwrap_or_default(), next().unwrap_or_default());
+        let users = users?.success("getent passwd")?;
+        let groups = groups?.success("getent group")?;
+        let names = |text: &str| {
+            text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect()
+        };
+        Ok(Self {
+            users: users.text().lines().filter_map(User::read).collect(),
+            groups: groups.text().lines().filter_map(Group::read).collect(),
+            local_users: names(&passwd),
+            local_groups: names(&group),
+            ranges: Ranges::read(&login_defs),
+            directories: directories(&nsswitch),
+        })
+    }
+
+    /// With this account among them, which a directory needn't list.
+    pub(crate) fn with(mut self, name: &str, cx: &Context) -> Result<(Self, User)> {
+        name::must_be_user(name)?;
+        if let Some(user) = self.user(name).cloned() {
+            return Ok((self, user));
+        }
+        let output = cx.run(USER.with([name]))?;
+        if output.exit_code == NO_SUCH {
+            return Err(no_user(name));
+        }
+        let text = output.success("getent passwd")?.text().into_owned();
+        let user = text.lines().next().and_then(User::read).filter(|user| user.name == name);
+        let user = user.ok_or_else(|| Problem::unexpected("getent passwd", &text))?;
+        self.users.push(user.clone());
+        Ok((self, user))
+    }
+
+    pub(crate) fn user(&self, name: &str) -> Option<&User> {
+        self.users.iter().find(|user| user.name == name)
+    }
+
+    pub(crate) fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// A group that must be there.
+    pub(crate) fn known_group(&self, name: &str) -> Result<&Group> {
+        name::must_be_group(name)?;
+        self.group(name).ok_or_else(|| {
+            Problem::not_found("GROUP_NOT_FOUND", format!("there is no group {name}"))
+                .remedy(format!("group_create name={name}, or look at group_list"))
+        })
+    }
+
+    /// The name of a group, or its number where it has none.
+    pub(crate) fn group_name(&self, gid: u32) -> String {
+        let known = self.groups.iter().find(|group| group.gid == gid);
+        known.map_or_else(|| gid.to_string(), |group| group.name.clone())
+    }
+
+    /// Groups besides the primary one.
+    pub(crate) fn secondary(&self, user: &User) -> Vec<&str> {
+        let is_member = |group: &&Group| group.gid != user.gid && group.members.contains(&user.name);
+        self.groups.iter().filter(is_member).map(|group| group.name.as_str()).collect()
+    }
+
+    /// Whose primary group it is.
+    pub(crate) fn primary_of(&self, gid: u32) -> Vec<&str> {
+        self.users.iter().filter(|user| user.gid == gid).map(|user| user.name.as_str()).collect()
+    }
+
+    pub(crate) fn is_local_user(&self, name: &str) -> bool {
+        self.local_users.iter().any(|local| local == name)
+    }
+
+    pub(crate) fn is_local_group(&self, name: &str) -> bool {
+        self.local_groups.iter().any(|local| local == name)
+    }
+
+    /// usermod and its like change /etc/passwd and nothing else.
+    pub(crate) fn must_be_local(&self, user: &User) -> Result<()> {
+        if self.is_local_user(&user.name) {
+            return Ok(());
+        }
+        let name = &user.name;
+        let message = format!(
+            "{name} isn't in /etc/passwd but comes from {}: the programs of this machine can't change it",
+            self.origin()
+        );
+        Err(Problem::new("NOT_LOCAL", Category::State, message)
+            .remedy(format!("Change {name} in the directory")))
+    }
+
+    pub(crate) fn must_be_local_group(&self, group: &Group) -> Result<()> {
+        if self.is_local_group(&group.name) {
+            return Ok(());
+        }
+        let message = format!(
+            "the group {} isn't in /etc/group but comes from {}: the programs of this machine can't change it",
+            group.name,
+            self.origin()
+        );
+        Err(Problem::new("NOT_LOCAL", Category::State, message).remedy("Change it in the directory"))
+    }
+
+    fn origin(&self) -> String {
+        match self.directories.as_slice() {
+            [] => "a directory".to_owned(),
+            names => format!("a directory ({})", names.join(", ")),
+        }
+    }
+}
+
+/// The account that the target is reached as.
+pub(crate) fn caller(cx: &Context) -> Result<String> {
+    let text = cx.run(CALLER.command())?.success("id")?.text().trim().to_owned();
+    if text.is_empty() { Err(Problem::unexpected("id", &text)) } else { Ok(text) }
+}
+
+pub(crate) fn no_user(name: &str) -> Problem {
+    Problem::not_found("USER_NOT_FOUND", format!("there is no account {}", shown(name).trim_matches('"')))
+}
+
+/// The sources of accounts in nsswitch.conf(5) that are none of this machine's own.
+fn directories(nsswitch: &str) -> Vec<String> {
+    let line =
+        nsswitch.lines().find_map(|line| line.trim_start().strip_prefix("passwd:")).unwrap_or_default();
+    let line = line.split('#').next().unwrap_or_default();
+    let is_own = |word: &&str| {
+        !matches!(*word, "files" | "compat" | "systemd" | "altfiles" | "db") && !word.starts_with('[')
+    };
+    line.split_whitespace().filter(is_own).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_no_account_is_none() {
+        let ada = User::read("ada:$6$hash:1000:1000:Ada,,,:/home/ada:/bin/bash").unwrap();
+        assert_eq!((ada.uid, ada.comment.as_str(), ada.shell.as_str()), (1000, "Ada,,,", "/bin/bash"));
+        assert!(!format!("{ada:?}").contains("hash"));
+        for line in
+            ["", "ada", "ada:x:1000:1000::/home/ada", ":x:1:1:::", "ada:x:-1:1:::", "a:x:1:1:::::", "+::::::"]
+        {
+            assert_eq!(User::read(line), None, "{line}");
+        }
+        let sudo = Group::read("sudo:x:27:ada,bob").unwrap();
+        assert_eq!(sudo.members, ["ada", "bob"]);
+        assert_eq!(Group::read("audio:x:29:").unwrap().members.len(), 0);
+        for line in ["", "sudo", "sudo:x:27", "sudo:x:many:ada", ":x:1:"] {
+            assert_eq!(Group::read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn people_are_told_from_the_system_by_login_defs() {
+        let usual = Ranges::read("");
+        let own = Ranges::read("# UID_MIN 5\nUID_MIN\t\t  500\nGID_MIN 400\nUID_MAX many\n");
+        assert_eq!((own.uid_min, own.uid_max, own.gid_min), (500, 60_000, 400));
+        for (ranges, uid, is_system) in [
+            (usual, 0, true),
+            (usual, 999, true),
+            (usual, 1000, false),
+            (usual, 65_534, true),
+            (usual, 1_800_000_001, false),
+            (own, 500, false),
+        ] {
+            assert_eq!(ranges.is_system_uid(uid), is_system, "{uid}");
+        }
+    }
+
+    #[test]
+    fn directories_are_the_sources_that_are_none_of_the_machines_own() {
+        for (text, expected) in [
+            ("passwd:         files systemd\ngroup: files sss\n", &[][..]),
+            ("# passwd: ldap\npasswd: sss files systemd # winbind\n", &["sss"]),
+            ("passwd: files [NOTFOUND=continue] ldap winbind", &["ldap", "winbind"]),
+            ("", &[]),
+        ] {
+            assert_eq!(directories(text), expected, "{text}");
+        }
+    }
+}

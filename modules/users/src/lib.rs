@@ -1,0 +1,104 @@
+//! Users and groups, permissions of files, and sudo.
+//!
+//! Who there is comes from the name service, so that accounts of a directory are seen; what is changed is /etc/passwd and
+//! its like alone, by the programs that own them. No password is an argument, and no hash is read. See [`mod@guard`] for
+//! what no change may cost, and [`mod@lock`] for what a lock is.
+#![forbid(unsafe_code)]
+
+mod accounts;
+mod change;
+mod create;
+mod delete;
+mod files;
+mod groups;
+mod guard;
+mod info;
+mod list;
+mod lock;
+mod logins;
+mod modify;
+mod name;
+mod perms;
+mod processes;
+mod sudoers;
+
+use linux_sysadmin_sdk::prelude::*;
+
+/// The module.
+pub fn module() -> Module {
+    let module =
+        Module::new("users", env!("CARGO_PKG_VERSION"), "users", "Users, groups, permissions and sudo")
+            .license(env!("CARGO_PKG_LICENSE"));
+    tools(files(commands(module)))
+}
+
+fn commands(module: Module) -> Module {
+    let looking = [
+        accounts::USERS.read("which accounts there are"),
+        accounts::GROUPS.read("which groups there are"),
+        accounts::USER.read("an account that a directory doesn't list"),
+        accounts::CALLER.read("which account is in use"),
+        accounts::GROUPS_OF.read("groups that a directory doesn't list"),
+        logins::ALL.read("last logins and expiry, without any password").as_root_if_available(),
+        logins::ONE.read("the same of one account").as_root_if_available(),
+        logins::PASSWORDS.read("whether passwords are locked, not what they are").as_root_if_available(),
+        logins::PASSWORD.read("the same of one account").as_root_if_available(),
+        processes::PROCESSES.read("what runs as an account").as_root_if_available(),
+    ];
+    let all =
+        looking.into_iter().chain(perms::check::grants()).chain(change::grants()).chain(perms::set::grants());
+    all.chain(sudoers::modify::grants()).fold(module, Module::command)
+}
+
+fn files(module: Module) -> Module {
+    let sudo = "who may do what by sudo";
+    let module = accounts::FILES.into_iter().fold(module, |module, path| {
+        module.path(PathGrant::read(
+            path,
+            "which accounts are this machine's own, and which numbers people have",
+        ))
+    });
+    module
+        .path(PathGrant::read("/etc/shells", "which shells let somebody log in"))
+        .path(PathGrant::read(sudoers::MAIN, sudo).as_root_if_available())
+        .path(PathGrant::read("/etc/sudoers.d/**", sudo).as_root_if_available())
+        .path(PathGrant::write("/etc/sudoers.d/*", "rules of sudo, which visudo checks first"))
+        .path(PathGrant::write(lock::RECORDS, "their directory, where there is none"))
+        .path(PathGrant::write(
+            "/var/lib/linux-sysadmin-locked/*",
+            "what an account was like before it was locked",
+        ))
+}
+
+fn tools(module: Module) -> Module {
+    module
+        .tool(Tool::new("user_list", "Accounts, people first", list::user_list))
+        .tool(Tool::new("user_info", "All about one account", info::user_info))
+        .tool(
+            Tool::new("user_create", "New account, without a password", create::user_create)
+                .risk(Risk::Moderate),
+        )
+        .tool(Tool::new("user_modify", "Change an account", modify::user_modify).risk(Risk::Moderate))
+        .tool(Tool::new("user_delete", "Delete an account", delete::user_delete).risk(Risk::Critical))
+        .tool(
+            Tool::new("user_lock", "Nobody logs in to the account, by key either", lock::user_lock)
+                .risk(Risk::Moderate),
+        )
+        .tool(Tool::new("user_unlock", "Undo user_lock", lock::user_unlock).risk(Risk::Moderate))
+        .tool(Tool::new("group_list", "Groups and their members", groups::group_list))
+        .tool(Tool::new("group_create", "New group", groups::group_create).risk(Risk::Moderate))
+        .tool(Tool::new("group_delete", "Delete a group", groups::group_delete).risk(Risk::High))
+        .tool(Tool::new(
+            "perms_check",
+            "Permissions of a path and the way to it; what a user can do there",
+            perms::check::perms_check,
+        ))
+        .tool(Tool::new("perms_set", "Set mode, owner, group", perms::set::perms_set).risk(Risk::Moderate))
+        .tool(Tool::new("sudoers_list", "Rules of sudo, with file and line", sudoers::list::sudoers_list))
+        .tool(
+            Tool::new("sudoers_modify", "Change a rule in /etc/sudoers.d", sudoers::modify::sudoers_modify)
+                .risk(Risk::Critical),
+        )
+}
+
+linux_sysadmin_sdk::export!(module);

@@ -1,0 +1,179 @@
+//! Whether and when somebody logs in to an account: lslogins and passwd say it, and neither shows a hash.
+
+use linux_sysadmin_sdk::{Privilege, prelude::*};
+
+use crate::name::Expiry;
+
+macro_rules! lslogins {
+    ($which:literal) => {
+        concat!(
+            "TZ=UTC lslogins --export --notruncate --time-format=iso ",
+            "--output=USER,PWD-EMPTY,PWD-WARN,PWD-CHANGE,PWD-MIN,PWD-MAX,PWD-EXPIR,LAST-LOGIN,LAST-TTY,LAST-HOSTNAME,FAILED-LOGIN",
+            $which
+        )
+    };
+}
+
+pub(crate) const ALL: CommandLine = CommandLine::new(lslogins!(""));
+pub(crate) const ONE: CommandLine = CommandLine::new(lslogins!(" --logins=<user>"));
+/// What passwd says of all passwords. Some have no `--all`.
+pub(crate) const PASSWORDS: CommandLine = CommandLine::new("passwd --status --all");
+pub(crate) const PASSWORD: CommandLine = CommandLine::new("passwd --status -- <user>");
+
+/// Of one account. What isn't known is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    /// Whether the shadow entry could be read.
+    pub(crate) is_known: bool,
+    /// There is a hash, be it behind a lock.
+    pub(crate) has_hash: bool,
+    pub(crate) expires: Option<Expiry>,
+    pub(crate) changed: Option<String>,
+    pub(crate) days_min: Option<u32>,
+    pub(crate) days_max: Option<u32>,
+    pub(crate) days_warn: Option<u32>,
+    pub(crate) last: Option<String>,
+    pub(crate) last_from: Option<String>,
+    pub(crate) last_tty: Option<String>,
+    pub(crate) failed: Option<String>,
+}
+
+/// What passwd says of a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Password {
+    Set,
+    /// No password opens the account.
+    Locked,
+    /// None is asked for.
+    None,
+}
+
+/// Of all accounts, or of one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Logins {
+    all: Vec<Login>,
+    /// Why there are none.
+    pub(crate) missing: Option<String>,
+}
+
+impl Logins {
+    /// With root's rights where they can be had.
+    pub(crate) fn look(user: Option<&str>, cx: &Context) -> Self {
+        let command = user.map_or_else(|| ALL.command(), |user| ONE.with([user]));
+        let output = cx
+            .run(command.privilege(Privilege::RootIfAvailable))
+            .and_then(|output| output.success("lslogins"));
+        match output {
+            Ok(output) => Self { all: read(&output.text()), missing: None },
+            Err(problem) => Self { all: Vec::new(), missing: Some(problem.message) },
+        }
+    }
+
+    pub(crate) fn of(&self, user: &str) -> Login {
+        self.all.iter().find(|login| login.user == user).cloned().unwrap_or_default()
+    }
+
+    /// Whether anything of /etc/shadow was told.
+    pub(crate) fn has_shadow(&self) -> bool {
+        self.all.iter().any(|login| login.is_known)
+    }
+
+    /// Accounts that have expired.
+    pub(crate) fn ended(&self, now: f64) -> Vec<String> {
+        let is_over = |login: &&Login| login.expires.as_ref().is_some_and(|expires| expires.is_over(now));
+        self.all.iter().filter(is_over).map(|login| login.user.clone()).collect()
+    }
+}
+
+fn read(text: &str) -> Vec<Login> {
+    text.lines().filter_map(|line| login(&pairs(line))).collect()
+}
+
+fn login(pairs: &[(String, String)]) -> Option<Login> {
+    // Some write the names of columns as a shell's variables.
+    let value = |key: &str| {
+        let found = pairs.iter().find(|(name, _)| name.replace('_', "-") == key);
+        found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+    };
+    let number = |key: &str| value(key).and_then(|value| value.parse().ok());
+    let is_known = ["PWD-CHANGE", "PWD-WARN", "PWD-MAX"].iter().any(|key| value(key).is_some());
+    let expires = value("PWD-EXPIR").map_or(Some(Expiry::Never), |day| Expiry::read(&day).ok());
+    Some(Login {
+        user: value("USER")?,
+        is_known,
+        has_hash: is_known && value("PWD-EMPTY").as_deref() == Some("0"),
+        expires: expires.filter(|_| is_known),
+        changed: value("PWD-CHANGE"),
+        days_min: number("PWD-MIN"),
+        days_max: number("PWD-MAX"),
+        days_warn: number("PWD-WARN"),
+        last: value("LAST-LOGIN"),
+        last_from: value("LAST-HOSTNAME"),
+        last_tty: value("LAST-TTY"),
+        failed: value("FAILED-LOGIN"),
+    })
+}
+
+/// `NAME="value" …`, with what isn't printable, and what a shell would read, as `\x22`.
+fn pairs(line: &str) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    let mut rest = line;
+    while let Some((name, behind)) = rest.split_once("=\"") {
+        let Some((value, behind)) = behind.split_once('"') else { break };
+        pairs.push((name.trim().to_owned(), unescaped(value)));
+        rest = behind;
+    }
+    pairs
+}
+
+fn unescaped(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, behind)) = rest.split_once("\\x") {
+        bytes.extend_from_slice(before.as_bytes());
+        match behind.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.extend_from_slice(b"\\x");
+                rest = behind;
+            }
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Of one account; none where that can't be told.
+pub(crate) fn password(user: &str, cx: &Context) -> Option<Password> {
+    let output = cx.run(PASSWORD.with([user]).privilege(Privilege::RootIfAvailable)).ok()?;
+    let output = output.success("passwd").ok()?;
+    output.text().lines().find_map(status).filter(|(name, _)| name == user).map(|(_, password)| password)
+}
+
+/// Of all accounts, where they can be told.
+pub(crate) fn passwords(cx: &Context) -> Vec<(String, Password)> {
+    let output = cx.run(PASSWORDS.command().privilege(Privilege::RootIfAvailable));
+    let output = output.and_then(|output| output.success("passwd"));
+    output.map(|output| output.text().lines().filter_map(status).collect()).unwrap_or_default()
+}
+
+/// `ada P 2026-11-22 0 99999 7 -1`; Red Hat's own passwd says PS, LK and NP.
+fn status(line: &str) -> Option<(String, Password)> {
+    let mut words = line.split_whitespace();
+    let name = words.next()?.to_owned();
+    let password = match words.next()? {
+        "P" | "PS" => Password::Set,
+        "L" | "LK" => Password::Locked,
+        "NP" => Password::None,
+        _ => return None,
+    };
+    Some((name, password))
+}
+
+#[cfg(test)]
+mod tests;

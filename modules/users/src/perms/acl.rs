@@ -1,0 +1,100 @@
+//! Access control lists, as `getfacl` prints them (getfacl(1)).
+
+use linux_sysadmin_sdk::{Privilege, prelude::*};
+
+/// Only of paths that have one.
+pub(crate) const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
+
+/// The list of one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Acl {
+    pub(crate) path: String,
+    /// As printed, without comments.
+    pub(crate) lines: Vec<String>,
+}
+
+impl Acl {
+    /// The permissions of an entry, as `user` and `ada`; a name that is empty is the owner's.
+    pub(crate) fn of(&self, kind: &str, name: &str) -> Option<u32> {
+        self.lines.iter().find_map(|line| {
+            let (found, rest) = line.split_once(':')?;
+            let (who, permissions) = rest.split_once(':')?;
+            (found == kind && who == name).then(|| bits(permissions))
+        })
+    }
+
+    pub(crate) fn mask(&self) -> u32 {
+        self.of("mask", "").unwrap_or(7)
+    }
+}
+
+fn bits(permissions: &str) -> u32 {
+    permissions.chars().take(3).fold(0, |bits, letter| {
+        bits | match letter {
+            'r' => 4,
+            'w' => 2,
+            'x' => 1,
+            _ => 0,
+        }
+    })
+}
+
+/// Of those paths that have one. None where getfacl isn't there, or can't tell.
+pub(crate) fn look(paths: &[&str], cx: &Context) -> Option<Vec<Acl>> {
+    let command = GETFACL.with(paths.iter().copied()).privilege(Privilege::RootIfAvailable);
+    let output = cx.run(command).ok()?;
+    (output.exit_code == 0).then(|| read(&output.text()))
+}
+
+fn read(text: &str) -> Vec<Acl> {
+    let mut all: Vec<Acl> = Vec::new();
+    for line in text.lines() {
+        if let Some(path) = line.strip_prefix("# file: ") {
+            all.push(Acl { path: unescaped(path), lines: Vec::new() });
+        } else if let Some(acl) = all.last_mut()
+            && !line.starts_with('#')
+            && !line.is_empty()
+        {
+            // Behind it stands what the mask makes of it.
+            acl.lines.push(line.split_whitespace().next().unwrap_or_default().to_owned());
+        }
+    }
+    all
+}
+
+/// Blanks and what isn't printable stand there as `\040`.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_told_by_their_path() {
+        // In the form of getfacl(1), OUTPUT FORMAT.
+        let text = "# file: /srv/a\\040b\n# owner: root\n# group: www\n# flags: -s-\nuser::rwx\nuser:ada:rwx\t\t#effective:r-x\n\
+                    group::r-x\nmask::r-x\nother::---\ndefault:user::rwx\n\n# file: /x\nuser::r--\n";
+        let all = read(text);
+        assert_eq!((all.len(), all[0].path.as_str()), (2, "/srv/a b"));
+        assert_eq!((all[0].of("user", "ada"), all[0].mask(), all[0].of("user", "bob")), (Some(7), 5, None));
+        assert_eq!((all[0].of("user", ""), all[1].of("user", ""), all[1].mask()), (Some(7), Some(4), 7));
+        assert_eq!(read("getfacl: /none: No such file or directory\n"), []);
+    }
+}

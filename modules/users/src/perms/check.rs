@@ -1,0 +1,167 @@
+//! `perms_check`: whose a path is, with which permissions, the whole way down; and what an account may do with it.
+
+use linux_sysadmin_sdk::{Privilege, prelude::*};
+
+use crate::accounts::{Accounts, GROUPS_OF};
+use crate::files::{self, Kind, Stat};
+use crate::name;
+use crate::sudoers::rights::Who;
+
+use super::access::Access;
+use super::acl;
+use super::mode::symbolic;
+use super::walk::Way;
+
+/// Attributes of files on the disk, as immutable.
+pub(crate) const LSATTR: CommandLine = CommandLine::new("lsattr -d -- <path>");
+
+/// Paths of one call.
+const MOST: usize = 20;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Paths {
+    One(String),
+    Several(Vec<String>),
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct CheckArgs {
+    /// One or several, absolute
+    path: Paths,
+    /// Whether this account can read, write and execute it
+    user: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked {
+    path: String,
+    #[serde(flatten)]
+    found: Option<Found>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Found {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Octal.
+    mode: String,
+    symbolic: String,
+    owner: String,
+    group: String,
+    /// What a symlink on the way leads to; all else is of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leads_to: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    acl: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<&'static str>,
+    /// Directories and symlinks on the way, as `drwxr-xr-x root:root /srv`.
+    parents: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access: Option<Access>,
+}
+
+pub(crate) fn perms_check(args: CheckArgs, cx: &Context) -> Result<Listing<Checked>> {
+    let paths = match args.path {
+        Paths::One(path) => vec![path],
+        Paths::Several(paths) => paths,
+    };
+    if paths.is_empty() || paths.len() > MOST {
+        let message = format!("path has {} entries, expected 1 to {MOST}", paths.len());
+        return Err(Problem::validation("INVALID_ARGUMENTS", message));
+    }
+    for path in &paths {
+        name::must_be_path(path)?;
+    }
+    let mut notes = Vec::new();
+    let who = args.user.as_deref().map(|user| who(user, cx)).transpose()?;
+    let mut knows_acls = true;
+    let mut all = Vec::new();
+    for path in paths {
+        let (found, error) = match Way::down(&path, true, cx) {
+            Ok(way) => (Some(look(&path, &way, who.as_ref(), &mut knows_acls, cx)), None),
+            Err(problem) => (None, Some(problem.message)),
+        };
+        all.push(Checked { path, found, error });
+    }
+    if !knows_acls {
+        notes.push("ACLs aren't known: getfacl isn't installed, or can't tell".to_owned());
+    }
+    let mac = cx.distro();
+    if who.is_some() && mac.mac_mode.as_deref() == Some("enforcing") {
+        notes.push(format!("{} may deny what permissions allow", mac.mac_system));
+    }
+    Ok(Listing { items: all, total: None, notes })
+}
+
+/// With the groups that only `id` knows.
+pub(super) fn who(user: &str, cx: &Context) -> Result<Who> {
+    let (accounts, user) = Accounts::look(cx)?.with(user, cx)?;
+    let mut who = Who::of(&user, &accounts);
+    let names = cx.run(GROUPS_OF.with([&user.name])).and_then(|output| output.success("id"));
+    let names = names.map(|output| output.text().into_owned()).unwrap_or_default();
+    for name in names.split_whitespace() {
+        if let Some(group) =
+            accounts.group(name).filter(|group| !who.groups.iter().any(|(_, gid)| *gid == group.gid))
+        {
+            who.groups.push((group.name.clone(), group.gid));
+        }
+    }
+    Ok(who)
+}
+
+fn look(path: &str, way: &Way, who: Option<&Who>, knows_acls: &mut bool, cx: &Context) -> Found {
+    let end = &way.end;
+    let passed: Vec<&str> =
+        way.passed.iter().filter(|stat| stat.kind != Kind::Symlink).map(|stat| stat.path.as_str()).collect();
+    let acls = acl::look(&passed, cx);
+    *knows_acls &= acls.is_some();
+    let acls = acls.unwrap_or_default();
+    let line = |stat: &Stat| {
+        format!("{} {}:{} {}", symbolic(stat.kind.letter(), stat.mode), stat.owner, stat.group, stat.path)
+    };
+    Found {
+        kind: match end.kind {
+            Kind::File => "file",
+            Kind::Directory => "directory",
+            Kind::Symlink => "symlink",
+            Kind::Other('s') => "socket",
+            Kind::Other('p') => "pipe",
+            Kind::Other('b') => "block device",
+            Kind::Other(_) => "character device",
+        },
+        mode: format!("{:04o}", end.mode),
+        symbolic: symbolic(end.kind.letter(), end.mode),
+        owner: end.owner.clone(),
+        group: end.group.clone(),
+        leads_to: Some(end.path.clone()).filter(|end| end != path),
+        acl: acls.iter().find(|acl| acl.path == end.path).map(|acl| acl.lines.clone()).unwrap_or_default(),
+        attributes: attributes(&end.path, cx),
+        parents: way.passed.iter().filter(|stat| *stat != end).map(line).collect(),
+        access: who.map(|who| Access::of(who, &way.passed, end, &acls)),
+    }
+}
+
+/// Those that keep even root from changing it. A file system without them has none.
+pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
+    let command = LSATTR.with([path]).privilege(Privilege::RootIfAvailable);
+    let output = cx.run(command).and_then(|output| output.success("lsattr"));
+    let Ok(output) = output else { return Vec::new() };
+    let text = output.text();
+    let letters = text.split_whitespace().next().unwrap_or_default();
+    let known = [('i', "immutable"), ('a', "append-only")];
+    known.into_iter().filter(|(letter, _)| letters.contains(*letter)).map(|(_, name)| name).collect()
+}
+
+/// What can't be looked at by `stat` alone.
+pub(crate) fn grants() -> Vec<CommandGrant> {
+    let mut grants = files::grants();
+    grants.extend([
+        acl::GETFACL.read("who else may do what with a path").as_root_if_available(),
+        LSATTR.read("whether a path is immutable").as_root_if_available(),
+    ]);
+    grants
+}

@@ -1,0 +1,326 @@
+//! `perms_set`: mode, owner and group of one path, or of everything in a directory. No symlink is followed.
+
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+use crate::accounts::Accounts;
+use crate::change::{self, state};
+use crate::files::{self, Count, Kind, Stat};
+use crate::name;
+
+use super::check;
+use super::mode::{Mode, exactly, symbolic};
+use super::trees;
+use super::walk::Way;
+
+const CHOWN: CommandLine = CommandLine::new("chown --no-dereference -- <user>:<group> <path>");
+const CHOWN_ALL: CommandLine =
+    CommandLine::new("chown --recursive -P --no-dereference -- <user>:<group> <path>");
+const CHOWN_USER_ALL: CommandLine =
+    CommandLine::new("chown --recursive -P --no-dereference -- <user> <path>");
+const CHGRP_ALL: CommandLine = CommandLine::new("chgrp --recursive -P --no-dereference -- <group> <path>");
+const CHMOD_ALL: CommandLine = CommandLine::new("chmod --recursive -- <mode> <path>");
+
+const SETUID_SETGID: u32 = 0o6000;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct SetArgs {
+    path: String,
+    /// 0640, or u+rwX,go-w
+    mode: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+    /// Everything below too
+    #[serde(default)]
+    recursive: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Set {
+    path: String,
+    /// Of the path itself, now or if it were done.
+    mode: String,
+    symbolic: String,
+    owner: String,
+    group: String,
+    /// What it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    former: Option<String>,
+    /// What is in the tree, itself included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Count>,
+    /// Of a dry run: nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
+}
+
+pub(crate) fn grants() -> Vec<CommandGrant> {
+    let moderate = |pattern: &str, reason: &str| CommandGrant::change(pattern, Risk::Moderate, reason);
+    let hole = files::hole();
+    vec![
+        moderate(&format!("chmod -- <mode> {hole}"), "another mode, and the way back"),
+        moderate(
+            &format!("chown --no-dereference -- <user>:<group> {hole}"),
+            "another owner, and the way back",
+        ),
+        CHMOD_ALL.change(Risk::High, "another mode of everything in a directory"),
+        CHOWN_ALL.change(Risk::High, "another owner and group of everything in a directory"),
+        CHOWN_USER_ALL.change(Risk::High, "another owner of everything in a directory"),
+        CHGRP_ALL.change(Risk::High, "another group of everything in a directory"),
+    ]
+}
+
+/// What is wanted.
+struct Wanted {
+    path: String,
+    mode: Option<(String, Mode)>,
+    owner: Option<String>,
+    group: Option<String>,
+    recursive: bool,
+}
+
+pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
+    let wanted = wanted(args)?;
+    let path = &wanted.path;
+    let accounts = Accounts::look(cx)?;
+    if let Some(owner) = &wanted.owner {
+        accounts.clone().with(owner, cx)?;
+    }
+    wanted.group.as_deref().map(|group| accounts.known_group(group).map(|_| ())).transpose()?;
+    let way = Way::down(path, false, cx)?;
+    let now = &way.end;
+    if now.kind == Kind::Symlink {
+        let target = files::target(&now.path, cx)?;
+        let message =
+            format!("{path} is a symlink to {target}, and isn't followed: expected what is meant itself");
+        return Err(Problem::new("SYMLINK", Category::Denied, message)
+            .remedy(format!("Name what it leads to: {target}")));
+    }
+    let after = after(now, &wanted);
+    let homes: Vec<&str> = accounts
+        .users
+        .iter()
+        .filter(|user| !accounts.ranges.is_system_uid(user.uid) && user.home.len() > 1)
+        .map(|user| user.home.as_str())
+        .collect();
+    may_be_set(now, &after, &wanted, &homes, cx)?;
+    if !wanted.recursive && after == *now {
+        let data = reply(&after, None, None);
+        return Ok(Noted {
+            data,
+            notes: vec![format!("{path} is as it was asked for already: nothing was changed")],
+        });
+    }
+    if let Some(attribute) = check::attributes(&now.path, cx).first() {
+        let message = format!("{path} is {attribute} (lsattr): not even root changes its permissions");
+        return Err(state("IMMUTABLE", message)
+            .remedy(format!("Where it is meant: chattr -{} {path}", &attribute[..1])));
+    }
+    let tree = if wanted.recursive { Some(Count::of(&now.path, cx)?) } else { None };
+    let change = plan(now, &after, &wanted, tree.as_ref());
+    let applied = change::apply(change, cx)?;
+    let mut data = reply(&after, Some(now), tree);
+    let mut notes = Vec::new();
+    if applied.dry_run {
+        data.would = Some("set");
+    } else if let Some(found) = files::stat(&[&now.path], cx)?.first() {
+        if !wanted.recursive
+            && (found.mode, &found.owner, &found.group) != (after.mode, &after.owner, &after.group)
+        {
+            notes.push(format!("expected mode {:04o} of {}:{}", after.mode, after.owner, after.group));
+        }
+        let (former, tree) = (data.former, data.tree);
+        data = Set { former, tree, ..reply(found, None, None) };
+    }
+    if wanted.recursive {
+        notes.push("there is no way back: the former permissions of what is below aren't kept".to_owned());
+    }
+    Ok(Noted { data, notes })
+}
+
+fn wanted(args: SetArgs) -> Result<Wanted> {
+    name::must_be_path(&args.path)?;
+    let mode = args.mode.map(|text| Mode::read(&text).map(|mode| (text, mode))).transpose()?;
+    args.owner.as_deref().map(name::must_be_user).transpose()?;
+    args.group.as_deref().map(name::must_be_group).transpose()?;
+    if mode.is_none() && args.owner.is_none() && args.group.is_none() {
+        let message = "nothing is to be set: expected mode, owner or group";
+        return Err(Problem::validation("NOTHING_TO_CHANGE", message));
+    }
+    Ok(Wanted { path: args.path, mode, owner: args.owner, group: args.group, recursive: args.recursive })
+}
+
+/// What becomes of the path itself.
+fn after(now: &Stat, wanted: &Wanted) -> Stat {
+    let mut after = now.clone();
+    after.owner = wanted.owner.clone().unwrap_or(after.owner);
+    after.group = wanted.group.clone().unwrap_or(after.group);
+    // A new owner takes them off a file.
+    if (&after.owner, &after.group) != (&now.owner, &now.group) && now.kind == Kind::File {
+        after.mode &= !SETUID_SETGID;
+    }
+    if let Some((_, mode)) = &wanted.mode {
+        after.mode = mode.applied(after.mode, now.is_directory());
+    }
+    after
+}
+
+/// Refuses what nobody means.
+fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Context) -> Result<()> {
+    let path = &now.path;
+    let refused = |code: &str, message: String| Err(Problem::new(code, Category::Denied, message));
+    if wanted.recursive {
+        if !now.is_directory() {
+            let message = format!("{path} is no directory: expected recursive=false");
+            return Err(Problem::validation("NOT_A_DIRECTORY", message));
+        }
+        if let Some(why) = trees::system(path, homes) {
+            return refused("SYSTEM_TREE", format!("{why}: everything in it isn't changed at once"));
+        }
+        if wanted.mode.as_ref().is_some_and(|(_, mode)| mode.sets_special()) {
+            let message =
+                "setuid or setgid isn't given to everything in a directory: expected it for one path"
+                    .to_owned();
+            return refused("SETUID_RECURSIVE", message);
+        }
+    }
+    let is_given = after.mode & !now.mode & SETUID_SETGID != 0;
+    if is_given && now.kind == Kind::File {
+        if trees::is_interpreter(path) {
+            let message = format!(
+                "{path} runs what it is given: setuid or setgid would give its owner's rights to everybody"
+            );
+            return refused("SETUID_INTERPRETER", message);
+        }
+        if let Some(home) = trees::home(path, homes) {
+            return refused(
+                "SETUID_IN_HOME",
+                format!("{path} is in a home ({home}), whose owner can put another file in its place"),
+            );
+        }
+        if files::is_script(path, cx)? {
+            let message = format!(
+                "{path} is a script, for which the kernel takes no setuid, and which would be no safe program with it"
+            );
+            return refused("SETUID_SCRIPT", message);
+        }
+    }
+    if trees::is_sensitive(path) {
+        let others = after.mode & !now.mode & 0o077;
+        let is_owned = after.owner != now.owner && after.owner != "root";
+        let is_grouped = after.group != now.group && after.group != "root" && after.mode & 0o070 != 0;
+        if others != 0 || is_owned || is_grouped {
+            let message = format!(
+                "{path} decides who gets in, or keeps secrets: it isn't opened to others (it is {} of {}:{})",
+                symbolic(now.kind.letter(), now.mode),
+                now.owner,
+                now.group
+            );
+            return refused("SENSITIVE_FILE", message);
+        }
+    }
+    Ok(())
+}
+
+fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>) -> Change {
+    let path = &now.path;
+    let mut what: Vec<String> = Vec::new();
+    what.extend(wanted.mode.as_ref().map(|(mode, _)| format!("mode {mode}")));
+    what.extend(wanted.owner.as_ref().map(|owner| format!("owner {owner}")));
+    what.extend(wanted.group.as_ref().map(|group| format!("group {group}")));
+    let reach = if wanted.recursive { " and everything below" } else { "" };
+    let mut change = change::plan(format!("Set {} of {path}{reach}", what.join(", ")));
+    if after.mode & !now.mode & SETUID_SETGID != 0 {
+        let whose = if after.mode & 0o4000 != 0 { &after.owner } else { &after.group };
+        change = change.risk(Risk::High).warning(match now.kind {
+            Kind::Directory => format!("what is made in {path} belongs to the group {}", after.group),
+            _ => format!("whoever starts {path} has the rights of {whose}"),
+        });
+    }
+    let is_open = wanted.mode.as_ref().is_some_and(|(_, mode)| mode.opens_to_all());
+    if after.mode & !now.mode & 0o002 != 0 || (wanted.recursive && is_open) {
+        let sticky = now.is_directory() && after.mode & 0o1000 != 0;
+        let risk = if sticky { Risk::Moderate } else { Risk::High };
+        change = change.risk(risk).warning(format!("everybody on the machine may write to {path}"));
+    }
+    match tree {
+        Some(count) => {
+            change = change.warning(format!("{} are changed; there is no way back", count.text()));
+            if count.symlinks > 0 {
+                change = change.warning(format!(
+                    "{} symlinks aren't followed: what they lead to stays as it is",
+                    count.symlinks
+                ));
+            }
+            if count.setuid > 0 && (wanted.owner.is_some() || wanted.group.is_some()) {
+                change =
+                    change.warning(format!("{} files lose setuid or setgid with their owner", count.setuid));
+            }
+            if count.other_devices {
+                change = change
+                    .risk(Risk::Critical)
+                    .warning(format!("another file system is mounted below {path}, and is changed as well"));
+            }
+            let options = match (&wanted.owner, &wanted.group) {
+                (Some(owner), Some(group)) => Some(CHOWN_ALL.with([owner, group, path])),
+                (Some(owner), None) => Some(CHOWN_USER_ALL.with([owner, path])),
+                (None, Some(group)) => Some(CHGRP_ALL.with([group, path])),
+                (None, None) => None,
+            };
+            change = options.into_iter().fold(change, |change, command| change.step(step(command)));
+            match &wanted.mode {
+                Some((mode, _)) => change.step(step(CHMOD_ALL.with([mode, path]))),
+                None => change,
+            }
+        }
+        None => single(change, now, after),
+    }
+}
+
+/// One path, with its way back.
+fn single(mut change: Change, now: &Stat, after: &Stat) -> Change {
+    let path = &now.path;
+    let chmod = |mode: u32, before: u32| {
+        let mode = exactly(mode, before, now.is_directory());
+        Command::new("chmod").args(["--", &mode, path]).as_root()
+    };
+    let owns = (&after.owner, &after.group) != (&now.owner, &now.group);
+    let mut mode = now.mode;
+    if owns {
+        let mut own = step(CHOWN.with([&after.owner, &after.group, path]));
+        // What has no name can't be named.
+        if name::must_be_user(&now.owner).is_ok() && name::must_be_group(&now.group).is_ok() {
+            own = own.undo(CHOWN.with([&now.owner, &now.group, path]).as_root());
+            if now.kind == Kind::File && now.mode & SETUID_SETGID != 0 {
+                own = own.undo(chmod(now.mode, now.mode & !SETUID_SETGID));
+            }
+        } else {
+            change = change.warning(format!("there is no way back: {}:{} has no name", now.owner, now.group));
+        }
+        change = change.step(own);
+        if now.kind == Kind::File {
+            mode &= !SETUID_SETGID;
+        }
+    }
+    if after.mode != mode {
+        change = change.step(step(chmod(after.mode, mode)).undo(chmod(mode, after.mode)));
+    }
+    change
+}
+
+fn step(command: Command) -> Step {
+    Step::run(command.as_root())
+}
+
+fn reply(stat: &Stat, former: Option<&Stat>, tree: Option<Count>) -> Set {
+    let told = |stat: &Stat| format!("{:04o} {}:{}", stat.mode, stat.owner, stat.group);
+    Set {
+        path: stat.path.clone(),
+        mode: format!("{:04o}", stat.mode),
+        symbolic: symbolic(stat.kind.letter(), stat.mode),
+        owner: stat.owner.clone(),
+        group: stat.group.clone(),
+        former: former.map(told),
+        tree,
+        would: None,
+    }
+}

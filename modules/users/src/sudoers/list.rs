@@ -1,0 +1,185 @@
+//! `sudoers_list`: every rule by its file and line, and what to look at twice.
+
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+
+use crate::accounts::Accounts;
+use crate::name;
+
+use super::parse::{Allowed, Entry};
+use super::rights::{Placed, Rules, Who};
+use super::{CHECK_ALL, MAIN, Sudoers};
+
+/// Findings of visudo that are told.
+const MOST: usize = 20;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ListArgs {
+    /// Only what applies to this account, groups considered
+    user: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Rights {
+    rules: Vec<Item>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<AliasItem>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    defaults: Vec<Text>,
+    /// Lines that sudo can't read, and what visudo says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
+}
+
+/// A rule. What is usual is left out.
+#[derive(Debug, Serialize)]
+pub(crate) struct Item {
+    file: String,
+    line: usize,
+    users: Vec<String>,
+    /// Where it isn't ALL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
+    commands: Vec<Command>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flags: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Command {
+    command: String,
+    /// As sudoers has it; root where it says nothing.
+    runas: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    nopasswd: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct AliasItem {
+    kind: &'static str,
+    name: String,
+    members: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Text {
+    file: String,
+    line: usize,
+    text: String,
+}
+
+impl Item {
+    pub(crate) fn new(placed: &Placed, rules: &Rules) -> Self {
+        let Placed { file, line, comment, rule } = placed;
+        let command = |own: &Allowed| Command {
+            command: own.command.clone(),
+            runas: own.runas.clone().unwrap_or_else(|| "root".to_owned()),
+            nopasswd: own.nopasswd.unwrap_or(rules.asks_nobody),
+            tags: own.tags.clone(),
+        };
+        Self {
+            file: file.clone(),
+            line: *line,
+            users: rule.users.clone(),
+            hosts: if rule.hosts == ["ALL"] { Vec::new() } else { rule.hosts.clone() },
+            commands: rule.commands.iter().map(command).collect(),
+            flags: flags(placed, rules),
+            comment: comment.clone(),
+        }
+    }
+}
+
+/// What deserves a second look.
+fn flags(placed: &Placed, rules: &Rules) -> Vec<&'static str> {
+    let rule = &placed.rule;
+    let any = |is_it: &dyn Fn(&Allowed) -> bool| rule.commands.iter().any(is_it);
+    let is_unasked = |own: &Allowed| own.nopasswd.unwrap_or(rules.asks_nobody);
+    let is_people = rule.users != ["root"];
+    let mut flags = Vec::new();
+    for (is_it, flag) in [
+        (is_people && any(&|own| own.command == "ALL" && is_unasked(own)), "NOPASSWD ALL"),
+        (rule.users.iter().any(|user| user == "ALL"), "for everybody"),
+        (any(&|own| own.command.starts_with('!')), "negation protects nothing"),
+        (any(&|own| own.command.contains(['*', '?', '['])), "wildcards match blanks and slashes too"),
+        (
+            is_people && any(&|own| own.command != "ALL" && super::power::warning(&own.command).is_some()),
+            "may amount to ALL",
+        ),
+        (any(&|own| own.tags.iter().any(|tag| tag == "SETENV") && own.command != "ALL"), "SETENV"),
+    ] {
+        flags.extend(is_it.then_some(flag));
+    }
+    flags
+}
+
+pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>> {
+    if let Some(user) = &args.user {
+        name::must_be_user(user)?;
+    }
+    let sudoers = match Sudoers::read(Privilege::RootIfAvailable, cx) {
+        Ok(Some(sudoers)) => sudoers,
+        Ok(None) => {
+            let data =
+                Rights { rules: Vec::new(), aliases: Vec::new(), defaults: Vec::new(), errors: Vec::new() };
+            return Ok(Noted { data, notes: vec![format!("there is no {MAIN}: sudo isn't installed")] });
+        }
+        Err(problem) if problem.category == Category::Privilege => {
+            return Err(problem.remedy("Only root may read sudo's rules"));
+        }
+        Err(problem) => return Err(problem),
+    };
+    let rules = sudoers.rules();
+    let who = match &args.user {
+        Some(user) => {
+            let (accounts, user) = Accounts::look(cx)?.with(user, cx)?;
+            Some(Who::of(&user, &accounts))
+        }
+        None => None,
+    };
+    let is_wanted = |placed: &&Placed| who.as_ref().is_none_or(|who| rules.is_for(&placed.rule, who));
+    let mut data = Rights {
+        rules: rules.rules.iter().filter(is_wanted).map(|placed| Item::new(placed, &rules)).collect(),
+        aliases: Vec::new(),
+        defaults: Vec::new(),
+        errors: Vec::new(),
+    };
+    if who.is_none() {
+        let item = |alias: &super::parse::Alias| AliasItem {
+            kind: alias.kind,
+            name: alias.name.clone(),
+            members: alias.members.clone(),
+        };
+        data.aliases = rules.aliases.iter().map(item).collect();
+    }
+    sudoers.each_line(|file, line| match &line.entry {
+        Entry::Defaults(text) if who.is_none() => {
+            data.defaults.push(Text { file: file.path.clone(), line: line.number, text: text.clone() });
+        }
+        Entry::Wrong => {
+            data.errors.push(format!("{}:{}: no line of sudoers: {}", file.path, line.number, line.text))
+        }
+        _ => {}
+    });
+    data.errors.extend(checked(cx));
+    Ok(Noted { data, notes: sudoers.notes })
+}
+
+/// What visudo finds wrong. That it can't be asked is nothing.
+pub(super) fn checked(cx: &Context) -> Vec<String> {
+    let output = cx.run(CHECK_ALL.command().privilege(Privilege::RootIfAvailable));
+    let Ok(output) = output else { return Vec::new() };
+    if output.exit_code == 0 {
+        return Vec::new();
+    }
+    let said = [output.text().into_owned(), output.error_text()].join("\n");
+    let is_finding = |line: &&str| !line.is_empty() && !line.ends_with("parsed OK");
+    said.lines()
+        .map(str::trim_end)
+        .filter(is_finding)
+        .take(MOST)
+        .map(|line| format!("visudo: {line}"))
+        .collect()
+}

@@ -1,0 +1,149 @@
+//! sudo's rules: `sudoers_list`, `sudoers_modify`, and what the other tools must know of them.
+
+mod given;
+pub(crate) mod list;
+pub(crate) mod modify;
+mod parse;
+mod power;
+pub(crate) mod rights;
+
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+
+use parse::{Entry, Line};
+use rights::{Placed, Rules};
+
+pub(crate) const MAIN: &str = "/etc/sudoers";
+pub(crate) const DIRECTORY: &str = "/etc/sudoers.d";
+
+/// sudo's own check of all files.
+pub(crate) const CHECK_ALL: CommandLine = CommandLine::new("visudo --check");
+/// The same of one file, before it is one of them.
+pub(crate) const CHECK_ONE: CommandLine = CommandLine::new("visudo --check --file=<path:/etc/sudoers.d/*>");
+
+/// A file, and what sudo makes of its lines.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) lines: Vec<Line>,
+}
+
+impl File {
+    fn new(path: String, contents: &[u8]) -> Self {
+        Self { path, lines: parse::lines(contents) }
+    }
+}
+
+/// The files that sudo reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Sudoers {
+    main: File,
+    /// Of the directory, by their names, which is sudo's order.
+    others: Vec<File>,
+    host: String,
+    /// What isn't known of them, or not as it seems.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Sudoers {
+    /// None where there is no sudo.
+    pub(crate) fn read(privilege: Privilege, cx: &Context) -> Result<Option<Self>> {
+        let host = cx.distro().hostname;
+        let cx = cx.files_as(privilege);
+        let main = match cx.read_bytes(MAIN) {
+            Ok(main) => File::new(MAIN.to_owned(), &main),
+            Err(problem) if problem.category == Category::NotFound => return Ok(None),
+            Err(problem) => return Err(problem),
+        };
+        let names = match cx.list_dir(DIRECTORY) {
+            Err(problem) if problem.category == Category::NotFound => Vec::new(),
+            names => names?,
+        };
+        let mut new = Self { main, others: Vec::new(), host, notes: Vec::new() };
+        let (names, passed_over): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_read(name));
+        for name in names {
+            let path = format!("{DIRECTORY}/{name}");
+            match cx.read_bytes(&path) {
+                Ok(contents) => new.others.push(File::new(path, &contents)),
+                Err(problem) => new.notes.push(format!("{path} wasn't read: {}", problem.message)),
+            }
+        }
+        if !passed_over.is_empty() {
+            let names = passed_over.join(", ");
+            new.notes.push(format!("in {DIRECTORY}, sudo passes over these for their names: {names}"));
+        }
+        if !new.includes_directory() && !new.others.is_empty() {
+            new.notes.push(format!("{MAIN} doesn't include {DIRECTORY}: sudo reads none of its files"));
+        }
+        let mut elsewhere = Vec::new();
+        new.each_line(|file, line| match &line.entry {
+            Entry::Include(path) | Entry::IncludeDirectory(path) if !is_directory(&line.entry) => {
+                elsewhere.push(format!("{} includes {path}, which wasn't read", file.path));
+            }
+            _ => {}
+        });
+        new.notes.extend(elsewhere);
+        Ok(Some(new))
+    }
+
+    /// Whether the directory's files are rules.
+    pub(crate) fn includes_directory(&self) -> bool {
+        self.main.lines.iter().any(|line| is_directory(&line.entry))
+    }
+
+    /// The same with other contents of one of the directory's files.
+    pub(crate) fn with(&self, path: &str, contents: &[u8]) -> Self {
+        let mut after = self.clone();
+        after.others.retain(|file| file.path != path);
+        after.others.push(File::new(path.to_owned(), contents));
+        after.others.sort_by(|a, b| a.path.cmp(&b.path));
+        after
+    }
+
+    /// Every rule, in the order in which sudo reads them.
+    pub(crate) fn rules(&self) -> Rules {
+        let mut rules = Rules { host: self.host.clone(), ..Rules::default() };
+        self.each_line(|file, line| match &line.entry {
+            Entry::Rules(found) => rules.rules.extend(found.iter().map(|rule| Placed {
+                file: file.path.clone(),
+                line: line.number,
+                comment: line.comment.clone(),
+                rule: rule.clone(),
+            })),
+            Entry::Aliases(found) => rules.aliases.extend(found.iter().cloned()),
+            Entry::Defaults(text) => rules.asks_nobody |= asks_nobody(text),
+            _ => {}
+        });
+        rules
+    }
+
+    /// In the order in which sudo reads them.
+    pub(crate) fn each_line<'a>(&'a self, mut seen: impl FnMut(&'a File, &'a Line)) {
+        for line in &self.main.lines {
+            seen(&self.main, line);
+            if is_directory(&line.entry) {
+                for file in &self.others {
+                    file.lines.iter().for_each(|line| seen(file, line));
+                }
+            }
+        }
+    }
+}
+
+fn is_directory(entry: &Entry) -> bool {
+    matches!(entry, Entry::IncludeDirectory(path) if path.trim_end_matches('/') == DIRECTORY)
+}
+
+/// Whether everybody is let run commands without a password, unless a rule says otherwise.
+fn asks_nobody(defaults: &str) -> bool {
+    let settings = defaults.strip_prefix("Defaults").unwrap_or_default();
+    settings.starts_with([' ', '\t'])
+        && settings.split([',', ' ', '\t']).any(|setting| setting == "!authenticate")
+}
+
+/// Names with a dot, or with `~` at their end, are passed over: sudoers(5).
+pub(crate) fn is_read(name: &str) -> bool {
+    !name.contains('.') && !name.ends_with('~')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,350 @@
+//! `sudoers_modify`: one rule in a file of /etc/sudoers.d, every other byte of which stays. visudo checks the file before it
+//! is one of sudo's, and all of them afterwards.
+
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+
+use crate::accounts::Accounts;
+use crate::change::{self, state};
+use crate::files;
+use crate::guard::Guard;
+use crate::name::shown;
+
+use super::given::{Given, Wanted};
+use super::list::checked;
+use super::parse::{self, Entry, Line, Rule};
+use super::rights::Placed;
+use super::{CHECK_ALL, CHECK_ONE, DIRECTORY, MAIN, is_read, power};
+
+/// Where rules go unless another file is named.
+const DEFAULT: &str = "/etc/sudoers.d/linux-sysadmin";
+/// As sudo wants it.
+const MODE: u32 = 0o440;
+
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Add,
+    Remove,
+    Modify,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ModifyArgs {
+    action: Action,
+    /// In /etc/sudoers.d, default linux-sysadmin there
+    target_file: Option<String>,
+    rule: Given,
+    /// Which one, where several fit
+    line: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Modified {
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    /// As it stands there, or would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    /// As it stood there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    former: Option<String>,
+    /// Of a dry run: nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
+}
+
+pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Modified>> {
+    let path = target(args.target_file.as_deref())?;
+    let wanted = args.rule.check()?;
+    if args.action != Action::Remove && wanted.commands.is_none() {
+        return Err(Problem::validation("INVALID_COMMAND", "commands is missing: expected what may be run"));
+    }
+    let guard = Guard::look(Accounts::look(cx)?, cx)?;
+    let Some(sudoers) = guard.sudoers.clone() else {
+        return Err(state("NO_SUDO", format!("there is no {MAIN} on this machine: sudo isn't installed")));
+    };
+    let root = cx.files_as(Privilege::Root);
+    let before = match root.read_bytes(&path) {
+        Ok(contents) => Some(contents),
+        Err(problem) if problem.category == Category::NotFound => None,
+        Err(problem) => return Err(problem),
+    };
+    let old = before.as_deref().unwrap_or_default();
+    let mut data = Modified { file: path.clone(), line: None, rule: None, former: None, would: None };
+    let after = match args.action {
+        Action::Add => {
+            must_be_somebody(&wanted.user, &guard.accounts, cx)?;
+            if let Some(known) = sudoers.rules().rules.iter().find(|placed| wanted.is_same(&placed.rule)) {
+                return Ok(holds(data, known));
+            }
+            let after = with(old, &wanted.line());
+            data.line = parse::lines(&after).last().map(|line| line.number);
+            after
+        }
+        Action::Modify | Action::Remove => {
+            let lines = parse::lines(old);
+            let found = find(&lines, &wanted, args.action, args.line, &path)?;
+            data.former = Some(found.line.text.clone());
+            if args.action == Action::Remove {
+                replaced(old, found.line, "")
+            } else {
+                must_be_somebody(&wanted.user, &guard.accounts, cx)?;
+                // What isn't said stays as it was.
+                let wanted = wanted.clone().over(found.rule, found.line);
+                data.line = Some(found.line.number);
+                if wanted.is_same(found.rule) && wanted.comment == found.line.comment {
+                    data.rule = data.former.take();
+                    return Ok(Noted {
+                        data,
+                        notes: vec![
+                            "the rule is as it was asked for already: nothing was changed".to_owned(),
+                        ],
+                    });
+                }
+                replaced(old, found.line, &wanted.line())
+            }
+        }
+    };
+    let new_line = |number| {
+        parse::lines(&after).into_iter().find(|line| Some(line.number) == number).map(|line| line.text)
+    };
+    data.rule = if args.action == Action::Remove { None } else { new_line(data.line) };
+    guard.must_keep(&guard.accounts, Some(&sudoers.with(&path, &after)))?;
+
+    let (verb, summary) = match (args.action, &data.former, &data.rule) {
+        (Action::Add, _, Some(rule)) => ("add", format!("Let sudo's rules in {path} have: {rule}")),
+        (Action::Modify, Some(former), Some(rule)) => {
+            ("modify", format!("Change a rule of sudo in {path}: {former} → {rule}"))
+        }
+        (_, former, _) => (
+            "remove",
+            format!("Remove a rule of sudo from {path}: {}", former.as_deref().unwrap_or_default()),
+        ),
+    };
+    let mut change = change::plan(summary).risk(Risk::Critical);
+    if args.action != Action::Remove {
+        for warning in warnings(&wanted, cx)? {
+            change = change.warning(warning);
+        }
+    }
+    if !sudoers.includes_directory() {
+        change = change.warning(format!("{MAIN} doesn't include {DIRECTORY}: sudo reads none of its files"));
+    }
+    let is_nothing = after.iter().all(u8::is_ascii_whitespace);
+    change = change.step(if is_nothing && before.is_some() {
+        Step::remove(&path)
+    } else {
+        let check = Command::new("visudo").args(["--check", "--file={}"]).as_root();
+        Step::write(&path, after).mode(MODE).owner("root", "root").validate(check)
+    });
+    // Where something is wrong already, it says nothing of this change.
+    let errors = checked(cx);
+    if errors.is_empty() {
+        change = change.step(Step::run(CHECK_ALL.command().as_root()));
+    }
+    let applied = change::apply(change, cx)?;
+    data.would = applied.dry_run.then_some(verb);
+    let mut notes = sudoers.notes;
+    if !errors.is_empty() {
+        notes.push(format!("sudo's files had errors before: {}", errors.join("; ")));
+    }
+    Ok(Noted { data, notes })
+}
+
+pub(crate) fn grants() -> Vec<CommandGrant> {
+    vec![
+        CHECK_ALL.read("whether sudo can read its rules").as_root_if_available(),
+        CHECK_ALL.change(Risk::Moderate, "the same after a change, which is undone where it can't"),
+        CHECK_ONE.read("whether sudo can read a rule before it is one").as_root(),
+    ]
+}
+
+/// A file of the directory that sudo reads, and never the main one.
+fn target(path: Option<&str>) -> Result<String> {
+    let path = path.unwrap_or(DEFAULT);
+    let refused = |code: &str, why: &str| {
+        let message = format!("{} {why}: expected a file in {DIRECTORY}, as {DEFAULT}", shown(path));
+        Err(Problem::validation(code, message))
+    };
+    if path.trim_end_matches('/') == MAIN {
+        return refused("PROTECTED_FILE", "is never changed");
+    }
+    let Some(name) = path.strip_prefix(DIRECTORY).and_then(|rest| rest.strip_prefix('/')) else {
+        return refused("INVALID_FILE", "is outside of sudo's directory");
+    };
+    let is_name = !name.is_empty()
+        && name.len() <= 128
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte));
+    if !is_name || name.starts_with('-') {
+        return refused("INVALID_FILE", "has no plain name of letters, digits, `_` and `-`");
+    }
+    if !is_read(name) {
+        return refused("INVALID_FILE", "has a name that sudo passes over (with a `.`, or `~` at the end)");
+    }
+    Ok(path.to_owned())
+}
+
+/// Sudo takes any name: whoever is called like that one day has the right.
+fn must_be_somebody(user: &str, accounts: &Accounts, cx: &Context) -> Result<()> {
+    match user.strip_prefix('%') {
+        Some(group) => accounts.known_group(group).map(|_| ()),
+        None => accounts.clone().with(user, cx).map(|_| ()),
+    }
+}
+
+fn holds(mut data: Modified, known: &Placed) -> Noted<Modified> {
+    data.file.clone_from(&known.file);
+    data.line = Some(known.line);
+    let note = format!("{}:{} says so already: nothing was changed", known.file, known.line);
+    Noted { data, notes: vec![note] }
+}
+
+/// The rule that is meant, and its line.
+struct Found<'a> {
+    line: &'a Line,
+    rule: &'a Rule,
+}
+
+fn find<'a>(
+    lines: &'a [Line],
+    wanted: &Wanted,
+    action: Action,
+    number: Option<usize>,
+    path: &str,
+) -> Result<Found<'a>> {
+    let of_user = lines.iter().filter_map(|line| match &line.entry {
+        Entry::Rules(rules) => match &rules[..] {
+            [rule] if wanted.is_users(rule) => Some(Found { line, rule }),
+            _ => None,
+        },
+        _ => None,
+    });
+    let mut fitting: Vec<Found<'_>> = of_user.collect();
+    let all: Vec<String> =
+        fitting.iter().map(|found| format!("line {}: {}", found.line.number, found.line.text)).collect();
+    match number {
+        Some(number) => fitting.retain(|found| found.line.number == number),
+        // To remove, everything that is given has to fit; to modify, it may be what is new.
+        None if action == Action::Remove => fitting.retain(|found| wanted.fits(found.rule)),
+        None => {
+            for fits in [Wanted::is_placed_as, Wanted::fits] {
+                if fitting.len() > 1 {
+                    fitting.retain(|found| fits(wanted, found.rule));
+                }
+            }
+        }
+    }
+    if fitting.len() == 1
+        && let Some(found) = fitting.pop()
+    {
+        return Ok(found);
+    }
+    let user = &wanted.user;
+    if fitting.is_empty() && all.len() < 2 {
+        let message = match all.first() {
+            None => format!("{path} has no rule that is {user}'s alone"),
+            Some(other) => format!("the rule of {user} in {path} is another one ({other})"),
+        };
+        return Err(Problem::not_found("RULE_NOT_FOUND", message).remedy(format!(
+            "sudoers_list user={} shows where its rules are",
+            user.trim_start_matches('%')
+        )));
+    }
+    let message = format!("{path} has {} rules of {user}, and which one is meant isn't clear", all.len());
+    let problem = Problem::validation("AMBIGUOUS_RULE", message);
+    Err(all
+        .into_iter()
+        .fold(problem, |problem, rule| problem.remedy(format!("Say which by its line: {rule}"))))
+}
+
+/// With one line more, at the end.
+fn with(file: &[u8], line: &str) -> Vec<u8> {
+    let mut file = file.to_vec();
+    if !file.is_empty() && !file.ends_with(b"\n") {
+        file.push(b'\n');
+    }
+    file.extend_from_slice(line.as_bytes());
+    file.push(b'\n');
+    file
+}
+
+/// With another line in the place of one, or with none.
+fn replaced(file: &[u8], line: &Line, new: &str) -> Vec<u8> {
+    let new = if new.is_empty() { String::new() } else { format!("{new}\n") };
+    [&file[..line.bytes.start], new.as_bytes(), &file[line.bytes.end..]].concat()
+}
+
+/// What a person should know before saying yes.
+fn warnings(wanted: &Wanted, cx: &Context) -> Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    let who = match wanted.user.strip_prefix('%') {
+        Some(group) => format!("every member of {group}"),
+        None => wanted.user.clone(),
+    };
+    if wanted.is_everything() {
+        let how = if wanted.nopasswd {
+            "without a password: whoever gets into such an account is root"
+        } else {
+            "with the own password"
+        };
+        warnings.push(format!("{who} may run everything, {how}"));
+    } else if wanted.nopasswd {
+        warnings.push(format!("{who} is asked for no password"));
+    }
+    let programs: Vec<&str> = wanted
+        .commands()
+        .iter()
+        .filter(|command| *command != "ALL")
+        .map(|command| program(command))
+        .collect();
+    warnings.extend(wanted.commands().iter().filter_map(|command| power::warning(command)));
+    for command in wanted
+        .commands()
+        .iter()
+        .filter(|command| *command != "ALL" && !command.contains(' ') && !command.ends_with('/'))
+    {
+        warnings.push(format!(
+            "`{command}` is let run with any arguments; `{command} \"\"` would be without any"
+        ));
+    }
+    let plain: Vec<&str> = programs.iter().map(|path| path.trim_end_matches('/')).collect();
+    if !plain.is_empty() {
+        let mut paths: Vec<String> = plain.iter().flat_map(|path| with_parents(path)).collect();
+        paths.sort();
+        paths.dedup();
+        let found = files::stat(&paths, cx)?;
+        for path in plain {
+            if !found.iter().any(|stat| stat.path == path) {
+                warnings
+                    .push(format!("{path} isn't there: whoever can put a program there decides what it is"));
+            }
+        }
+        for stat in found.iter().filter(|stat| stat.kind != files::Kind::Symlink) {
+            // Whoever may write a directory may put another program in one's place; not so a sticky one.
+            let is_open = stat.mode & 0o022 != 0
+                && stat.mode & 0o1000 == 0
+                && (stat.group != "root" || stat.mode & 0o002 != 0);
+            if stat.owner != "root" || is_open {
+                let whose = if stat.owner == "root" {
+                    format!("written by others than root (mode {:04o})", stat.mode)
+                } else {
+                    format!("{}'s", stat.owner)
+                };
+                warnings
+                    .push(format!("{} is {whose}: that amounts to ALL for whoever can write it", stat.path));
+            }
+        }
+    }
+    Ok(warnings)
+}
+
+fn program(command: &str) -> &str {
+    command.split(' ').next().unwrap_or_default()
+}
+
+/// `/a/b`: `/a` and `/a/b`.
+fn with_parents(path: &str) -> Vec<String> {
+    let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
+    ends.map(|at| path[..at].to_owned()).chain([path.to_owned()]).collect()
+}

@@ -1,0 +1,350 @@
+//! sudo's rules as sudoers(5) writes them, line by line, with the place of each line in its file: whoever changes one keeps
+//! every other byte.
+
+use std::ops::Range;
+
+/// What of a rule says more about a command than its tags.
+const OPTIONS: [&str; 10] = [
+    "ROLE",
+    "TYPE",
+    "CWD",
+    "CHROOT",
+    "TIMEOUT",
+    "NOTBEFORE",
+    "NOTAFTER",
+    "APPARMOR_PROFILE",
+    "PRIVS",
+    "LIMITPRIVS",
+];
+const DIGESTS: [&str; 4] = ["sha224", "sha256", "sha384", "sha512"];
+
+/// One line, or several that a backslash joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Of its first, from 1.
+    pub(crate) number: usize,
+    /// Where its bytes are, its end included.
+    pub(crate) bytes: Range<usize>,
+    /// Without its comment.
+    pub(crate) text: String,
+    pub(crate) comment: Option<String>,
+    pub(crate) entry: Entry,
+}
+
+/// What sudo makes of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Empty, or a comment.
+    Nothing,
+    Include(String),
+    IncludeDirectory(String),
+    /// As it stands there.
+    Defaults(String),
+    Aliases(Vec<Alias>),
+    /// Several, where hosts differ.
+    Rules(Vec<Rule>),
+    /// No line of sudoers.
+    Wrong,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Alias {
+    /// `User_Alias`, `Runas_Alias`, `Host_Alias` or `Cmnd_Alias`.
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) members: Vec<String>,
+}
+
+/// Who may run what where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) users: Vec<String>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) commands: Vec<Allowed>,
+}
+
+/// One command of a rule, with what holds for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// What stands between the parentheses: `ALL:ALL`. None where there are none, which is root.
+    pub(crate) runas: Option<String>,
+    /// Without PASSWD and NOPASSWD.
+    pub(crate) tags: Vec<String>,
+    /// What a tag says; none where `Defaults` decide.
+    pub(crate) nopasswd: Option<bool>,
+    /// With its `!`, and its arguments as they are escaped.
+    pub(crate) command: String,
+}
+
+/// Every line, in order. Together their bytes are the file's.
+pub(crate) fn lines(file: &[u8]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let (mut begin, mut number) = (0, 1);
+    while begin < file.len() {
+        let (mut end, mut text, mut physical) = (begin, String::new(), 0);
+        loop {
+            let rest = &file[end..];
+            let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+            let line = String::from_utf8_lossy(&rest[..length]);
+            let line = line.trim_end_matches('\n').trim_end_matches('\r');
+            (end, physical) = (end + length, physical + 1);
+            // A comment ends with its line.
+            let is_comment = text.is_empty() && line.trim_start().starts_with('#');
+            match line.strip_suffix('\\') {
+                Some(part) if !is_comment && end < file.len() => text.push_str(part),
+                _ => {
+                    text.push_str(line);
+                    break;
+                }
+            }
+        }
+        let (body, comment) = without_comment(&text);
+        lines.push(Line {
+            number,
+            bytes: begin..end,
+            text: body.trim().to_owned(),
+            comment: comment.map(str::to_owned).filter(|comment| !comment.is_empty()),
+            entry: entry(body.trim()),
+        });
+        (begin, number) = (end, number + physical);
+    }
+    lines
+}
+
+/// A number sign begins a comment; not so before digits, where it is an account's number, escaped, or in quotes.
+fn without_comment(line: &str) -> (&str, Option<&str>) {
+    if line.trim_start().starts_with("#include") {
+        return (line, None);
+    }
+    let (mut before, mut is_quoted) = (' ', false);
+    for (at, character) in line.char_indices() {
+        is_quoted ^= character == '"' && before != '\\';
+        let behind = &line[at + character.len_utf8()..];
+        let is_number = behind.strip_prefix('-').unwrap_or(behind).starts_with(|c: char| c.is_ascii_digit());
+        if character == '#' && before != '\\' && !is_quoted && !is_number {
+            return (&line[..at], Some(behind.trim()));
+        }
+        before = character;
+    }
+    (line, None)
+}
+
+fn entry(line: &str) -> Entry {
+    let keyword = line.split([' ', '\t']).next().unwrap_or_default();
+    let rest = line[keyword.len()..].trim();
+    match keyword {
+        "" => Entry::Nothing,
+        "@include" | "#include" => Entry::Include(path(rest)),
+        "@includedir" | "#includedir" => Entry::IncludeDirectory(path(rest)),
+        "User_Alias" => aliases("User_Alias", rest),
+        "Runas_Alias" => aliases("Runas_Alias", rest),
+        "Host_Alias" => aliases("Host_Alias", rest),
+        "Cmnd_Alias" | "Cmd_Alias" => aliases("Cmnd_Alias", rest),
+        keyword if is_defaults(keyword) => Entry::Defaults(line.to_owned()),
+        _ => rules(line).map_or(Entry::Wrong, Entry::Rules),
+    }
+}
+
+fn is_defaults(keyword: &str) -> bool {
+    keyword
+        .strip_prefix("Defaults")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', ':', '!', '>']))
+}
+
+fn path(text: &str) -> String {
+    text.trim_matches('"').replace("\\ ", " ")
+}
+
+fn aliases(kind: &'static str, text: &str) -> Entry {
+    let one = |definition: &str| {
+        let (name, members) = split_once(definition, '=')?;
+        let members =
+            split(members, ',').into_iter().map(|member| member.trim().to_owned()).collect::<Vec<_>>();
+        let is_whole = members.iter().all(|member| !member.is_empty());
+        is_whole.then(|| Alias { kind, name: name.trim().to_owned(), members })
+    };
+    let all: Option<Vec<_>> = split(text, ':').into_iter().map(one).collect();
+    all.map_or(Entry::Wrong, Entry::Aliases)
+}
+
+/// `users hosts = commands : hosts = commands`
+fn rules(line: &str) -> Option<Vec<Rule>> {
+    let (left, mut right) = split_once(line, '=')?;
+    let [users, hosts] = &lists(left)[..] else { return None };
+    let mut rules = Vec::new();
+    let mut hosts = hosts.clone();
+    loop {
+        let (commands, rest) = commands(right)?;
+        rules.push(Rule { users: users.clone(), hosts, commands });
+        let Some(rest) = rest else { return Some(rules) };
+        let (left, behind) = split_once(rest, '=')?;
+        let [next] = &lists(left)[..] else { return None };
+        (hosts, right) = (next.clone(), behind);
+    }
+}
+
+/// Commands up to the end, or up to a colon with what stands behind it.
+fn commands(text: &str) -> Option<(Vec<Allowed>, Option<&str>)> {
+    let mut all: Vec<Allowed> = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        // What isn't said anew holds on.
+        let (mut runas, mut tags, mut nopasswd) = all
+            .last()
+            .map_or((None, Vec::new(), None), |last| (last.runas.clone(), last.tags.clone(), last.nopasswd));
+        if let Some(inner) = rest.strip_prefix('(') {
+            let (inside, behind) = inner.split_once(')')?;
+            (runas, rest) = (Some(inside.trim().to_owned()), behind.trim_start());
+        }
+        loop {
+            if let Some(behind) = option(rest) {
+                rest = behind;
+                continue;
+            }
+            let Some((tag, behind)) = rest.split_once(':') else { break };
+            let tag = tag.trim_end();
+            if tag.is_empty() || !tag.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
+                break;
+            }
+            match tag {
+                "NOPASSWD" => nopasswd = Some(true),
+                "PASSWD" => nopasswd = Some(false),
+                tag => {
+                    let other = tag.strip_prefix("NO").map_or_else(|| format!("NO{tag}"), str::to_owned);
+                    tags.retain(|known| *known != other && known != tag);
+                    tags.push(tag.to_owned());
+                }
+            }
+            rest = behind.trim_start();
+        }
+        rest = without_digests(rest)?;
+        let end = end_of_command(rest);
+        let (command, behind) = rest.split_at(end);
+        let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        let command = command.replacen("! ", "!", 1);
+        if command.is_empty() {
+            return None;
+        }
+        all.push(Allowed { runas, tags, nopasswd, command });
+        match behind.chars().next() {
+            None => return Some((all, None)),
+            Some(':') => return Some((all, Some(&behind[1..]))),
+            Some(_) => rest = &behind[1..],
+        }
+    }
+}
+
+/// What stands behind `TIMEOUT=5m`, where there is such a one.
+fn option(text: &str) -> Option<&str> {
+    let (key, value) = text.split_once('=')?;
+    if !OPTIONS.contains(&key.trim_end()) {
+        return None;
+    }
+    let value = value.trim_start();
+    let quoted = value.strip_prefix('"').and_then(|inner| inner.split_once('"')).map(|(_, behind)| behind);
+    quoted.or_else(|| value.split_once([' ', '\t']).map(|(_, behind)| behind)).map(str::trim_start)
+}
+
+/// Several may stand before a command, with commas between them.
+fn without_digests(mut text: &str) -> Option<&str> {
+    while let Some(digest) =
+        DIGESTS.iter().find_map(|name| text.strip_prefix(name)?.trim_start().strip_prefix(':'))
+    {
+        let digest = digest.trim_start();
+        let end = digest.find([' ', '\t', ','])?;
+        text = digest[end..].trim_start();
+        if let Some(more) = text.strip_prefix(',').map(str::trim_start)
+            && DIGESTS.iter().any(|name| more.starts_with(name))
+        {
+            text = more;
+        }
+    }
+    Some(text)
+}
+
+/// At a comma or colon that is neither escaped nor in a regular expression.
+fn end_of_command(text: &str) -> usize {
+    let (mut before, mut before_that, mut is_expression) = (' ', ' ', false);
+    for (at, character) in text.char_indices() {
+        let behind = text[at + character.len_utf8()..].chars().next();
+        let is_last = behind.is_none_or(|next| [' ', '\t', ',', ':'].contains(&next));
+        let is_escaped = before == '\\' && before_that != '\\';
+        match character {
+            '^' if [' ', '\t'].contains(&before) || at == 0 => is_expression = true,
+            '$' if is_expression && is_last && !is_escaped => is_expression = false,
+            ',' | ':' if !is_expression && !is_escaped => return at,
+            _ => {}
+        }
+        (before_that, before) = (before, character);
+    }
+    text.len()
+}
+
+/// Lists of words: blanks without a comma stand between lists.
+fn lists(text: &str) -> Vec<Vec<String>> {
+    let mut lists: Vec<Vec<String>> = Vec::new();
+    for part in split(text, ',') {
+        let words = words(part);
+        for (index, word) in words.into_iter().enumerate() {
+            match lists.last_mut() {
+                Some(last) if index == 0 => last.push(word),
+                _ => lists.push(vec![word]),
+            }
+        }
+    }
+    lists
+}
+
+/// At blanks that are neither escaped nor in quotes. Quotes are taken off; what is negated stays so.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for character in text.chars() {
+        let Some(word) = words.last_mut() else { break };
+        match character {
+            _ if is_escaped => {
+                is_escaped = false;
+                word.push(character);
+            }
+            '\\' => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            ' ' | '\t' if !is_quoted => {
+                if !word.trim_matches('!').is_empty() {
+                    words.push(String::new());
+                }
+            }
+            other => word.push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// At a sign that is neither escaped nor in quotes.
+fn split(text: &str, sign: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((part, behind)) = split_once(rest, sign) {
+        parts.push(part);
+        rest = behind;
+    }
+    parts.push(rest);
+    parts
+}
+
+fn split_once(text: &str, sign: char) -> Option<(&str, &str)> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            found if found == sign && !is_quoted => {
+                return Some((&text[..at], &text[at + sign.len_utf8()..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}

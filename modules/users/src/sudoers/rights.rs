@@ -1,0 +1,161 @@
+//! What sudo's rules give to an account: of all rules that fit, the last one decides (sudoers(5)).
+
+use crate::accounts::{Accounts, User};
+
+use super::parse::{Alias, Allowed, Rule};
+
+/// How deep aliases may name aliases.
+const DEPTH: usize = 8;
+
+/// Every rule in sudo's order, and what their names stand for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) rules: Vec<Placed>,
+    pub(crate) aliases: Vec<Alias>,
+    /// `Defaults !authenticate` for everybody.
+    pub(crate) asks_nobody: bool,
+    /// The name of this machine, which rules may be for.
+    pub(crate) host: String,
+}
+
+/// A rule, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) file: String,
+    pub(crate) line: usize,
+    pub(crate) comment: Option<String>,
+    pub(crate) rule: Rule,
+}
+
+/// Whom rules are held against.
+#[derive(Clone, Debug)]
+pub(crate) struct Who {
+    pub(crate) name: String,
+    pub(crate) uid: u32,
+    /// Names and numbers.
+    pub(crate) groups: Vec<(String, u32)>,
+}
+
+impl Who {
+    pub(crate) fn of(user: &User, accounts: &Accounts) -> Self {
+        let is_in = |gid: u32, members: &[String]| gid == user.gid || members.contains(&user.name);
+        let groups = accounts.groups.iter().filter(|group| is_in(group.gid, &group.members));
+        let groups = groups.map(|group| (group.name.clone(), group.gid)).collect();
+        Self { name: user.name.clone(), uid: user.uid, groups }
+    }
+}
+
+/// What an account may do as root on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Anything at all.
+    pub(crate) all: bool,
+    /// Anything at all, and no command of it takes a password.
+    pub(crate) unasked: bool,
+    /// Something.
+    pub(crate) some: bool,
+}
+
+impl Rules {
+    pub(crate) fn standing(&self, who: &Who) -> Standing {
+        let mut standing = Standing::default();
+        for rule in self.rules.iter().map(|placed| &placed.rule).filter(|rule| self.is_for(rule, who)) {
+            for allowed in rule.commands.iter().filter(|allowed| self.is_as_root(allowed)) {
+                let is_unasked = allowed.nopasswd.unwrap_or(self.asks_nobody);
+                match self.reach(&allowed.command) {
+                    Reach::Everything => standing = Standing { all: true, unasked: is_unasked, some: true },
+                    Reach::Nothing => standing = Standing::default(),
+                    // What comes later decides for its own commands.
+                    Reach::Some => {
+                        standing.some = true;
+                        standing.unasked &= is_unasked;
+                    }
+                    Reach::Less => {}
+                }
+            }
+        }
+        standing
+    }
+
+    /// Whether it is about this account, on this machine.
+    pub(crate) fn is_for(&self, rule: &Rule, who: &Who) -> bool {
+        self.is_among("User_Alias", &rule.users, DEPTH, &|word| is_user(word, who)) == Some(true)
+            && self.is_here(rule)
+    }
+
+    fn is_here(&self, rule: &Rule) -> bool {
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        let is_host = |word: &str| word == "ALL" || short(word) == short(&self.host);
+        self.is_among("Host_Alias", &rule.hosts, DEPTH, &is_host) == Some(true)
+    }
+
+    /// Whether root is among those as whom it may be run.
+    pub(crate) fn is_as_root(&self, allowed: &Allowed) -> bool {
+        let Some(runas) = &allowed.runas else { return true };
+        let users = runas.split(':').next().unwrap_or_default();
+        let users: Vec<String> = users.split(',').map(|word| word.trim().to_owned()).collect();
+        let is_root = |word: &str| matches!(word, "ALL" | "root" | "#0");
+        self.is_among("Runas_Alias", &users, DEPTH, &is_root) == Some(true)
+    }
+
+    /// The last word that fits decides.
+    fn is_among(
+        &self,
+        kind: &str,
+        words: &[String],
+        depth: usize,
+        fits: &dyn Fn(&str) -> bool,
+    ) -> Option<bool> {
+        let one = |word: &String| {
+            let name = word.trim_start_matches('!');
+            let is_negated = (word.len() - name.len()) % 2 == 1;
+            let found = match self.alias(kind, name) {
+                Some(members) if depth > 0 => self.is_among(kind, members, depth - 1, fits),
+                Some(_) => None,
+                None => fits(name).then_some(true),
+            };
+            found.map(|found| found != is_negated)
+        };
+        words.iter().rev().find_map(one)
+    }
+
+    fn alias(&self, kind: &str, name: &str) -> Option<&[String]> {
+        let known =
+            self.aliases.iter().find(|alias| alias.kind == kind && alias.name == name && name != "ALL");
+        known.map(|alias| alias.members.as_slice())
+    }
+
+    fn reach(&self, command: &str) -> Reach {
+        let is_all = |word: &str| word == "ALL";
+        match self.is_among("Cmnd_Alias", &[command.to_owned()], DEPTH, &is_all) {
+            Some(true) => Reach::Everything,
+            Some(false) => Reach::Nothing,
+            None if command.starts_with('!') => Reach::Less,
+            None => Reach::Some,
+        }
+    }
+}
+
+/// How much a command of a rule is.
+enum Reach {
+    Everything,
+    Some,
+    /// Takes a part away.
+    Less,
+    Nothing,
+}
+
+/// `ada`, `#1000`, `%sudo`, `%#27`, `ALL`. Who is in a netgroup isn't known here.
+fn is_user(word: &str, who: &Who) -> bool {
+    let is_number = |text: &str, number: u32| text.parse() == Ok(number);
+    if let Some(group) = word.strip_prefix('%') {
+        return match group.strip_prefix('#') {
+            Some(gid) => who.groups.iter().any(|(_, own)| is_number(gid, *own)),
+            None => who.groups.iter().any(|(own, _)| own == group),
+        };
+    }
+    match word.strip_prefix('#') {
+        Some(uid) => is_number(uid, who.uid),
+        None => word == "ALL" || word == who.name,
+    }
+}
