@@ -47,6 +47,8 @@ macro_rules! simulation {
 
 const INSTALL: [CommandLine; 2] =
     [change!("install -- <package>..."), simulation!("install -- <package>...")];
+const REINSTALL: [CommandLine; 2] =
+    [change!("--reinstall install -- <package>..."), simulation!("--reinstall install -- <package>...")];
 const REMOVE: [CommandLine; 2] = [change!("remove -- <package>..."), simulation!("remove -- <package>...")];
 const PURGE: [CommandLine; 2] = [change!("purge -- <package>..."), simulation!("purge -- <package>...")];
 const UPDATE: [CommandLine; 2] = [
@@ -66,6 +68,7 @@ const REFRESH: CommandLine = CommandLine::new("apt-get --quiet -o APT::Update::E
 fn lines(request: &Request) -> Option<(&'static [CommandLine; 2], Vec<String>)> {
     Some(match request {
         Request::Install(names) => (&INSTALL, names.clone()),
+        Request::Reinstall(names) => (&REINSTALL, names.clone()),
         Request::Remove(names) => (&REMOVE, names.clone()),
         Request::Purge(names) => (&PURGE, names.clone()),
         Request::Update(names) => (&UPDATE, names.clone()),
@@ -103,6 +106,7 @@ pub(crate) fn granted(module: Module) -> Module {
     ];
     let risks = [
         (&INSTALL, Risk::Moderate, "to install packages"),
+        (&REINSTALL, Risk::Moderate, "to install packages anew that are broken"),
         (&REMOVE, Risk::High, "to remove packages, their configuration kept"),
         (&PURGE, Risk::Critical, "to remove packages with their configuration"),
         (&UPDATE, Risk::Moderate, "to update these packages"),

@@ -84,6 +84,7 @@ macro_rules! twice {
 }
 
 twice!(TRY_INSTALL, INSTALL, "install <package>...");
+twice!(TRY_REINSTALL, REINSTALL, "reinstall <package>...");
 twice!(TRY_REMOVE, REMOVE, "remove <package>...");
 twice!(TRY_UPGRADE, UPGRADE, "upgrade <package>...");
 twice!(TRY_UPGRADE_ALL, UPGRADE_ALL, "upgrade");
@@ -98,6 +99,7 @@ const REFRESH: CommandLine = CommandLine::new(
 pub fn simulation(request: &Request) -> Option<Command> {
     let command = match request {
         Request::Install(names) => TRY_INSTALL.with(names),
+        Request::Reinstall(names) => TRY_REINSTALL.with(names),
         // rpm knows no configuration that outlives its package but what it saves by itself.
         Request::Remove(names) | Request::Purge(names) => TRY_REMOVE.with(names),
         Request::Update(names) => TRY_UPGRADE.with(names),
@@ -113,6 +115,7 @@ pub fn simulation(request: &Request) -> Option<Command> {
 pub fn change(request: &Request) -> Command {
     let command = match request {
         Request::Install(names) => INSTALL.with(names),
+        Request::Reinstall(names) => REINSTALL.with(names),
         Request::Remove(names) | Request::Purge(names) => REMOVE.with(names),
         Request::Update(names) => UPGRADE.with(names),
         Request::UpdateAll => UPGRADE_ALL.command(),
@@ -151,6 +154,7 @@ pub fn granted(module: Module) -> Module {
     ];
     let simulations = [
         (TRY_INSTALL, INSTALL, Risk::Moderate, "install packages"),
+        (TRY_REINSTALL, REINSTALL, Risk::Moderate, "install packages anew"),
         (TRY_REMOVE, REMOVE, Risk::High, "remove packages"),
         (TRY_UPGRADE, UPGRADE, Risk::Moderate, "update packages"),
         (TRY_UPGRADE_ALL, UPGRADE_ALL, Risk::Moderate, "update everything"),

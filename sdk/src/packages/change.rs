@@ -55,7 +55,16 @@ pub(super) fn install<B: Backend>(backend: &B, args: InstallArgs, cx: &Context) 
     let already = names.iter().filter_map(|name| whole(&before, name));
     let notes = already.map(|package| format!("{} {} is installed already", package.name, package.version));
     let notes = notes.collect();
-    Run { backend, cx, request: Request::Install(names), before, notes }.apply()
+    // A manager may take what is broken for installed.
+    let is_broken = |name: &&String| {
+        before.iter().any(|package| package.name == **name && matches!(package.state, State::Broken(_)))
+    };
+    let request = if names.iter().any(|name| is_broken(&name)) {
+        Request::Reinstall(names.into_iter().filter(|name| whole(&before, name).is_none()).collect())
+    } else {
+        Request::Install(names)
+    };
+    Run { backend, cx, request, before, notes }.apply()
 }
 
 pub(super) fn remove<B: Backend>(backend: &B, args: RemoveArgs, cx: &Context) -> Result<Done> {
@@ -330,6 +339,7 @@ fn summary(request: &Request, simulated: &Simulated) -> String {
     };
     let (head, asked) = match request {
         Request::Install(names) => (format!("Install {}", named(names)), names.len()),
+        Request::Reinstall(names) => (format!("Install anew {}", named(names)), names.len()),
         Request::Remove(names) => (format!("Remove {}", named(names)), names.len()),
         Request::Purge(names) => (format!("Purge {}", named(names)), names.len()),
         Request::Update(names) => (format!("Update {}", named(names)), names.len()),
@@ -370,7 +380,7 @@ fn would(request: &Request, simulated: &Simulated) -> Value {
     if let Some(bytes) = simulated.disk_bytes {
         data.insert("would_require_disk_mb".to_owned(), mb(bytes as f64));
     }
-    if let Request::Install(names) = request {
+    if let Request::Install(names) | Request::Reinstall(names) = request {
         let is_dependency =
             |operation: &&Operation| !operation.is_removal() && !names.contains(&operation.name);
         let count = simulated.operations.iter().filter(is_dependency).count();
@@ -449,7 +459,8 @@ fn difference(before: &[Installed], after: &[Installed], simulated: &Simulated) 
             && is_here(from)
             && is_here(to)
         {
-            let verb = meant(name, Verb::Downgrade, Verb::Upgrade);
+            let verb =
+                if from.0 == to.0 { Verb::Reinstall } else { meant(name, Verb::Downgrade, Verb::Upgrade) };
             operations.push(Operation::new(verb, name, from.0, shown(to)));
             continue;
         }
@@ -521,7 +532,7 @@ mod tests {
             (vec![left()], vec![], Verb::Purge, vec!["purged a 1"]),
             (vec![left()], vec![whole("a", "1")], Verb::Install, vec!["installed a 1"]),
             (vec![], vec![broken()], Verb::Install, vec!["installed a 1 (half-configured)"]),
-            (vec![broken()], vec![whole("a", "1")], Verb::Install, vec!["upgraded a 1"]),
+            (vec![broken()], vec![whole("a", "1")], Verb::Install, vec!["reinstalled a 1"]),
             // Kernels stand beside each other.
             (
                 vec![whole("a", "1")],

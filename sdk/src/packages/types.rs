@@ -281,6 +281,8 @@ pub struct Aftermath {
 pub enum Request {
     /// These, at their newest version.
     Install(Vec<String>),
+    /// These, some of which are there and broken: those once more, at the version that they have.
+    Reinstall(Vec<String>),
     /// These, their configuration files kept.
     Remove(Vec<String>),
     /// These, with their configuration files.

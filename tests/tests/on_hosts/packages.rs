@@ -191,10 +191,8 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     assert_eq!((packages.version("lab-dep"), packages.version("lab-hello")), (String::new(), String::new()));
     // As older clients say it.
     let again = client.envelope("pkg_remove", json!({"packages": ["lab-hello"]})).await;
-    assert_eq!(
-        (&again["status"], &again["notes"]),
-        (&json!("success"), &json!(["lab-hello is not installed"]))
-    );
+    assert_eq!(again["status"], "success", "{again}");
+    assert!(again["notes"].to_string().contains("lab-hello is not installed"), "{again}");
 }
 
 #[tokio::test]

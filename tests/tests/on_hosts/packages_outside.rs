@@ -23,7 +23,7 @@ async fn a_backend_on_the_sdk_alone_has_all_ten_tools() {
     let Some(machine) = Changing::by(REACH, test, "", CLEAN) else { return };
     machine.host().put("/usr/local/bin/toypkg", TOYPKG.as_bytes());
     machine.sh("chmod 0755 /usr/local/bin/toypkg; toypkg refresh");
-    machine.configure("root", "safety:\n  confirmation: two-step\ndistro:\n  package_manager: toy\n");
+    machine.configure("root", "safety:\n  confirmation: two-step\ndistro:\n  package_manager: pacman\n");
     machine.add("root", "root", "packages-toy");
     let mut client = machine.serve_shipped("root", "root").await;
     let mut does = async |tool: &str, arguments: Value, risk: &str| -> Value {

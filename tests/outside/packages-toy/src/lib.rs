@@ -57,7 +57,7 @@ impl Toy {
             Some([run.with(values).as_root(), dry_run.with(values)])
         };
         match request {
-            Request::Install(names) => pair(INSTALL, names),
+            Request::Install(names) | Request::Reinstall(names) => pair(INSTALL, names),
             Request::Remove(names) => pair(REMOVE, names),
             Request::Purge(names) => pair(PURGE, names),
             Request::Update(names) => pair(UPDATE, names),
@@ -91,7 +91,8 @@ impl Backend for Toy {
     fn module(&self) -> Module {
         let module =
             Module::new("packages-toy", env!("CARGO_PKG_VERSION"), "packages", "Packages with toypkg")
-                .serves("package_manager", &["toy"]);
+                // No target has toypkg but by its configuration, which knows the names of real ones.
+                .serves("package_manager", &["pacman"]);
         let looking = [LIST, SEARCH, SHOW, VERSIONS, NAMES, LOG];
         let module = looking.into_iter().fold(module, |module, line| module.command(line.read("to look")));
         let changing = [INSTALL, REMOVE, PURGE, UPDATE, UPDATE_ALL, SET];
