@@ -59,7 +59,22 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
         SPOOLS.iter().map(|(what, directory)| (*what, format!("{directory}{name}"))).collect();
     let mut paths: Vec<&str> = spools.iter().map(|(_, path)| path.as_str()).collect();
     paths.push(&user.home);
-    let found = if name::must_be_path(&user.home).is_ok() { files::stat(&paths, cx)? } else { Vec::new() };
+    if name::must_be_path(&user.home).is_err() {
+        paths.pop();
+    }
+    // A spool that a group may write to is no place that is looked at with root's rights.
+    let (mut found, mut unknown) = (Vec::new(), Vec::new());
+    match files::stat(&paths, cx) {
+        Ok(all) => found = all,
+        Err(_) => {
+            for path in &paths {
+                match files::stat(&[path], cx) {
+                    Ok(one) => found.extend(one),
+                    Err(_) => unknown.push(*path),
+                }
+            }
+        }
+    }
     let home = found.iter().find(|stat| stat.path == user.home);
     let mut left: Vec<String> = Vec::new();
     for (what, path) in &spools {
@@ -72,6 +87,7 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
             left.push(format!("{what}: {path}"));
         }
     }
+    left.extend(unknown.iter().map(|path| format!("perhaps {path}, which can't be looked at")));
     let mut change = change::plan(format!("Delete the account {name} (uid {})", user.uid));
     let mut removed = None;
     if let Some(home) = home {

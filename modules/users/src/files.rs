@@ -28,6 +28,9 @@ const READLINK: CommandLine = CommandLine::new("readlink --no-newline -- <path>"
 /// Whether it is a script.
 const HEAD: CommandLine = CommandLine::new("head --bytes=2 -- <path>");
 
+/// The host's word for a path that others could make lead elsewhere.
+const UNTRUSTED: &str = "UNTRUSTED_DIRECTORY";
+
 /// A tree is counted up to here.
 const MOST: u64 = 200_000;
 /// Bytes that are taken from a count at once.
@@ -111,10 +114,19 @@ impl Stat {
     }
 }
 
+/// With root's rights where they can be had. Not below a directory that others may change, where the host takes none: there
+/// it is asked as the account in use.
+pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
+    match cx.run(command.clone().privilege(Privilege::RootIfAvailable)) {
+        Err(problem) if problem.code == UNTRUSTED => cx.run(command),
+        output => output,
+    }
+}
+
 /// Those of the paths that are there.
 pub(crate) fn stat<P: AsRef<str>>(paths: &[P], cx: &Context) -> Result<Vec<Stat>> {
     let command = Command::new("stat").arg(FORMAT).arg("--").args(paths.iter().map(|path| path.as_ref()));
-    let output = cx.run(command.privilege(Privilege::RootIfAvailable))?;
+    let output = look(command, cx)?;
     // One that isn't there is an error, and the others are told all the same.
     let text = output.text();
     let found: Vec<Stat> = text.lines().filter_map(Stat::read).collect();
@@ -136,13 +148,13 @@ pub(crate) fn stat<P: AsRef<str>>(paths: &[P], cx: &Context) -> Result<Vec<Stat>
 
 /// Where a symlink leads, as it says.
 pub(crate) fn target(path: &str, cx: &Context) -> Result<String> {
-    let output = cx.run(READLINK.with([path]).privilege(Privilege::RootIfAvailable))?;
+    let output = look(READLINK.with([path]), cx)?;
     Ok(output.success("readlink")?.text().into_owned())
 }
 
 /// Whether a file begins as a script does.
 pub(crate) fn is_script(path: &str, cx: &Context) -> Result<bool> {
-    let output = cx.run(HEAD.with([path]).privilege(Privilege::RootIfAvailable))?;
+    let output = look(HEAD.with([path]), cx)?;
     Ok(output.success("head")?.stdout == b"#!")
 }
 
@@ -174,8 +186,10 @@ fn is_zero(number: &u64) -> bool {
 impl Count {
     /// The top included.
     pub(crate) fn of(path: &str, cx: &Context) -> Result<Self> {
-        let command = FIND.with([path]).privilege(Privilege::RootIfAvailable);
-        let mut stream = cx.open(command)?;
+        let mut stream = match cx.open(FIND.with([path]).privilege(Privilege::RootIfAvailable)) {
+            Err(problem) if problem.code == UNTRUSTED => cx.open(FIND.with([path]))?,
+            stream => stream?,
+        };
         let (mut count, mut first, mut rest) = (Self::default(), None, Vec::new());
         loop {
             let piece = stream.read(PIECE)?;

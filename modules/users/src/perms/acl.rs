@@ -1,6 +1,8 @@
 //! Access control lists, as `getfacl` prints them (getfacl(1)).
 
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use linux_sysadmin_sdk::prelude::*;
+
+use crate::files;
 
 /// Only of paths that have one.
 pub(crate) const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
@@ -41,8 +43,7 @@ fn bits(permissions: &str) -> u32 {
 
 /// Of those paths that have one. None where getfacl isn't there, or can't tell.
 pub(crate) fn look(paths: &[&str], cx: &Context) -> Option<Vec<Acl>> {
-    let command = GETFACL.with(paths.iter().copied()).privilege(Privilege::RootIfAvailable);
-    let output = cx.run(command).ok()?;
+    let output = files::look(GETFACL.with(paths.iter().copied()), cx).ok()?;
     (output.exit_code == 0).then(|| read(&output.text()))
 }
 

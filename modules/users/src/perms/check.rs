@@ -1,6 +1,6 @@
 //! `perms_check`: whose a path is, with which permissions, the whole way down; and what an account may do with it.
 
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, GROUPS_OF};
 use crate::files::{self, Kind, Stat};
@@ -147,8 +147,7 @@ fn look(path: &str, way: &Way, who: Option<&Who>, knows_acls: &mut bool, cx: &Co
 
 /// Those that keep even root from changing it. A file system without them has none.
 pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
-    let command = LSATTR.with([path]).privilege(Privilege::RootIfAvailable);
-    let output = cx.run(command).and_then(|output| output.success("lsattr"));
+    let output = files::look(LSATTR.with([path]), cx).and_then(|output| output.success("lsattr"));
     let Ok(output) = output else { return Vec::new() };
     let text = output.text();
     let letters = text.split_whitespace().next().unwrap_or_default();
