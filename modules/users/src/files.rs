@@ -2,6 +2,8 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
+use crate::accounts::{self, Accounts, User};
+
 /// Paths that hold secrets, and whose permissions are asked about most. A glob has to name each.
 const SECRETS: [&str; 15] = [
     "/etc/shadow",
@@ -45,13 +47,18 @@ pub(crate) fn hole() -> String {
 pub(crate) fn grants() -> Vec<CommandGrant> {
     let hole = hole();
     let stat = format!("stat {FORMAT} -- {hole}...");
-    vec![
-        CommandGrant::read(&stat, "whose a path is, and with which permissions; never what is in it")
-            .as_root_if_available(),
-        FIND.read("how much there is in a directory that is to be changed or removed").as_root_if_available(),
-        READLINK.read("where a symlink on the way leads").as_root_if_available(),
-        HEAD.read("whether a file that is to be setuid is a script").as_root_if_available(),
-    ]
+    let looks = [
+        CommandGrant::read(&stat, "whose a path is, and with which permissions; never what is in it"),
+        FIND.read("how much there is in a directory that is to be changed or removed"),
+        READLINK.read("where a symlink on the way leads"),
+        HEAD.read("whether a file that is to be setuid is a script"),
+    ];
+    looks.into_iter().flat_map(for_all).collect()
+}
+
+/// With root's rights, and with those of the account whose home it is.
+pub(crate) fn for_all(grant: CommandGrant) -> [CommandGrant; 2] {
+    [grant.clone().as_root_if_available(), grant.as_user("*")]
 }
 
 /// What `stat` says of a path; a symlink isn't followed.
@@ -114,13 +121,42 @@ impl Stat {
     }
 }
 
-/// With root's rights where they can be had. Not below a directory that others may change, where the host takes none: there
-/// it is asked as the account in use.
+/// With root's rights where they can be had. Below a directory that others may change the host takes none: there it is asked
+/// as the account whose home it is, as one that has no rights of its own, and as the account in use.
 pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
-    match cx.run(command.clone().privilege(Privilege::RootIfAvailable)) {
-        Err(problem) if problem.code == UNTRUSTED => cx.run(command),
-        output => output,
+    let untrusted = match cx.run(command.clone().privilege(Privilege::RootIfAvailable)) {
+        Err(problem) if problem.code == UNTRUSTED => problem,
+        output => return output,
+    };
+    let paths = command.args.iter().filter(|arg| arg.starts_with('/'));
+    let path = paths.max_by_key(|path| path.len()).cloned().unwrap_or_default();
+    let home = owner_of_home(&path, cx)?;
+    for privilege in home.into_iter().chain([Privilege::User("nobody".to_owned()), Privilege::Caller]) {
+        let output = cx.run(command.clone().privilege(privilege));
+        if let Ok(output) = output
+            && !output.error_text().contains("Permission denied")
+        {
+            return Ok(output);
+        }
     }
+    Err(untrusted)
+}
+
+/// The rights of the account in whose home a path is, where it is in one.
+pub(crate) fn owner_of_home(path: &str, cx: &Context) -> Result<Option<Privilege>> {
+    let accounts = Accounts::look(cx)?;
+    let is_in = |user: &&User| {
+        user.uid != 0
+            && user.home.len() > 1
+            && path
+                .strip_prefix(user.home.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let Some(user) = accounts.users.iter().filter(is_in).max_by_key(|user| user.home.len()) else {
+        return Ok(None);
+    };
+    let is_caller = accounts::caller(cx)? == user.name;
+    Ok(Some(if is_caller { Privilege::Caller } else { Privilege::User(user.name.clone()) }))
 }
 
 /// Those of the paths that are there.
@@ -187,7 +223,10 @@ impl Count {
     /// The top included.
     pub(crate) fn of(path: &str, cx: &Context) -> Result<Self> {
         let mut stream = match cx.open(FIND.with([path]).privilege(Privilege::RootIfAvailable)) {
-            Err(problem) if problem.code == UNTRUSTED => cx.open(FIND.with([path]))?,
+            Err(problem) if problem.code == UNTRUSTED => {
+                let privilege = owner_of_home(path, cx)?.unwrap_or(Privilege::Caller);
+                cx.open(FIND.with([path]).privilege(privilege))?
+            }
             stream => stream?,
         };
         let (mut count, mut first, mut rest) = (Self::default(), None, Vec::new());

@@ -158,9 +158,8 @@ pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
 /// What can't be looked at by `stat` alone.
 pub(crate) fn grants() -> Vec<CommandGrant> {
     let mut grants = files::grants();
-    grants.extend([
-        acl::GETFACL.read("who else may do what with a path").as_root_if_available(),
-        LSATTR.read("whether a path is immutable").as_root_if_available(),
-    ]);
+    let looks =
+        [acl::GETFACL.read("who else may do what with a path"), LSATTR.read("whether a path is immutable")];
+    grants.extend(looks.into_iter().flat_map(files::for_all));
     grants
 }

@@ -1,6 +1,6 @@
 //! `perms_set`: mode, owner and group of one path, or of everything in a directory. No symlink is followed.
 
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::Accounts;
 use crate::change::{self, state};
@@ -58,11 +58,13 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
     let hole = files::hole();
     vec![
         moderate(&format!("chmod -- <mode> {hole}"), "another mode, and the way back"),
+        moderate(&format!("chmod -- <mode> {hole}"), "the same in a home").as_user("*"),
         moderate(
             &format!("chown --no-dereference -- <user>:<group> {hole}"),
             "another owner, and the way back",
         ),
         CHMOD_ALL.change(Risk::High, "another mode of everything in a directory"),
+        CHMOD_ALL.change(Risk::High, "the same in a home").as_user("*"),
         CHOWN_ALL.change(Risk::High, "another owner and group of everything in a directory"),
         CHOWN_USER_ALL.change(Risk::High, "another owner of everything in a directory"),
         CHGRP_ALL.change(Risk::High, "another group of everything in a directory"),
@@ -116,7 +118,8 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
             .remedy(format!("Where it is meant: chattr -{} {path}", &attribute[..1])));
     }
     let tree = if wanted.recursive { Some(Count::of(&now.path, cx)?) } else { None };
-    let change = plan(now, &after, &wanted, tree.as_ref());
+    let whose = whose(&way, cx)?;
+    let change = plan(now, &after, &wanted, tree.as_ref(), &whose);
     let applied = change::apply(change, cx)?;
     let mut data = reply(&after, Some(now), tree);
     let mut notes = Vec::new();
@@ -221,7 +224,18 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
     Ok(())
 }
 
-fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>) -> Change {
+/// Root's rights, but for what lies below a directory that somebody else may change, and could make lead elsewhere: its
+/// owner's own, where that is his home. Another owner isn't given there, which the host refuses.
+fn whose(way: &Way, cx: &Context) -> Result<Privilege> {
+    let is_open = |stat: &&Stat| stat.is_directory() && (stat.owner != "root" || stat.mode & 0o022 != 0);
+    let above = way.passed.iter().filter(|stat| **stat != way.end);
+    if !above.filter(is_open).any(|stat| way.end.path.starts_with(&format!("{}/", stat.path))) {
+        return Ok(Privilege::Root);
+    }
+    Ok(files::owner_of_home(&way.end.path, cx)?.unwrap_or(Privilege::Root))
+}
+
+fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: &Privilege) -> Change {
     let path = &now.path;
     let mut what: Vec<String> = Vec::new();
     what.extend(wanted.mode.as_ref().map(|(mode, _)| format!("mode {mode}")));
@@ -268,20 +282,22 @@ fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>) -> Chan
             };
             change = options.into_iter().fold(change, |change, command| change.step(step(command)));
             match &wanted.mode {
-                Some((mode, _)) => change.step(step(CHMOD_ALL.with([mode, path]))),
+                Some((mode, _)) => {
+                    change.step(Step::run(CHMOD_ALL.with([mode, path]).privilege(whose.clone())))
+                }
                 None => change,
             }
         }
-        None => single(change, now, after),
+        None => single(change, now, after, whose),
     }
 }
 
 /// One path, with its way back.
-fn single(mut change: Change, now: &Stat, after: &Stat) -> Change {
+fn single(mut change: Change, now: &Stat, after: &Stat, whose: &Privilege) -> Change {
     let path = &now.path;
     let chmod = |mode: u32, before: u32| {
         let mode = exactly(mode, before, now.is_directory());
-        Command::new("chmod").args(["--", &mode, path]).as_root()
+        Command::new("chmod").args(["--", &mode, path]).privilege(whose.clone())
     };
     let owns = (&after.owner, &after.group) != (&now.owner, &now.group);
     let mut mode = now.mode;
@@ -302,7 +318,7 @@ fn single(mut change: Change, now: &Stat, after: &Stat) -> Change {
         }
     }
     if after.mode != mode {
-        change = change.step(step(chmod(after.mode, mode)).undo(chmod(mode, after.mode)));
+        change = change.step(Step::run(chmod(after.mode, mode)).undo(chmod(mode, after.mode)));
     }
     change
 }
