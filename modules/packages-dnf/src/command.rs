@@ -88,7 +88,9 @@ twice!(TRY_REINSTALL, REINSTALL, "reinstall <package>...");
 twice!(TRY_REMOVE, REMOVE, "remove <package>...");
 twice!(TRY_UPGRADE, UPGRADE, "upgrade <package>...");
 twice!(TRY_UPGRADE_ALL, UPGRADE_ALL, "upgrade");
-twice!(TRY_DOWNGRADE, DOWNGRADE, "downgrade <package>-<version>");
+// A name and a version in one word, as dnf takes them: two holes can't share it, since either may hold a dash. What a
+// version is made of is what such a word is made of.
+twice!(TRY_DOWNGRADE, DOWNGRADE, "downgrade <version>");
 twice!(TRY_UNDO, UNDO, "history undo <int>");
 /// A repository that can't be read is an error, and not a warning beside exit code 0.
 const REFRESH: CommandLine = CommandLine::new(
@@ -104,7 +106,7 @@ pub fn simulation(request: &Request) -> Option<Command> {
         Request::Remove(names) | Request::Purge(names) => TRY_REMOVE.with(names),
         Request::Update(names) => TRY_UPGRADE.with(names),
         Request::UpdateAll => TRY_UPGRADE_ALL.command(),
-        Request::Version(name, version) => TRY_DOWNGRADE.with([name, version]),
+        Request::Version(name, version) => TRY_DOWNGRADE.with([format!("{name}-{version}")]),
         Request::Undo(id) => TRY_UNDO.with([id]),
         Request::Refresh => return None,
     };
@@ -119,7 +121,7 @@ pub fn change(request: &Request) -> Command {
         Request::Remove(names) | Request::Purge(names) => REMOVE.with(names),
         Request::Update(names) => UPGRADE.with(names),
         Request::UpdateAll => UPGRADE_ALL.command(),
-        Request::Version(name, version) => DOWNGRADE.with([name, version]),
+        Request::Version(name, version) => DOWNGRADE.with([format!("{name}-{version}")]),
         Request::Undo(id) => UNDO.with([id]),
         Request::Refresh => REFRESH.command(),
     };

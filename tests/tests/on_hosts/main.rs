@@ -36,6 +36,7 @@ mod inside_rhel {
     mod locks;
     mod logs;
     mod packages;
+    mod packages_dnf;
     mod users;
 }
 
@@ -71,5 +72,6 @@ mod over_ssh_to_rhel {
     mod locks;
     mod logs;
     mod packages;
+    mod packages_dnf;
     mod users;
 }

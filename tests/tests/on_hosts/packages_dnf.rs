@@ -175,8 +175,10 @@ async fn a_locked_version_stays_while_the_others_are_updated() {
     let conf = json!([{"name": "lab-conf", "from": "1.0-1", "version": "2.0-1"}]);
     assert_eq!((&done["data"]["upgraded"], &done["data"]["held_back"]), (&conf, &json!(["lab-hello"])));
     assert_eq!((dnf.version("lab-hello"), dnf.version("lab-conf")), ("1.0-1".into(), "2.0-1".into()));
-    let named = json!({"packages": "lab-hello"});
-    dnf.0.holds_already(&mut client, "pkg_update", &named).await;
+    let (begun, packages) = (dnf.0.begun("root"), dnf.state());
+    let named = client.envelope("pkg_update", json!({"packages": "lab-hello"})).await;
+    assert_eq!(named["data"], json!({"held_back": ["lab-hello"]}), "{named}");
+    assert_eq!((dnf.0.begun("root"), dnf.state()), (begun, packages));
     assert_eq!(dnf.version("lab-hello"), "1.0-1");
 }
 
@@ -204,7 +206,7 @@ async fn a_security_update_is_what_an_advisory_says_and_nothing_else() {
 async fn what_dnf_protects_stays() {
     let Some(dnf) = Dnf::new("what_dnf_protects_stays") else { return };
     let mut client = dnf.serve().await;
-    dnf.0.sh("dnf --quiet --assumeyes install lab-dep; echo lab-hello > /etc/dnf/protected.d/lsa-lab.conf");
+    dnf.0.sh("dnf --quiet --assumeyes install lab-hello lab-dep; echo lab-hello > /etc/dnf/protected.d/lsa-lab.conf");
     let info = client.envelope("pkg_info", json!({"package": "lab-hello"})).await;
     assert_eq!(info["data"]["essential"], true, "{info}");
     for tool in ["pkg_remove", "pkg_purge"] {
@@ -230,7 +232,7 @@ async fn nobody_waits_for_another_dnf() {
     let refused = client.envelope("pkg_install", json!({"packages": "lab-conf"})).await;
     assert_eq!(refused["status"], "blocked", "{refused}");
     assert_eq!(refused["error_code"], "RESOURCE_LOCKED", "{refused}");
-    assert!(refused["lock_info"]["pid"].is_number(), "{refused}");
+    assert!(refused["lock_info"]["held_by_pid"].is_number(), "{refused}");
     // Whoever comes between the look and the command: dnf itself gives up.
     let script = format!("{line}; echo \"exit code $?\"; test -e /var/lib/dnf/rpmdb_lock.pid && echo held");
     let said = dnf.0.sh(&script);
