@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::accounts::{self, Accounts, User};
+use crate::{accounts, name};
 
 /// Paths that hold secrets, and whose permissions are asked about most. A glob has to name each.
 const SECRETS: [&str; 15] = [
@@ -56,7 +56,7 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
     looks.into_iter().flat_map(for_all).collect()
 }
 
-/// With root's rights, and with those of the account whose home it is.
+/// With root's rights, and with those of the account whose directory it is in.
 pub(crate) fn for_all(grant: CommandGrant) -> [CommandGrant; 2] {
     [grant.clone().as_root_if_available(), grant.as_user("*")]
 }
@@ -122,7 +122,7 @@ impl Stat {
 }
 
 /// With root's rights where they can be had. Below a directory that others may change the host takes none: there it is asked
-/// as the account whose home it is, as one that has no rights of its own, and as the account in use.
+/// as whose directory it is, as one that has no rights of its own, and as the account in use.
 pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
     let untrusted = match cx.run(command.clone().privilege(Privilege::RootIfAvailable)) {
         Err(problem) if problem.code == UNTRUSTED => problem,
@@ -130,8 +130,8 @@ pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
     };
     let paths = command.args.iter().filter(|arg| arg.starts_with('/'));
     let path = paths.max_by_key(|path| path.len()).cloned().unwrap_or_default();
-    let home = owner_of_home(&path, cx)?;
-    for privilege in home.into_iter().chain([Privilege::User("nobody".to_owned()), Privilege::Caller]) {
+    let owner = owner_above(&path, cx)?;
+    for privilege in owner.into_iter().chain([Privilege::User("nobody".to_owned()), Privilege::Caller]) {
         let output = cx.run(command.clone().privilege(privilege));
         if let Ok(output) = output
             && !output.error_text().contains("Permission denied")
@@ -142,21 +142,27 @@ pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
     Err(untrusted)
 }
 
-/// The rights of the account in whose home a path is, where it is in one.
-pub(crate) fn owner_of_home(path: &str, cx: &Context) -> Result<Option<Privilege>> {
-    let accounts = Accounts::look(cx)?;
-    let is_in = |user: &&User| {
-        user.uid != 0
-            && user.home.len() > 1
-            && path
-                .strip_prefix(user.home.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let Some(user) = accounts.users.iter().filter(is_in).max_by_key(|user| user.home.len()) else {
+/// The rights of the first account, from the root on, that has a directory on the way to a path.
+fn owner_above(path: &str, cx: &Context) -> Result<Option<Privilege>> {
+    for (end, _) in path.match_indices('/').skip(1) {
+        let command = Command::new("stat").args([FORMAT, "--", &path[..end]]);
+        let output = cx.run(command.privilege(Privilege::RootIfAvailable))?;
+        let text = output.text();
+        let Some(stat) = text.lines().next().and_then(Stat::read) else { break };
+        if stat.owner != "root" {
+            return rights_of(&stat.owner, cx);
+        }
+    }
+    Ok(None)
+}
+
+/// An account's rights; none of one that has no name.
+pub(crate) fn rights_of(owner: &str, cx: &Context) -> Result<Option<Privilege>> {
+    if name::must_be_user(owner).is_err() {
         return Ok(None);
-    };
-    let is_caller = accounts::caller(cx)? == user.name;
-    Ok(Some(if is_caller { Privilege::Caller } else { Privilege::User(user.name.clone()) }))
+    }
+    let is_caller = accounts::caller(cx)? == owner;
+    Ok(Some(if is_caller { Privilege::Caller } else { Privilege::User(owner.to_owned()) }))
 }
 
 /// Those of the paths that are there.
@@ -224,7 +230,7 @@ impl Count {
     pub(crate) fn of(path: &str, cx: &Context) -> Result<Self> {
         let mut stream = match cx.open(FIND.with([path]).privilege(Privilege::RootIfAvailable)) {
             Err(problem) if problem.code == UNTRUSTED => {
-                let privilege = owner_of_home(path, cx)?.unwrap_or(Privilege::Caller);
+                let privilege = owner_above(path, cx)?.unwrap_or(Privilege::Caller);
                 cx.open(FIND.with([path]).privilege(privilege))?
             }
             stream => stream?,

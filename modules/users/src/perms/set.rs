@@ -58,13 +58,13 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
     let hole = files::hole();
     vec![
         moderate(&format!("chmod -- <mode> {hole}"), "another mode, and the way back"),
-        moderate(&format!("chmod -- <mode> {hole}"), "the same in a home").as_user("*"),
+        moderate(&format!("chmod -- <mode> {hole}"), "the same, as whose it is").as_user("*"),
         moderate(
             &format!("chown --no-dereference -- <user>:<group> {hole}"),
             "another owner, and the way back",
         ),
         CHMOD_ALL.change(Risk::High, "another mode of everything in a directory"),
-        CHMOD_ALL.change(Risk::High, "the same in a home").as_user("*"),
+        CHMOD_ALL.change(Risk::High, "the same, as whose it is").as_user("*"),
         CHOWN_ALL.change(Risk::High, "another owner and group of everything in a directory"),
         CHOWN_USER_ALL.change(Risk::High, "another owner of everything in a directory"),
         CHGRP_ALL.change(Risk::High, "another group of everything in a directory"),
@@ -224,15 +224,16 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
     Ok(())
 }
 
-/// Root's rights, but for what lies below a directory that somebody else may change, and could make lead elsewhere: its
-/// owner's own, where that is his home. Another owner isn't given there, which the host refuses.
+/// Root's rights, but for what lies below a directory of another account, which could make the path lead elsewhere: there
+/// that account's own. Another owner isn't given there, nor what isn't its own changed: the host takes no rights of root's.
 fn whose(way: &Way, cx: &Context) -> Result<Privilege> {
-    let is_open = |stat: &&Stat| stat.is_directory() && (stat.owner != "root" || stat.mode & 0o022 != 0);
-    let above = way.passed.iter().filter(|stat| **stat != way.end);
-    if !above.filter(is_open).any(|stat| way.end.path.starts_with(&format!("{}/", stat.path))) {
-        return Ok(Privilege::Root);
+    let end = &way.end;
+    let is_above = |stat: &&Stat| stat.is_directory() && end.path.starts_with(&format!("{}/", stat.path));
+    let above = way.passed.iter().filter(is_above).find(|stat| stat.owner != "root");
+    match above.filter(|stat| stat.owner == end.owner) {
+        Some(_) => Ok(files::rights_of(&end.owner, cx)?.unwrap_or(Privilege::Root)),
+        None => Ok(Privilege::Root),
     }
-    Ok(files::owner_of_home(&way.end.path, cx)?.unwrap_or(Privilege::Root))
 }
 
 fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: &Privilege) -> Change {
