@@ -284,7 +284,7 @@ async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
         std::fs::write(lab.path("file"), "").unwrap();
         std::fs::write(lab.path("simulation"), now).unwrap();
         let there = lab.path("simulation");
-        let person = Arc::new(Person::who_first(move || std::fs::write(&there, then).unwrap()));
+        let person = Arc::new(Person::who_first(move || std::fs::write(&there, &then).unwrap()));
         let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
         let mut plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
         plan.dry_run = Some(super::plan::tests::command(&["head", "--", &lab.path("simulation")]));
