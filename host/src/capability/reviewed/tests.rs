@@ -116,6 +116,9 @@ fn what_only_looks_is_reviewed() {
         }
     }
     assert!(is_reviewed("apt-cache policy -- <package>", Privilege::Caller, Effect::Read));
+    let query = r"dnf --cacheonly repoquery '--queryformat=%{name}\t%{evr}\t%{repoid}\n' <package>...";
+    assert!(is_reviewed(query, Privilege::Caller, Effect::Read));
+    assert!(!is_reviewed(query, Privilege::Root, Effect::Read));
     let simulation = "apt-get --simulate install -- <package>...";
     assert!(is_reviewed(simulation, Privilege::Caller, Effect::DryRun));
     assert!(is_reviewed(simulation, Privilege::Caller, Effect::Read));
@@ -208,6 +211,10 @@ fn what_can_do_more_is_not_reviewed() {
         "apt-get install --simulate -- <package>",
         "apt-get --simulate -o <text> install -- <package>",
         "dnf list",
+        "dnf repoquery <package>",
+        "dnf --cacheonly repoquery --queryformat=<text> <package>",
+        "dnf --cacheonly --setopt=<text> repoquery <package>",
+        "dnf --quiet history info <int>",
         "update-alternatives --set <package> <path>",
         "sshd",
         "sshd -T -f <path>",
