@@ -36,7 +36,8 @@ const CHANGES: [(&str, &str); 22] = [
 const OF_CRON: [&str; 2] = ["cron_add", "cron_remove"];
 
 /// What takes no more rights than the account's own, or none on this host.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
+    "group_delete",
     "job_cancel",
     "pkg_install",
     "pkg_rollback",

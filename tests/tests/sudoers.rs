@@ -135,11 +135,12 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
         let expected = match name {
             "rooted_list" => "CAPABILITY_DENIED",
             "rooted_wait" => "COMMAND_TIMEOUT",
+            // Another module's, which looks with the rights that it has.
+            "sudoers_list" => "PERMISSION_DENIED",
             // Another module's, whose fragment isn't there.
             "svc_config_check" | "svc_create_unit" | "svc_edit_unit" | "timer_create" | "timer_modify"
-            | "sudoers_modify" | "user_delete" | "user_lock" | "user_modify" | "user_unlock" => {
-                "PRIVILEGE_REQUIRED"
-            }
+            | "perms_set" | "sudoers_modify" | "user_delete" | "user_lock" | "user_modify"
+            | "user_unlock" => "PRIVILEGE_REQUIRED",
             _ => harmless_error(name),
         };
         let answer = account.call(name, &arguments);
