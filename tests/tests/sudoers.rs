@@ -139,8 +139,8 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
             "sudoers_list" => "PERMISSION_DENIED",
             // Another module's, whose fragment isn't there.
             "svc_config_check" | "svc_create_unit" | "svc_edit_unit" | "timer_create" | "timer_modify"
-            | "perms_set" | "sudoers_modify" | "user_delete" | "user_lock" | "user_modify"
-            | "user_unlock" => "PRIVILEGE_REQUIRED",
+            | "perms_set" | "sudoers_modify" | "user_create" | "user_delete" | "user_lock"
+            | "user_modify" | "user_unlock" => "PRIVILEGE_REQUIRED",
             _ => harmless_error(name),
         };
         let answer = account.call(name, &arguments);
