@@ -117,7 +117,7 @@ fn calls() -> Vec<(&'static str, Vec<Value>)> {
         (
             "log_query",
             vec![
-                json!({"path": "/var/log/dpkg.log", "limit": 5}),
+                json!({"path": "/var/log/alternatives.log", "limit": 5}),
                 json!({"path": "/var/log/dpkg.log", "order": "oldest", "limit": 5}),
                 json!({"path": "/var/log/wtmp"}),
                 json!({"path": "/etc/passwd"}),

@@ -333,18 +333,24 @@ fn split(text: &str, sign: char) -> Vec<&str> {
     parts
 }
 
+/// Nor in a regular expression, which begins with `^` behind a blank and ends with `$` before whatever ends an argument.
 fn split_once(text: &str, sign: char) -> Option<(&str, &str)> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
+    let (mut is_quoted, mut is_escaped, mut is_expression) = (false, false, false);
+    let mut before = ' ';
     for (at, character) in text.char_indices() {
+        let behind = &text[at + character.len_utf8()..];
         match character {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            found if found == sign && !is_quoted => {
-                return Some((&text[..at], &text[at + sign.len_utf8()..]));
+            '"' if !is_expression => is_quoted = !is_quoted,
+            '^' if [' ', '\t'].contains(&before) && !is_quoted => is_expression = true,
+            '$' if is_expression && (behind.is_empty() || behind.starts_with([' ', '\t', ',', ':'])) => {
+                is_expression = false;
             }
+            found if found == sign && !is_quoted && !is_expression => return Some((&text[..at], behind)),
             _ => {}
         }
+        before = character;
     }
     None
 }

@@ -215,3 +215,27 @@ fn names_with_a_dot_or_a_tilde_at_the_end_are_passed_over() {
         assert_eq!(is_read(name), expected, "{name}");
     }
 }
+
+/// As `linux-sysadmin modules sudoers` writes them, which sudo 1.9.13p3 reads.
+#[test]
+fn a_regular_expression_is_one_argument_whatever_signs_are_in_it() {
+    let file = r#"
+Cmnd_Alias LSA_1 = /usr/bin/stat ^--format=%f:%u --( /| /etc/sudoers\.d/[+A-Za-z0-9%,:=@_~-]{1,60})+$
+Cmnd_Alias LSA_2 = /usr/bin/whoami "", /usr/bin/sleep ^(0|[1-9][0-9]{0,18})$, /usr/bin/id
+"#;
+    let aliases: Vec<_> = parse::lines(file.as_bytes())
+        .into_iter()
+        .filter_map(|line| match line.entry {
+            Entry::Aliases(aliases) => Some(aliases),
+            Entry::Nothing => None,
+            other => panic!("{other:?}"),
+        })
+        .flatten()
+        .collect();
+    let expression = r"/usr/bin/stat ^--format=%f:%u --( /| /etc/sudoers\.d/[+A-Za-z0-9%,:=@_~-]{1,60})+$";
+    assert_eq!(aliases[0].members, [expression]);
+    assert_eq!(
+        aliases[1].members,
+        ["/usr/bin/whoami \"\"", "/usr/bin/sleep ^(0|[1-9][0-9]{0,18})$", "/usr/bin/id"]
+    );
+}
