@@ -51,24 +51,36 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
     let seen = hints.seen(text);
     let mut text = Cow::Borrowed(text);
     if seen & BLOCKS != 0 {
-        text = edited(text, |text| block::find(text, keep_lines));
+        text = edited(text, |text| block::find(text, keep_lines)).0;
     }
     for (at, form) in forms::ALL.iter().enumerate() {
-        if seen & form_bit(at) != 0 {
-            text = edited(text, |text| form.find(text));
+        if seen & form_bit(at) == 0 {
+            continue;
+        }
+        // One secret may have taken in where the next one's form begins: `sshpass -p ;curl -u root:…`.
+        for _ in 0..MOST_ROUNDS {
+            let (next, has_changed) = edited(text, |text| form.find(text));
+            text = next;
+            if !has_changed {
+                break;
+            }
         }
     }
     if seen & NAMES != 0 {
-        text = edited(text, names::find);
+        text = edited(text, names::find).0;
     }
     text
 }
 
-/// The text with what was found in it replaced. All of it is hidden where looking wasn't possible.
-fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) -> Cow<'a, str> {
-    let Some(edits) = find(&text) else { return Cow::Owned(REDACTED.to_owned()) };
+/// A form is looked for again where it was found, so many times at most, which keeps a pass linear.
+const MOST_ROUNDS: usize = 16;
+
+/// The text with what was found in it replaced, and whether there was anything. All of it is hidden where looking wasn't
+/// possible.
+fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) -> (Cow<'a, str>, bool) {
+    let Some(edits) = find(&text) else { return (Cow::Owned(REDACTED.to_owned()), false) };
     if edits.is_empty() {
-        return text;
+        return (text, false);
     }
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
@@ -78,7 +90,7 @@ fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) 
         done = range.end;
     }
     result.push_str(&text[done..]);
-    Cow::Owned(result)
+    (Cow::Owned(result), true)
 }
 
 /// What a text may hold, as bits: [`block`], [`names`], and each of [`forms::ALL`].

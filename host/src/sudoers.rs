@@ -1,6 +1,8 @@
 //! What sudo must allow a module on a target, and nothing beyond it: from what the module was granted, and from what
 //! the target is.
 
+use std::collections::BTreeMap;
+
 use crate::capability::{
     Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING, SudoVersion, account,
     verbs_for, verbs_for_command, verbs_for_validation,
@@ -45,14 +47,14 @@ pub async fn fragment(
         }
     }
     let needed = needed(&requests)?;
-    let mut rules = Vec::new();
+    let (mut rules, mut looked) = (Vec::new(), Looked::new());
     for Needed { pattern, run_as, reason } in &needed {
         let program = target
             .program(pattern.program())
             .await
             .map(std::path::PathBuf::from)
             .map_err(|problem| problem.message);
-        let refused = unsafe_path(target, pattern, run_as).await.map(|problem| problem.message);
+        let refused = unsafe_path(target, pattern, run_as, &mut looked).await;
         rules.push(Rule { pattern, run_as, program, reason, refused });
     }
     let sudo = sudo_version(target).await;
@@ -117,7 +119,12 @@ fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
 /// sudo sees a path's text and not where it leads. So a path that others could make lead elsewhere isn't allowed at
 /// all: neither one below a directory that they can write to, nor one with directories that aren't known now. But for
 /// those that the host makes while a plan runs: with these rights, for nobody else, in a directory that is looked at.
-async fn unsafe_path(target: &Target, pattern: &Pattern, run_as: &str) -> Option<Problem> {
+async fn unsafe_path(
+    target: &Target,
+    pattern: &Pattern,
+    run_as: &str,
+    looked: &mut Looked,
+) -> Option<String> {
     let globs: Vec<&str> = pattern
         .holes()
         .filter_map(|hole| match hole {
@@ -130,16 +137,23 @@ async fn unsafe_path(target: &Target, pattern: &Pattern, run_as: &str) -> Option
         let glob = staging.map_or(glob, |at| &glob[..at + 1 + STAGING.len() + 1]);
         let above = glob.rsplit_once('/').map_or("", |(above, _)| above);
         if above.contains('*') {
-            let message = format!("which directories {glob} goes through isn't known before it is used");
-            return Some(Problem::new("UNTRUSTED_DIRECTORY", crate::problem::Category::Denied, message));
+            return Some(format!("which directories {glob} goes through isn't known before it is used"));
         }
-        // A name with a star in it is one that nothing has, and its directories are those of all names.
-        if let Err(problem) = target.is_safe_for(glob, run_as).await {
-            return Some(problem);
+        let key = (glob.to_owned(), run_as.to_owned());
+        if !looked.contains_key(&key) {
+            // A name with a star in it is one that nothing has, and its directories are those of all names.
+            let unsafe_path = target.is_safe_for(glob, run_as).await.err();
+            looked.insert(key.clone(), unsafe_path.map(|problem| problem.message));
+        }
+        if let Some(message) = looked.get(&key).cloned().flatten() {
+            return Some(message);
         }
     }
     None
 }
+
+/// Why a glob isn't allowed to an account, or that it may be: many patterns have the same ones, and each costs a question.
+type Looked = BTreeMap<(String, String), Option<String>>;
 
 /// Which sudo the target has; nothing where it has none that is known.
 pub async fn sudo_version(target: &Target) -> Option<SudoVersion> {
@@ -179,7 +193,8 @@ mod tests {
             ("rm --force -- <path:/etc/*/x>", false),
         ] {
             let parsed = Pattern::parse(pattern).unwrap();
-            assert_eq!(unsafe_path(&target, &parsed, "root").await.is_none(), safe, "{pattern}");
+            let found = unsafe_path(&target, &parsed, "root", &mut Looked::new()).await;
+            assert_eq!(found.is_none(), safe, "{pattern}");
         }
     }
 }
