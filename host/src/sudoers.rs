@@ -9,7 +9,6 @@ use crate::capability::{
 };
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
-use crate::problem::Problem;
 use crate::target::{Command, Keep, Privilege, Target};
 
 /// Why there is no fragment.
