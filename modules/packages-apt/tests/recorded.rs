@@ -1,5 +1,6 @@
 //! The ten tools on what apt and dpkg really said.
 
+use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied;
 use linux_sysadmin_sdk::testkit::FakeTarget;
 use linux_sysadmin_sdk::{Change, Problem, Risk};
 use module_packages_apt::module;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 const FRESH: &str = include_str!("data/fresh.txt");
 const OLDER: &str = include_str!("data/older.txt");
 const HELD: &str = include_str!("data/held.txt");
+const TWINS: &str = include_str!("data/twins.txt");
 
 /// A history.log of apt 2.6.2 on Debian 12, the dates of its third transaction's end left out as by a run that was killed.
 const HISTORY: &str = "\nStart-Date: 2026-11-22  20:30:05\n\
@@ -32,6 +34,30 @@ fn fresh() -> FakeTarget {
 /// lab-hello and lab-conf at 1.0, lab-dep installed.
 fn older() -> FakeTarget {
     fresh().transcript(OLDER)
+}
+
+/// Two architectures, and packages that are neither installed as a whole nor away.
+fn twins() -> FakeTarget {
+    FakeTarget::new().transcript(TWINS)
+}
+
+/// The same, where nothing is really done.
+fn dry(target: FakeTarget) -> FakeTarget {
+    target.outcome(Ok(Applied { outputs: vec![], dry_run: true }))
+}
+
+/// What dpkg-query says of the twins once this line isn't there any more.
+fn without(target: FakeTarget, line: &str) -> FakeTarget {
+    let argv = dpkg_query();
+    let argv: Vec<_> = argv.iter().map(String::as_str).collect();
+    let is_listed = |other: &&str| other.contains("\tno\tno") && !other.starts_with(line);
+    let rest: Vec<_> = TWINS.lines().filter(is_listed).collect();
+    target.answer_after(&argv, 0, rest.join("\n"), "")
+}
+
+fn dpkg_query() -> Vec<String> {
+    let line = FRESH.lines().find_map(|line| line.strip_prefix("$ dpkg-query")).expect("recorded");
+    format!("dpkg-query{line}").replace('\'', "").split(' ').map(str::to_owned).collect()
 }
 
 fn call(target: FakeTarget, tool: &str, arguments: Value) -> Result<(Value, Vec<String>), Problem> {
@@ -269,9 +295,8 @@ fn plan_of_rollback(target: FakeTarget, arguments: Value) -> Change {
 
 #[test]
 fn what_is_no_output_of_dpkgs_is_a_problem_and_not_a_guess() {
-    let argv = FRESH.lines().find_map(|line| line.strip_prefix("$ dpkg-query")).expect("recorded");
-    let argv = format!("dpkg-query{argv}").replace('\'', "");
-    let argv: Vec<_> = argv.split(' ').collect();
+    let argv = dpkg_query();
+    let argv: Vec<_> = argv.iter().map(String::as_str).collect();
     for bad in ["bash\t5\n", "Kein Paket gefunden\n", "\u{fffd}\u{fffd}"] {
         let target = FakeTarget::new().answer(&argv, 0, bad, "");
         assert_eq!(code(target, "pkg_list_installed", json!({})).0, "UNEXPECTED_OUTPUT", "{bad:?}");
@@ -281,4 +306,12 @@ fn what_is_no_output_of_dpkgs_is_a_problem_and_not_a_guess() {
     assert_eq!(data(target, "pkg_list_installed", json!({})).as_array().map(Vec::len), Some(30_000));
     let empty = FakeTarget::new().answer(&argv, 0, "", "");
     assert_eq!(data(empty, "pkg_list_installed", json!({})), json!([]));
+}
+
+#[test]
+fn a_removal_is_done_where_another_architecture_stays() {
+    let removed = || call(without(twins(), "libma\t1.0\tamd64"), "pkg_remove", json!({"package": "libma"}));
+    assert_eq!(removed().expect("done").0, json!({"removed": [{"name": "libma", "version": "1.0"}]}));
+    let (code, message) = code(twins(), "pkg_remove", json!({"package": "libma"}));
+    assert_eq!(code, "TRANSACTION_INCOMPLETE", "{message}");
 }

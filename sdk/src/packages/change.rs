@@ -266,7 +266,8 @@ impl<B: Backend> Run<'_, B> {
             }
         };
         let operations = difference(&self.before, &after, simulated);
-        let left: Vec<_> = simulated.operations.iter().filter(|wanted| !has_come(wanted, &after)).collect();
+        let has_come = |wanted: &&Operation| has_come(wanted, &simulated.operations, &self.before, &after);
+        let left: Vec<_> = simulated.operations.iter().filter(|wanted| !has_come(wanted)).collect();
         if !left.is_empty() {
             let left = left.iter().map(|wanted| format!("{} {}", wanted.verb.name(), wanted.versions()));
             let message = format!(
@@ -489,17 +490,26 @@ fn shown((version, state): &(&str, &State)) -> String {
     }
 }
 
-/// Whether the package database is as this operation would have left it.
-fn has_come(wanted: &Operation, after: &[Installed]) -> bool {
-    let mut here = after.iter().filter(|package| package.name == wanted.name);
-    match wanted.verb {
-        Verb::Remove => {
-            !here.any(|package| package.state != State::ConfigFiles && package.version == wanted.from)
-        }
-        Verb::Purge => !here.any(|package| wanted.from.is_empty() || package.version == wanted.from),
-        _ if wanted.to.is_empty() => here.any(|package| package.state == State::Installed),
-        _ => here.any(|package| package.state == State::Installed && package.version == wanted.to),
+/// Whether the package database is as this operation, one of several, would have left it.
+fn has_come(wanted: &Operation, all: &[Operation], before: &[Installed], after: &[Installed]) -> bool {
+    let is_of_it = |package: &&Installed| package.name == wanted.name;
+    if !wanted.is_removal() {
+        let mut here = after.iter().filter(is_of_it).filter(|package| package.state == State::Installed);
+        return here.any(|package| wanted.to.is_empty() || package.version == wanted.to);
     }
+    let is_meant = |package: &&Installed| match wanted.verb {
+        Verb::Remove => package.state != State::ConfigFiles && package.version == wanted.from,
+        _ => wanted.from.is_empty() || package.version == wanted.from,
+    };
+    let count = |installed: &[Installed]| installed.iter().filter(is_of_it).filter(is_meant).count();
+    // The same version may stay for another architecture, which an operation doesn't name: as many have to be gone as
+    // were to go.
+    let to_go = all.iter().filter(|other| {
+        let goes = other.is_removal() || matches!(other.verb, Verb::Upgrade | Verb::Downgrade);
+        goes && (&other.name, &other.from) == (&wanted.name, &wanted.from)
+    });
+    let left = count(after);
+    left == 0 || count(before).saturating_sub(left) >= to_go.count()
 }
 
 #[cfg(test)]
@@ -547,6 +557,34 @@ mod tests {
             let done: Vec<_> =
                 done.iter().map(|done| format!("{} {}", done_word(done.verb), done.versions())).collect();
             assert_eq!(done, expected, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_removal_has_come_where_another_architecture_stays() {
+        let of = |arch: &str, version: &str| Installed { arch: arch.into(), ..whole("a", version) };
+        let left = Installed { state: State::ConfigFiles, ..of("i386", "1") };
+        let both = || vec![of("amd64", "1"), of("i386", "1")];
+        let removal = || Operation::new(Verb::Remove, "a", "1", "");
+        let purge = |from: &str| Operation::new(Verb::Purge, "a", from, "");
+        let upgrade = Operation::new(Verb::Upgrade, "a", "1", "2");
+        let table = [
+            (both(), vec![removal()], vec![of("i386", "1")], true),
+            (both(), vec![removal()], vec![of("amd64", "1"), left.clone()], true),
+            (both(), vec![removal()], both(), false),
+            (both(), vec![removal(), removal()], vec![], true),
+            (both(), vec![removal(), removal()], vec![of("i386", "1")], false),
+            (both(), vec![purge("1")], vec![of("i386", "1")], true),
+            (both(), vec![purge("1")], vec![of("amd64", "1"), left.clone()], false),
+            (vec![of("amd64", "1"), left.clone()], vec![purge("")], vec![of("amd64", "1")], true),
+            (vec![of("amd64", "1"), left.clone()], vec![purge("")], vec![of("amd64", "1"), left], false),
+            // A version that the manager writes in another way than its database.
+            (vec![of("amd64", "0:1")], vec![removal()], vec![], true),
+            // The one that is gone is the one that was updated.
+            (both(), vec![removal(), upgrade], vec![of("amd64", "2"), of("i386", "1")], false),
+        ];
+        for (before, all, after, expected) in table {
+            assert_eq!(has_come(&all[0], &all, &before, &after), expected, "{all:?}: {before:?} {after:?}");
         }
     }
 
