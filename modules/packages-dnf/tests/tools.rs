@@ -161,6 +161,17 @@ fn only_the_very_name_of_a_package_is_one() {
 }
 
 #[test]
+fn what_is_installed_and_in_no_repository_needs_not_be_had() {
+    // dnf 4.14's words, as they are recorded for lab-hello.
+    let said = "Package lab-base-40-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n";
+    let argv = ["dnf", "--cacheonly", "--assumeno", "install", "lab-base"];
+    let (data, notes) =
+        told(target(FRESH).answer(&argv, 0, said, ""), "pkg_install", json!({"packages": "lab-base"}));
+    assert_eq!(data, json!({}));
+    assert_eq!(notes, ["lab-base 40-1 is installed already", "nothing has to be done"]);
+}
+
+#[test]
 fn a_package_that_a_module_hides_is_said_to_be_hidden() {
     let query = ["dnf", "--cacheonly", "repoquery"];
     let format = r"--queryformat=%{name}\t%{evr}\t%{repoid}\n";

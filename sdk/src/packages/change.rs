@@ -47,19 +47,16 @@ type Done = Noted<Value>;
 
 pub(super) fn install<B: Backend>(backend: &B, args: InstallArgs, cx: &Context) -> Result<Done> {
     let names = args.packages.checked()?;
-    let unknown_names = backend.unknown(&names, cx)?;
-    if !unknown_names.is_empty() {
-        return Err(unknown(backend, &unknown_names, cx));
-    }
     let before = backend.installed(cx)?;
+    // What is here may be in no repository any more.
+    let absent: Vec<_> = names.iter().filter(|name| !is_here(&before, name)).cloned().collect();
+    all_known(backend, &absent, cx)?;
     let already = names.iter().filter_map(|name| whole(&before, name));
     let notes = already.map(|package| format!("{} {} is installed already", package.name, package.version));
     let notes = notes.collect();
     // A manager may take what is broken for installed.
-    let is_broken = |name: &&String| {
-        before.iter().any(|package| package.name == **name && matches!(package.state, State::Broken(_)))
-    };
-    let request = if names.iter().any(|name| is_broken(&name)) {
+    let is_broken = |name: &String| is_here(&before, name) && whole(&before, name).is_none();
+    let request = if names.iter().any(is_broken) {
         Request::Reinstall(names.into_iter().filter(|name| whole(&before, name).is_none()).collect())
     } else {
         Request::Install(names)
@@ -87,12 +84,7 @@ fn take_away<B: Backend>(
     let before = backend.installed(cx)?;
     let here = |name: &String| before.iter().any(|package| package.name == *name && is_there(&package.state));
     let (here, absent): (Vec<_>, Vec<_>) = names.into_iter().partition(here);
-    if !absent.is_empty() {
-        let unknown_names = backend.unknown(&absent, cx)?;
-        if !unknown_names.is_empty() {
-            return Err(unknown(backend, &unknown_names, cx));
-        }
-    }
+    all_known(backend, &absent, cx)?;
     let notes = absent.iter().map(|name| format!("{name} is not installed")).collect();
     if here.is_empty() {
         return Ok(Noted { data: json!({}), notes });
@@ -165,10 +157,7 @@ pub(super) fn rollback<B: Backend>(backend: &B, args: RollbackArgs, cx: &Context
     let before = backend.installed(cx)?;
     let name = args.package;
     let Some(current) = whole(&before, &name).map(|package| package.version.clone()) else {
-        let gone = backend.unknown(std::slice::from_ref(&name), cx)?;
-        if !gone.is_empty() {
-            return Err(unknown(backend, &gone, cx));
-        }
+        all_known(backend, std::slice::from_ref(&name), cx)?;
         let message = format!("{name} is not installed, so there is nothing to go back from");
         return Err(Problem::new("PACKAGE_NOT_INSTALLED", Category::State, message));
     };
@@ -209,6 +198,20 @@ fn meant(name: &str, version: &str, available: Vec<String>) -> Result<String> {
 
 fn shortened(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(80).collect()
+}
+
+/// Refuses what there is no package of.
+fn all_known<B: Backend>(backend: &B, names: &[String], cx: &Context) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let unknown_names = backend.unknown(names, cx)?;
+    if unknown_names.is_empty() { Ok(()) } else { Err(unknown(backend, &unknown_names, cx)) }
+}
+
+/// Whether it is installed, be it broken.
+fn is_here(installed: &[Installed], name: &str) -> bool {
+    installed.iter().any(|package| package.name == name && package.state != State::ConfigFiles)
 }
 
 /// The package where it is installed as a whole.
