@@ -315,3 +315,20 @@ fn a_removal_is_done_where_another_architecture_stays() {
     let (code, message) = code(twins(), "pkg_remove", json!({"package": "libma"}));
     assert_eq!(code, "TRANSACTION_INCOMPLETE", "{message}");
 }
+
+#[test]
+fn what_cannot_be_done_as_it_was_meant_is_refused() {
+    let table = [
+        // It would be configured once more at most.
+        ("lab-half", "PACKAGES_INTERRUPTED", "lab-half 1.0 is half-configured"),
+        ("lab-virt", "PACKAGE_NOT_FOUND", "lab-prov 1.0"),
+    ];
+    for (name, expected, said) in table {
+        let target = twins();
+        let plans = target.plans();
+        let (code, message) = code(target, "pkg_install", json!({"packages": name}));
+        assert_eq!(code, expected, "{message}");
+        assert!(message.contains(said), "{message}");
+        assert!(plans.borrow().is_empty(), "{name}");
+    }
+}

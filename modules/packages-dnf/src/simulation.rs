@@ -28,7 +28,7 @@ pub fn simulate(request: &Request, cx: &Context) -> Result<Simulated> {
         }
         _ => &[],
     };
-    is_what_was_meant(request, &simulated, &before)?;
+    is_that_version(request, &simulated)?;
     let held = before.iter().filter(|package| package.held);
     let held = held.filter(|package| names.contains(&package.name) || *request == Request::UpdateAll);
     for package in held {
@@ -62,31 +62,17 @@ fn run(simulation: Command, cx: &Context) -> Result<Output> {
     problem::success(output)
 }
 
-/// What is named is what changes: nothing that provides it, and no other version.
-fn is_what_was_meant(request: &Request, simulated: &Simulated, before: &[Installed]) -> Result<()> {
-    let touched = |name: &str| simulated.operations.iter().any(|operation| operation.name == name);
-    let here = |name: &str| before.iter().any(|package| package.name == name);
-    match request {
-        Request::Install(names) => match names.iter().find(|name| !touched(name) && !here(name)) {
-            Some(name) => {
-                let message = format!("dnf wouldn't install {name}, but something else in its place");
-                Err(Problem::new("PACKAGE_NOT_FOUND", Category::NotFound, message))
-            }
-            None => Ok(()),
-        },
-        Request::Version(name, version) => {
-            let is_it = |operation: &Operation| operation.name == *name && operation.to == *version;
-            if simulated.operations.iter().any(is_it) {
-                return Ok(());
-            }
-            let message = format!(
-                "dnf wouldn't take {name} to {version}: a version below the installed one is expected"
-            );
-            let problem = Problem::new("NOT_AN_EARLIER_VERSION", Category::State, message);
-            Err(problem.remedy("pkg_update takes a package to its newest version"))
-        }
-        _ => Ok(()),
+/// The version that is named is the one that is taken, and no other.
+fn is_that_version(request: &Request, simulated: &Simulated) -> Result<()> {
+    let Request::Version(name, version) = request else { return Ok(()) };
+    let is_it = |operation: &Operation| operation.name == *name && operation.to == *version;
+    if simulated.operations.iter().any(is_it) {
+        return Ok(());
     }
+    let message =
+        format!("dnf wouldn't take {name} to {version}: a version below the installed one is expected");
+    let problem = Problem::new("NOT_AN_EARLIER_VERSION", Category::State, message);
+    Err(problem.remedy("pkg_update takes a package to its newest version"))
 }
 
 /// Where a line of the table stands.

@@ -231,8 +231,10 @@ struct Run<'a, B> {
 impl<B: Backend> Run<'_, B> {
     fn apply(mut self) -> Result<Done> {
         let simulated = self.backend.simulate(&self.request, self.cx)?;
+        self.is_what_was_named(&simulated)?;
         self.notes.extend(simulated.notes.iter().cloned());
         if simulated.operations.is_empty() {
+            self.is_whole_already()?;
             self.notes.push("nothing has to be done".to_owned());
             let data = Value::Object(rest(&simulated).into_iter().collect());
             return Ok(Noted { data, notes: self.notes });
@@ -252,6 +254,39 @@ impl<B: Backend> Run<'_, B> {
             Ok(applied) => self.done(&simulated, applied.outputs.first()),
             Err(failure) => Err(self.broken(failure, &simulated)),
         }
+    }
+
+    /// A manager may take a name for that of a package which only provides it.
+    fn is_what_was_named(&self, simulated: &Simulated) -> Result<()> {
+        let (Request::Install(names) | Request::Reinstall(names)) = &self.request else { return Ok(()) };
+        let is_touched = |name: &String| simulated.operations.iter().any(|operation| operation.name == *name);
+        let Some(name) = names.iter().find(|name| !is_touched(name) && !is_here(&self.before, name)) else {
+            return Ok(());
+        };
+        let mut message = format!("no package that is called {name} would be installed");
+        let instead = simulated.operations.iter().filter(|operation| operation.verb == Verb::Install);
+        let instead: Vec<_> = instead.map(Operation::versions).collect();
+        if !instead.is_empty() {
+            message += &format!(", but {}", instead.join(", "));
+        }
+        let problem = Problem::new("PACKAGE_NOT_FOUND", Category::NotFound, message);
+        Err(problem.remedy("Name the package itself that is to be installed"))
+    }
+
+    /// What is broken, and is in no repository to be installed anew from, isn't mended by doing nothing.
+    fn is_whole_already(&self) -> Result<()> {
+        let Request::Reinstall(names) = &self.request else { return Ok(()) };
+        let broken = self.before.iter().filter(|package| names.contains(&package.name));
+        let broken = broken.filter_map(|package| match &package.state {
+            State::Broken(state) => Some(format!("{} {} is {state}", package.name, package.version)),
+            _ => None,
+        });
+        let broken: Vec<_> = broken.collect();
+        if broken.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{}, and the package manager can't install it anew", broken.join(", "));
+        Err(Problem::new("PACKAGES_INTERRUPTED", Category::State, message))
     }
 
     /// What has really happened, by the package database.
