@@ -42,7 +42,8 @@ const VITAL: &[(&[&str], &str)] = &[
     ),
 ];
 
-const BOOT_LOADERS: &[&str] = &["grub", "shim", "systemd-boot"];
+/// With whatever stands behind a dash: `grub-pc`, `grub2-efi-x64`, `shim-signed`.
+const BOOT_LOADERS: &[&str] = &["grub", "grub2", "shim", "systemd-boot"];
 
 pub(super) fn weigh(request: &Request, simulated: &Simulated, before: &[Installed], kernel: &str) -> Weight {
     let mut weight = Weight::default();
@@ -65,10 +66,10 @@ pub(super) fn weigh(request: &Request, simulated: &Simulated, before: &[Installe
         let names = listed(&besides);
         match request {
             Request::Remove(_) | Request::Purge(_) => {
-                weight.add(None, format!("removes as well, since they need what is removed: {names}"));
+                weight.add(None, format!("removes as well: {names}"));
             }
             Request::Undo(_) => weight.add(Some(Risk::High), format!("removes: {names}")),
-            _ => weight.add(Some(Risk::High), format!("removes what stands in its way: {names}")),
+            _ => weight.add(Some(Risk::High), format!("removes as well: {names}")),
         }
     }
     let is_back = matches!(request, Request::Version(..) | Request::Undo(_));
@@ -154,6 +155,10 @@ mod tests {
             ("linux-image-6.8.5-301.fc40.x86_64", "", "kernel"),
             ("linux", "6.8.5.arch1-1", "kernel"),
             ("grub-pc", "2.06", "boots"),
+            ("grub2-pc", "2.06-77.el9", "boots"),
+            ("grub2-efi-x64", "2.06-77.el9", "boots"),
+            ("grub2-common", "2.06-13", "boots"),
+            ("shim", "15.8-1.el9", "boots"),
             ("coreutils", "9.1", "essential"),
         ];
         for (name, version, said) in table {
@@ -180,11 +185,12 @@ mod tests {
         let clash = [(Verb::Remove, "lab-hello", "1.0", ""), (Verb::Install, "lab-clash", "", "1.0")];
         let weight = weighed(&Request::Install(vec!["lab-clash".into()]), &clash, &[]);
         assert_eq!(weight.risk, Some(Risk::High));
-        assert!(weight.warnings[0].contains("lab-hello"), "{:?}", weight.warnings);
+        // Whether it is in the way, or only too old to be kept, no manager says.
+        assert_eq!(weight.warnings, ["removes as well: lab-hello"]);
         let both = [(Verb::Remove, "lab-hello", "1.0", ""), (Verb::Remove, "lab-dep", "1.0", "")];
         let weight = weighed(&Request::Remove(vec!["lab-hello".into()]), &both, &[]);
         assert_eq!(weight.risk, None);
-        assert!(weight.warnings[0].contains("lab-dep") && !weight.warnings[0].contains("lab-hello"));
+        assert_eq!(weight.warnings, ["removes as well: lab-dep"]);
         let all = Request::Remove(vec!["lab-hello".into(), "lab-dep".into()]);
         assert_eq!(weighed(&all, &both, &[]), Weight::default());
     }
