@@ -112,8 +112,9 @@ pub trait Backend {
     fn simulate(&self, request: &Request, cx: &Context) -> Result<Simulated>;
 
     /// What a failed command says, in the words of a [`Problem`]; none where it says nothing that is known. These codes
-    /// have remedies with the host: `RESOURCE_LOCKED`, `DEPENDENCY_CONFLICT`, `PACKAGE_NOT_FOUND`, `OUT_OF_SPACE`,
-    /// `REPOSITORY_UNREACHABLE`, `REPOSITORY_UNTRUSTED`, `PACKAGES_INTERRUPTED`, `PACKAGE_SCRIPT_FAILED`.
+    /// have remedies with the host: `RESOURCE_LOCKED`, `DEPENDENCY_CONFLICT`, `DEPENDENCIES_BROKEN`, `PACKAGE_NOT_FOUND`,
+    /// `VERSION_NOT_AVAILABLE`, `PROTECTED_PACKAGE`, `OUT_OF_SPACE`, `REPOSITORY_UNREACHABLE`, `REPOSITORY_UNTRUSTED`,
+    /// `PACKAGES_INTERRUPTED`, `PACKAGE_SCRIPT_FAILED`.
     fn explain(&self, output: &Output) -> Option<Problem>;
 
     /// What a command that succeeded says besides: configuration files that were kept, scripts that failed all the same.
