@@ -1,12 +1,16 @@
 //! What apt-get prints besides: headings with the names below them.
 
 /// Names below the first heading that begins so, as apt-get lists them: indented, several in a line, each perhaps with
-/// a `*` (purged) behind it.
+/// a `*` (purged) behind it. A package of another architecture stands as `name:arch`. Where apt's configuration has
+/// `APT::Get::Show-Versions`, each has its line, with its versions in brackets.
 pub(crate) fn names_below(text: &str, heading: &str) -> Vec<String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
     let indented = lines.by_ref().take_while(|line| line.starts_with("  "));
-    let words = indented.flat_map(str::split_whitespace);
-    words.map(|name| name.trim_end_matches('*').to_owned()).collect()
+    let words = indented.flat_map(|line| line.split(" (").next().unwrap_or(line).split_whitespace());
+    let names = words.map(|name| name.trim_end_matches('*'));
+    let mut names: Vec<_> = names.map(|name| name.split(':').next().unwrap_or(name).to_owned()).collect();
+    names.dedup();
+    names
 }
 
 /// The lines of stderr that apt marks as errors, without the mark; all of it where none is marked.
@@ -26,5 +30,20 @@ mod tests {
             "a\nThe following packages have been kept back:\n  x y*\n  z\nThe following NEW packages\n  q\n";
         assert_eq!(names_below(text, "The following packages have been kept back"), ["x", "y", "z"]);
         assert!(names_below(text, "The following packages will be REMOVED").is_empty());
+    }
+
+    /// apt 2.6.1's `full-upgrade` and `purge`, without and with `-o APT::Get::Show-Versions=true`.
+    #[test]
+    fn a_name_is_one_whatever_stands_behind_it() {
+        let kept = "The following packages have been kept back";
+        let plain = "Calculating upgrade...\nThe following packages have been kept back:\n  lab-needs only386:i386\n\
+            The following packages will be upgraded:\n  lab-hello lab-pri\n";
+        assert_eq!(names_below(plain, kept), ["lab-needs", "only386"]);
+        let versions = "Calculating upgrade...\nThe following packages have been kept back:\n   lab-needs (1.0 => 2.0)\n   \
+            only386:i386 (1.0 => 2.0)\nThe following packages will be upgraded:\n   lab-hello (1.0 => 2.0)\n";
+        assert_eq!(names_below(versions, kept), ["lab-needs", "only386"]);
+        let removed =
+            "The following packages will be REMOVED:\n   lab-hello* (2.0)\n0 upgraded, 0 newly installed\n";
+        assert_eq!(names_below(removed, "The following packages will be REMOVED"), ["lab-hello"]);
     }
 }
