@@ -79,21 +79,21 @@ struct Line {
     origins: String,
 }
 
-/// `Inst NAME [OLD] (NEW ORIGIN:ARCHIVE/SUITE, … [ARCH]) […]`, `Remv NAME [OLD]`, `Purg NAME [OLD]`; `Conf` says
-/// nothing new.
+/// `Inst NAME [OLD] (NEW ORIGIN:ARCHIVE/SUITE, … [ARCH]) […]`, `Remv NAME [OLD]`, `Purg NAME [OLD]`, and `Purg NAME` of
+/// what has only configuration left; `Conf` says nothing new.
 fn operation(line: &str, lower: &[String]) -> Result<Option<Line>> {
     let Some((verb, rest)) = line.split_once(' ') else { return Ok(None) };
     if !["Inst", "Remv", "Purg"].contains(&verb) {
         return Ok(None);
     }
     let unexpected = || Problem::unexpected("apt-get --simulate", line);
-    let (name, rest) = rest.split_once(' ').ok_or_else(unexpected)?;
+    let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     // A package of another architecture stands as `name:arch`.
     let name = name.split_once(':').map_or(name, |(name, _arch)| name);
     let old = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(old, _)| old);
     if verb != "Inst" {
         let verb = if verb == "Purg" { Verb::Purge } else { Verb::Remove };
-        let operation = Operation::new(verb, name, old.ok_or_else(unexpected)?, "");
+        let operation = Operation::new(verb, name, old.unwrap_or_default(), "");
         return Ok(Some(Line { operation, origins: String::new() }));
     }
     let (_, rest) = rest.split_once('(').ok_or_else(unexpected)?;

@@ -317,6 +317,14 @@ fn a_removal_is_done_where_another_architecture_stays() {
 }
 
 #[test]
+fn what_is_left_of_a_removed_package_can_be_purged() {
+    let arguments = || json!({"package": "lab-conf"});
+    assert_eq!(data(dry(twins()), "pkg_purge", arguments()), json!({"would_purge": [{"name": "lab-conf"}]}));
+    let done = data(without(twins(), "lab-conf"), "pkg_purge", arguments());
+    assert_eq!(done, json!({"purged": [{"name": "lab-conf", "version": "1.0"}]}));
+}
+
+#[test]
 fn what_cannot_be_done_as_it_was_meant_is_refused() {
     let table = [
         // It would be configured once more at most.
