@@ -1,6 +1,6 @@
 //! What the downloaded lists say, by apt-cache(8).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::packages::{Available, Found, Info, State};
 use linux_sysadmin_sdk::prelude::*;
@@ -17,6 +17,8 @@ pub(crate) struct Policy {
     pub(crate) candidate: Option<String>,
     /// What the repositories have, the newest first.
     pub(crate) available: Vec<Available>,
+    /// Those of them that an archive for security has, be it after another one.
+    pub(crate) secure: BTreeSet<String>,
     /// Rolled out to so many percent, of the newest version.
     pub(crate) phased: Option<u8>,
 }
@@ -29,7 +31,7 @@ pub(crate) fn policy<N: AsRef<str>>(names: &[N], cx: &Context) -> Result<BTreeMa
 }
 
 /// A name stands at the margin, its properties two blanks in, versions after ` *** ` or five blanks, and where each can be
-/// had from eight blanks in. `/var/lib/dpkg/status` is no place to have one from.
+/// had from after seven blanks and a priority of at least four places. `/var/lib/dpkg/status` is no place to have one from.
 fn parse_policy(text: &str) -> BTreeMap<String, Policy> {
     let mut known: BTreeMap<String, Policy> = BTreeMap::new();
     let mut current = None;
@@ -45,10 +47,16 @@ fn parse_policy(text: &str) -> BTreeMap<String, Policy> {
         let Some(policy) = current.as_mut() else { continue };
         if let Some(candidate) = line.strip_prefix("  Candidate: ") {
             policy.candidate = Some(candidate.to_owned()).filter(|candidate| candidate != "(none)");
-        } else if let Some(source) = line.strip_prefix("        ") {
+        } else if let Some(source) = line.strip_prefix("       ") {
             let Some((number, listed)) = version.as_mut() else { continue };
             let source = source.trim_start().split_once(' ').map_or("", |(_priority, source)| source.trim());
-            if !*listed && !source.is_empty() && source != "/var/lib/dpkg/status" {
+            if source.is_empty() || source == "/var/lib/dpkg/status" {
+                continue;
+            }
+            if source.contains("-security") {
+                policy.secure.insert((*number).to_owned());
+            }
+            if !*listed {
                 let repository = source.strip_suffix(" Packages").unwrap_or(source).to_owned();
                 policy.available.push(Available { version: (*number).to_owned(), repository });
                 *listed = true;
@@ -220,4 +228,19 @@ pub(crate) fn sizes(text: &str) -> BTreeMap<(String, String), (u64, u64)> {
         Some((key, (number("Size")?, number("Installed-Size").unwrap_or_default() * 1024)))
     };
     stanzas(text).iter().filter_map(size).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// apt 2.6.1's, with a pin of 1001 for the repository.
+    #[test]
+    fn a_source_is_one_whatever_its_priority() {
+        let text = "lab-pri:\n  Installed: 0.9\n  Candidate: 1.0\n  Version table:\n     1.0 1001\n       \
+            1001 file:/opt/aptrepo ./ Packages\n *** 0.9 100\n        100 /var/lib/dpkg/status\n";
+        let policy = parse_policy(text).remove("lab-pri").expect("known");
+        let here = Available { version: "1.0".into(), repository: "file:/opt/aptrepo ./".into() };
+        assert_eq!((policy.candidate.as_deref(), policy.available), (Some("1.0"), vec![here]));
+    }
 }

@@ -168,7 +168,7 @@ pub(crate) fn updates(cx: &Context) -> Result<Updates> {
             Some(Update {
                 installed: here.version.clone(),
                 held: here.held,
-                security: source.repository.contains("-security"),
+                security: policy.secure.contains(&candidate),
                 phased_percent: policy.phased,
                 repository: source.repository,
                 candidate,

@@ -325,6 +325,26 @@ fn what_is_left_of_a_removed_package_can_be_purged() {
 }
 
 #[test]
+fn what_is_kept_back_is_an_update_of_any_architecture_and_of_security_by_any_source() {
+    let (updates, notes) = call(twins(), "pkg_check_updates", json!({})).expect("told");
+    let shown: Vec<_> = updates
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|update| (update["name"].as_str().expect("name"), update.get("security").is_some()))
+        .collect();
+    let expected = [
+        ("lab-sec", true),
+        ("lab-hello", false),
+        ("lab-needs", false),
+        ("lab-pri", false),
+        ("only386", false),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(notes, ["an update of everything leaves these as they are: lab-needs, lab-sec, only386"]);
+}
+
+#[test]
 fn what_cannot_be_done_as_it_was_meant_is_refused() {
     let table = [
         // It would be configured once more at most.
