@@ -219,13 +219,21 @@ fn items(text: &str) -> Vec<String> {
     text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// What a package file has and what it takes when unpacked, in bytes, for each stanza of `apt-cache show`.
-pub(crate) fn sizes(text: &str) -> BTreeMap<(String, String), (u64, u64)> {
+/// In bytes, as far as they are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sizes {
+    /// Of an installed version that is in no repository, dpkg's own record has none.
+    pub(crate) file: Option<u64>,
+    pub(crate) unpacked: Option<u64>,
+}
+
+/// For each stanza of `apt-cache show`, by name and version.
+pub(crate) fn sizes(text: &str) -> BTreeMap<(String, String), Sizes> {
     let size = |stanza: &Stanza| {
         let number = |name: &str| stanza.get(name).and_then(|text| text.parse::<u64>().ok());
         let key = (stanza.get("Package")?.clone(), stanza.get("Version")?.clone());
-        // Of an installed version, dpkg's own record comes without the file's size.
-        Some((key, (number("Size")?, number("Installed-Size").unwrap_or_default() * 1024)))
+        let unpacked = number("Installed-Size").and_then(|kib| kib.checked_mul(1024));
+        Some((key, Sizes { file: number("Size"), unpacked }))
     };
     stanzas(text).iter().filter_map(size).collect()
 }

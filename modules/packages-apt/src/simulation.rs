@@ -7,6 +7,7 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::commands::{NEWER, SHOW_VERSIONS};
 use crate::output::{errors, names_below};
+use crate::records::Sizes;
 use crate::{commands, database, explain, records};
 
 /// Of so many packages the sizes are asked.
@@ -123,19 +124,19 @@ fn size(simulated: &mut Simulated, cx: &Context) {
     let operands = pairs.iter().map(|(name, version)| format!("{name}={version}"));
     let Ok(said) = cx.run(SHOW_VERSIONS.with(operands)) else { return };
     let sizes = records::sizes(&said.text());
-    let of = |name: &str, version: &str| sizes.get(&(name.to_owned(), version.to_owned()));
-    let (mut download, mut disk) = (0, 0);
-    for operation in &simulated.operations {
-        let new = of(&operation.name, &operation.to);
-        if !operation.to.is_empty() && new.is_none() {
-            return;
-        }
-        download += new.map_or(0, |(file, _)| *file);
-        let unpacked = |size: Option<&(u64, u64)>| size.map_or(0, |(_, size)| *size as i64);
-        disk += unpacked(new) - unpacked(of(&operation.name, &operation.from));
-    }
-    simulated.download_bytes = Some(download);
-    simulated.disk_bytes = Some(disk);
+    // Of a version that there is none of, nothing is downloaded or unpacked.
+    let of = |name: &str, version: &str| match version {
+        "" => Some(Sizes { file: Some(0), unpacked: Some(0) }),
+        version => sizes.get(&(name.to_owned(), version.to_owned())).copied(),
+    };
+    let operations = &simulated.operations;
+    let download = operations.iter().map(|operation| of(&operation.name, &operation.to)?.file);
+    let disk = operations.iter().map(|Operation { name, from, to, .. }| {
+        let unpacked = |version| i64::try_from(of(name, version)?.unpacked?).ok();
+        Some(unpacked(to)? - unpacked(from)?)
+    });
+    let (download, disk) = (download.sum(), disk.sum());
+    (simulated.download_bytes, simulated.disk_bytes) = (download, disk);
 }
 
 /// Everything newer, and what an update of everything would leave out of it.

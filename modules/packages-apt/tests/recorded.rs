@@ -345,6 +345,19 @@ fn what_is_kept_back_is_an_update_of_any_architecture_and_of_security_by_any_sou
 }
 
 #[test]
+fn the_size_of_a_change_counts_what_is_in_no_repository_any_more() {
+    let sizes = |tool: &str, arguments: Value| {
+        let data = data(dry(twins()), tool, arguments);
+        let size = |name: &str| data.get(name).and_then(Value::as_f64);
+        (size("would_download_mb"), size("would_require_disk_mb"))
+    };
+    assert_eq!(sizes("pkg_update", json!({"packages": "lab-hello"})), (Some(7.0), Some(10.24)));
+    assert_eq!(sizes("pkg_remove", json!({"package": "lab-hello"})), (None, Some(-20.48)));
+    // How much the present version takes, nobody knows.
+    assert_eq!(sizes("pkg_update", json!({"packages": "lab-pri"})), (Some(0.5), None));
+}
+
+#[test]
 fn what_cannot_be_done_as_it_was_meant_is_refused() {
     let table = [
         // It would be configured once more at most.
