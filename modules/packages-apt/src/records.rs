@@ -115,6 +115,10 @@ fn lines(command: Command, cx: &Context) -> Result<Vec<String>> {
             return Err(Problem::new("OUTPUT_TOO_LARGE", linux_sysadmin_sdk::Category::Resource, message));
         }
     }
+    if said.is_empty() {
+        // How it ended isn't known; what keeps apt-cache from reading its lists, fails this as well.
+        cx.run(POLICY.with(["apt"]))?.success("apt-cache")?;
+    }
     Ok(String::from_utf8_lossy(&said).lines().map(str::to_owned).collect())
 }
 

@@ -373,3 +373,19 @@ fn what_cannot_be_done_as_it_was_meant_is_refused() {
         assert!(plans.borrow().is_empty(), "{name}");
     }
 }
+
+#[test]
+fn a_search_that_failed_is_not_told_as_one_that_found_nothing() {
+    assert_eq!(data(twins(), "pkg_search", json!({"query": "nonesuch"})), json!([]));
+    // apt 2.6.1's words for a sources.list with a line that isn't whole.
+    let said = "E: Malformed entry 1 in list file /etc/apt/sources.list (Suite)\n\
+        E: The list of sources could not be read.\n";
+    let argv = dpkg_query();
+    let argv: Vec<_> = argv.iter().map(String::as_str).collect();
+    let broken = FakeTarget::new()
+        .answer(&argv, 0, "", "")
+        .answer(&["apt-cache", "search", "--", "lab"], 100, "", said)
+        .answer(&["apt-cache", "policy", "--", "apt"], 100, "", said);
+    let problem = call(broken, "pkg_search", json!({"query": "lab"})).expect_err("failed");
+    assert!(format!("{problem:?}").contains("Malformed entry"), "{problem:?}");
+}
