@@ -38,6 +38,8 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
             "There were unauthenticated packages",
             "signatures couldn't be verified",
             "Hash Sum mismatch",
+            "is expired (invalid since",
+            "is not valid yet (invalid for",
         ],
     ),
     (
@@ -46,6 +48,7 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
         &[
             "Failed to fetch",
             "does not have a Release file",
+            "no longer has a Release file",
             "Some index files failed to download",
             "Unable to fetch some archives",
         ],
@@ -179,6 +182,14 @@ mod tests {
             assert_eq!(problem.code, code, "{argv}: {}", problem.message);
             assert!(problem.message.contains(said), "{argv}: {}", problem.message);
         }
+    }
+
+    #[test]
+    fn a_repository_that_is_gone_or_out_of_its_time_is_told_so() {
+        let said = transcript(include_str!("../tests/data/twins.txt"));
+        let failed = said.iter().filter(|(_, output)| output.exit_code != 0);
+        let codes: Vec<_> = failed.map(|(_, output)| explain(output).expect("known").code).collect();
+        assert_eq!(codes, ["REPOSITORY_UNTRUSTED", "REPOSITORY_UNTRUSTED", "REPOSITORY_UNREACHABLE"]);
     }
 
     #[test]
