@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
 use linux_sysadmin_sdk::prelude::*;
 
-/// Of one log, unpacked: what is older isn't read.
+/// Of one log, unpacked: what is older isn't told.
 const MOST_BYTES: usize = 4 << 20;
 /// Enough to look through where no package is named.
 const ENOUGH: usize = 300;
@@ -89,14 +89,29 @@ fn text(path: &str, cx: &Context) -> Result<String> {
     for part in cx.read_parts(&parts) {
         bytes.extend(part?);
     }
+    let mut is_cut = from > 0;
     if is_packed {
-        let mut plain = Vec::new();
-        // One that is cut off gives what there is.
-        let _ = MultiGzDecoder::new(bytes.as_slice()).take(MOST_BYTES as u64).read_to_end(&mut plain);
-        bytes = plain;
+        (bytes, is_cut) = tail(MultiGzDecoder::new(bytes.as_slice()));
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(if from > 0 { text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned()) } else { text })
+    Ok(if is_cut { text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned()) } else { text })
+}
+
+/// The last part, and whether there is more before it; what is read by the way isn't kept. Of one that breaks off, of what
+/// there is.
+fn tail(mut reader: impl Read) -> (Vec<u8>, bool) {
+    let (mut kept, mut piece, mut is_cut) = (Vec::new(), vec![0; 1 << 16], false);
+    loop {
+        let read = reader.read(&mut piece).unwrap_or(0);
+        kept.extend_from_slice(&piece[..read]);
+        if kept.len() > 2 * MOST_BYTES || read == 0 && kept.len() > MOST_BYTES {
+            kept.drain(..kept.len() - MOST_BYTES);
+            is_cut = true;
+        }
+        if read == 0 {
+            return (kept, is_cut);
+        }
+    }
 }
 
 /// Paragraphs of `Field: value` from `Start-Date` to `End-Date`. One that apt didn't live to end has no `End-Date`.

@@ -389,3 +389,19 @@ fn a_search_that_failed_is_not_told_as_one_that_found_nothing() {
     let problem = call(broken, "pkg_search", json!({"query": "lab"})).expect_err("failed");
     assert!(format!("{problem:?}").contains("Malformed entry"), "{problem:?}");
 }
+
+#[test]
+fn of_a_long_log_the_latest_part_is_told() {
+    use std::io::Write;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for day in 0..100_000 {
+        let at = format!("{:04}-01-01  01:02:03", day / 100);
+        let past = format!(
+            "Start-Date: {at}\nCommandline: apt-get remove lab-{day}\nRemove: lab-{day}:amd64 (0.1)\n"
+        );
+        packed.write_all(format!("{past}End-Date: {at}\n\n").as_bytes()).expect("packed");
+    }
+    let target = fresh().file("/var/log/apt/history.log.1.gz", packed.finish().expect("packed"));
+    let newest = data(target, "pkg_history", json!({}));
+    assert_eq!(newest[0]["at"], "0999-01-01 01:02:03");
+}
