@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
     pub(crate) hosts: Option<String>,
     pub(crate) runas: Option<String>,
     pub(crate) commands: Option<Vec<String>>,
-    pub(crate) nopasswd: bool,
+    pub(crate) nopasswd: Option<bool>,
     pub(crate) comment: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Given {
             hosts: self.hosts,
             runas: self.runas,
             commands,
-            nopasswd: self.nopasswd.unwrap_or_default(),
+            nopasswd: self.nopasswd,
             comment: self
                 .comment
                 .map(|comment| one_line(&comment))
@@ -100,6 +100,10 @@ impl Wanted {
         self.commands.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn asks_nobody(&self) -> bool {
+        self.nopasswd.unwrap_or_default()
+    }
+
     pub(crate) fn is_everything(&self) -> bool {
         self.commands().iter().any(|command| command == "ALL")
     }
@@ -107,7 +111,7 @@ impl Wanted {
     /// As a line, without its end.
     pub(crate) fn line(&self) -> String {
         let commands: Vec<String> = self.commands().iter().map(|command| escaped(command)).collect();
-        let tag = if self.nopasswd { "NOPASSWD: " } else { "" };
+        let tag = if self.asks_nobody() { "NOPASSWD: " } else { "" };
         let comment = self.comment.as_ref().map(|text| format!(" # {text}")).unwrap_or_default();
         format!("{} {}=({}) {tag}{}{comment}", self.user, self.hosts(), self.runas(), commands.join(", "))
     }
@@ -133,7 +137,8 @@ impl Wanted {
             && self.runas.as_ref().is_none_or(runas)
     }
 
-    /// With the hosts, the runas and the comment of the rule that it takes the place of, where it says nothing of them.
+    /// With the hosts, the runas, the word about passwords and the comment of the rule that it takes the place of, where it
+    /// says nothing of them.
     pub(crate) fn over(mut self, rule: &Rule, line: &Line) -> Self {
         if let ([hosts], None) = (&rule.hosts[..], &self.hosts) {
             self.hosts = Some(hosts.clone());
@@ -141,6 +146,7 @@ impl Wanted {
         if let (Some(first), None) = (rule.commands.first(), &self.runas) {
             self.runas = Some(runas_of(first).to_owned());
         }
+        self.nopasswd = self.nopasswd.or(rule.commands.first().and_then(|first| first.nopasswd));
         self.comment = self.comment.or_else(|| line.comment.clone());
         self
     }
@@ -149,10 +155,17 @@ impl Wanted {
     pub(crate) fn is_same(&self, rule: &Rule) -> bool {
         let whole =
             Self { hosts: Some(self.hosts().into()), runas: Some(self.runas().into()), ..self.clone() };
-        let is_plain =
-            |own: &Allowed| own.tags.is_empty() && own.nopasswd.unwrap_or_default() == self.nopasswd;
-        whole.fits(rule) && rule.commands.iter().all(is_plain)
+        let asks_alike = |own: &Allowed| own.nopasswd.unwrap_or_default() == self.asks_nobody();
+        whole.fits(rule) && is_plain(rule) && rule.commands.iter().all(asks_alike)
     }
+}
+
+/// Whether it says no more than these fields can, and the same of each command.
+pub(crate) fn is_plain(rule: &Rule) -> bool {
+    let Some(first) = rule.commands.first() else { return true };
+    rule.commands.iter().all(|own| {
+        own.tags.is_empty() && !own.is_bound && (&own.runas, own.nopasswd) == (&first.runas, first.nopasswd)
+    })
 }
 
 /// Without parentheses it is root.
@@ -245,7 +258,9 @@ fn is_runas(text: &str) -> bool {
 }
 
 fn one_line(text: &str) -> Result<String> {
-    if text.chars().any(char::is_control) || text.ends_with('\\') || text.len() > 200 {
+    // sudo takes none for the line's going on; who reads it might.
+    let ends_oddly = text.trim_end().ends_with('\\');
+    if text.chars().any(char::is_control) || ends_oddly || text.len() > 200 {
         let message = format!(
             "the comment {} is no comment: expected one line of at most 200 bytes without a backslash at its end",
             shown(text)
@@ -370,7 +385,7 @@ mod tests {
             let rule = Given { runas: Some(runas.into()), ..given("ada", &["/bin/a"]) };
             assert_eq!(rule.check().unwrap_err().code, "INVALID_RUNAS", "{runas}");
         }
-        for comment in ["a\nroot ALL=(ALL) ALL", "a\rb", "a\\", "a\u{0}", &"x".repeat(201)] {
+        for comment in ["a\nroot ALL=(ALL) ALL", "a\rb", "a\\", "a\\ ", "a\u{0}", &"x".repeat(201)] {
             let rule = Given { comment: Some(comment.to_owned()), ..given("ada", &["/bin/a"]) };
             assert_eq!(rule.check().unwrap_err().code, "INVALID_COMMENT", "{comment}");
         }

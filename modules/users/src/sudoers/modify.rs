@@ -9,7 +9,7 @@ use crate::files;
 use crate::guard::Guard;
 use crate::name::shown;
 
-use super::given::{Given, Wanted};
+use super::given::{Given, Wanted, is_plain};
 use super::list::checked;
 use super::parse::{self, Entry, Line, Rule};
 use super::rights::Placed;
@@ -56,7 +56,7 @@ pub(crate) struct Modified {
 
 pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Modified>> {
     let path = target(args.target_file.as_deref())?;
-    let wanted = args.rule.check()?;
+    let mut wanted = args.rule.check()?;
     if args.action != Action::Remove && wanted.commands.is_none() {
         return Err(Problem::validation("INVALID_COMMAND", "commands is missing: expected what may be run"));
     }
@@ -90,8 +90,11 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
                 replaced(old, found.line, "")
             } else {
                 must_be_somebody(&wanted.user, &guard.accounts, cx)?;
+                if !is_plain(found.rule) {
+                    return Err(not_plain(&found, &path));
+                }
                 // What isn't said stays as it was.
-                let wanted = wanted.clone().over(found.rule, found.line);
+                wanted = wanted.over(found.rule, found.line);
                 data.line = Some(found.line.number);
                 if wanted.is_same(found.rule) && wanted.comment == found.line.comment {
                     data.rule = data.former.take();
@@ -188,7 +191,10 @@ fn target(path: Option<&str>) -> Result<String> {
 /// Sudo takes any name: whoever is called like that one day has the right.
 fn must_be_somebody(user: &str, accounts: &Accounts, cx: &Context) -> Result<()> {
     match user.strip_prefix('%') {
-        Some(group) => accounts.known_group(group).map(|_| ()),
+        Some(group) => {
+            let group = group.to_owned();
+            accounts.clone().with_groups([&group], cx)?.known_group(&group).map(|_| ())
+        }
         None => accounts.clone().with(user, cx).map(|_| ()),
     }
 }
@@ -198,6 +204,17 @@ fn holds(mut data: Modified, known: &Placed) -> Noted<Modified> {
     data.line = Some(known.line);
     let note = format!("{}:{} says so already: nothing was changed", known.file, known.line);
     Noted { data, notes: vec![note] }
+}
+
+/// What would be lost may be what keeps a rule small.
+fn not_plain(found: &Found<'_>, path: &str) -> Problem {
+    let message = format!(
+        "{path}:{} has tags, options or digests, or not the same for all of its commands: {}",
+        found.line.number, found.line.text
+    );
+    state("RULE_NOT_PLAIN", message)
+        .remedy("Add a rule that says what is wanted, then remove this one")
+        .remedy(format!("Or have a person change it: visudo -f {path}"))
 }
 
 /// The rule that is meant, and its line.
@@ -283,13 +300,13 @@ fn warnings(wanted: &Wanted, cx: &Context) -> Result<Vec<String>> {
         None => wanted.user.clone(),
     };
     if wanted.is_everything() {
-        let how = if wanted.nopasswd {
+        let how = if wanted.asks_nobody() {
             "without a password: whoever gets into such an account is root"
         } else {
             "with the own password"
         };
         warnings.push(format!("{who} may run everything, {how}"));
-    } else if wanted.nopasswd {
+    } else if wanted.asks_nobody() {
         warnings.push(format!("{who} is asked for no password"));
     }
     let programs: Vec<&str> = wanted

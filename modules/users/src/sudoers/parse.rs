@@ -72,6 +72,8 @@ pub(crate) struct Allowed {
     pub(crate) tags: Vec<String>,
     /// What a tag says; none where `Defaults` decide.
     pub(crate) nopasswd: Option<bool>,
+    /// Options or digests hold for it. Which ones isn't kept.
+    pub(crate) is_bound: bool,
     /// With its `!`, and its arguments as they are escaped.
     pub(crate) command: String,
 }
@@ -88,10 +90,11 @@ pub(crate) fn lines(file: &[u8]) -> Vec<Line> {
             let line = String::from_utf8_lossy(&rest[..length]);
             let line = line.trim_end_matches('\n').trim_end_matches('\r');
             (end, physical) = (end + length, physical + 1);
-            // A comment ends with its line.
-            let is_comment = text.is_empty() && line.trim_start().starts_with('#');
-            match line.strip_suffix('\\') {
-                Some(part) if !is_comment && end < file.len() => text.push_str(part),
+            match going_on(line) {
+                Some(part) if end < file.len() => {
+                    text.push_str(part);
+                    text.push(' ');
+                }
                 _ => {
                     text.push_str(line);
                     break;
@@ -109,6 +112,14 @@ pub(crate) fn lines(file: &[u8]) -> Vec<Line> {
         (begin, number) = (end, number + physical);
     }
     lines
+}
+
+/// What of a line is joined with the next: blanks may stand behind the backslash, another backslash takes its meaning away,
+/// and a comment ends with its line whatever its last character is.
+fn going_on(line: &str) -> Option<&str> {
+    let part = line.trim_end_matches([' ', '\t']).strip_suffix('\\')?;
+    let before = part.len() - part.trim_end_matches('\\').len();
+    (before % 2 == 0 && without_comment(line).1.is_none()).then_some(part)
 }
 
 /// A number sign begins a comment; not so before digits, where it is an account's number, escaped, or in quotes.
@@ -193,12 +204,15 @@ fn commands(text: &str) -> Option<(Vec<Allowed>, Option<&str>)> {
         let (mut runas, mut tags, mut nopasswd) = all
             .last()
             .map_or((None, Vec::new(), None), |last| (last.runas.clone(), last.tags.clone(), last.nopasswd));
+        // So do options; of digests that is said as well, which refuses more than has to be.
+        let mut is_bound = all.last().is_some_and(|last| last.is_bound);
         if let Some(inner) = rest.strip_prefix('(') {
             let (inside, behind) = inner.split_once(')')?;
             (runas, rest) = (Some(inside.trim().to_owned()), behind.trim_start());
         }
         loop {
             if let Some(behind) = option(rest) {
+                is_bound = true;
                 rest = behind;
                 continue;
             }
@@ -218,7 +232,9 @@ fn commands(text: &str) -> Option<(Vec<Allowed>, Option<&str>)> {
             }
             rest = behind.trim_start();
         }
-        rest = without_digests(rest)?;
+        let command = without_digests(rest)?;
+        is_bound |= command.len() < rest.len();
+        rest = command;
         let end = end_of_command(rest);
         let (command, behind) = rest.split_at(end);
         let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -226,7 +242,7 @@ fn commands(text: &str) -> Option<(Vec<Allowed>, Option<&str>)> {
         if command.is_empty() {
             return None;
         }
-        all.push(Allowed { runas, tags, nopasswd, command });
+        all.push(Allowed { runas, tags, nopasswd, is_bound, command });
         match behind.chars().next() {
             None => return Some((all, None)),
             Some(':') => return Some((all, Some(&behind[1..]))),

@@ -239,3 +239,33 @@ Cmnd_Alias LSA_2 = /usr/bin/whoami "", /usr/bin/sleep ^(0|[1-9][0-9]{0,18})$, /u
         ["/usr/bin/whoami \"\"", "/usr/bin/sleep ^(0|[1-9][0-9]{0,18})$", "/usr/bin/id"]
     );
 }
+
+#[test]
+fn a_comment_ends_with_its_line_and_a_rule_with_the_last_that_a_backslash_joins() {
+    // As cvtsudoers 1.9.13p3 reads it: six rules.
+    let text = "ada ALL=(ALL) /bin/id # x \\\nbob ALL=(ALL) NOPASSWD: ALL\n# y \\\ncat ALL=(ALL) ALL\n\
+                dan ALL=(ALL) /bin/a b\\ \t\nc, \\\n /bin/b\neve ALL=(ALL) /bin/a b\\\\\nfay ALL=ALL\n";
+    let rules: Vec<(usize, Vec<String>)> = parse::lines(text.as_bytes())
+        .into_iter()
+        .filter_map(|line| match line.entry {
+            Entry::Rules(rules) => {
+                let commands = rules.into_iter().flat_map(|rule| rule.commands);
+                Some((line.number, commands.map(|allowed| allowed.command).collect()))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected: [(usize, &[&str]); 6] = [
+        (1, &["/bin/id"]),
+        (2, &["ALL"]),
+        (4, &["ALL"]),
+        (5, &["/bin/a b c", "/bin/b"]),
+        (8, &["/bin/a b\\\\"]),
+        (9, &["ALL"]),
+    ];
+    let expected: Vec<(usize, Vec<String>)> = expected
+        .iter()
+        .map(|(line, commands)| (*line, commands.iter().map(|command| command.to_string()).collect()))
+        .collect();
+    assert_eq!(rules, expected);
+}
