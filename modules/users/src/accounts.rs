@@ -10,13 +10,22 @@ pub(crate) const USERS: CommandLine = CommandLine::new("getent passwd");
 pub(crate) const GROUPS: CommandLine = CommandLine::new("getent group");
 /// One account, listed or not.
 pub(crate) const USER: CommandLine = CommandLine::new("getent passwd -- <user>");
+/// One group, listed or not.
+pub(crate) const GROUP: CommandLine = CommandLine::new("getent group -- <group>");
 /// The account that the target is reached as.
 pub(crate) const CALLER: CommandLine = CommandLine::new("id --user --name");
+/// Its number, whatever its name is made of.
+pub(crate) const CALLER_UID: CommandLine = CommandLine::new("id --user");
+/// Its groups, the primary one first.
+pub(crate) const CALLER_GROUPS: CommandLine = CommandLine::new("id --groups --name");
 /// Every group of an account, with those that a directory doesn't list.
 pub(crate) const GROUPS_OF: CommandLine = CommandLine::new("id --groups --name -- <user>");
 
 /// What is read beside the name service.
 pub(crate) const FILES: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/login.defs", "/etc/nsswitch.conf"];
+
+/// The number of what has none yet, or one that nobody was asked for. No account has it.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// getent's exit code where there is no such key.
 const NO_SUCH: i32 = 2;
@@ -155,6 +164,58 @@ impl Accounts {
         let user = user.ok_or_else(|| Problem::unexpected("getent passwd", &text))?;
         self.users.push(user.clone());
         Ok((self, user))
+    }
+
+    /// With these groups among them, which a directory needn't list.
+    pub(crate) fn with_groups<'a>(
+        mut self,
+        names: impl IntoIterator<Item = &'a String>,
+        cx: &Context,
+    ) -> Result<Self> {
+        for name in names {
+            name::must_be_group(name)?;
+            if self.group(name).is_some() || self.directories.is_empty() {
+                continue;
+            }
+            let output = cx.run(GROUP.with([name]))?;
+            if output.exit_code != NO_SUCH {
+                let text = output.success("getent group")?.text().into_owned();
+                self.groups.extend(text.lines().next().and_then(Group::read));
+            }
+        }
+        Ok(self)
+    }
+
+    /// With the account in use, and the groups that it has now: its directory may list neither.
+    pub(crate) fn with_caller(mut self, caller: &str, cx: &Context) -> Result<Self> {
+        if self.directories.is_empty() && self.user(caller).is_some() {
+            return Ok(self);
+        }
+        let [uid, groups] = cx.run_each([CALLER_UID.command(), CALLER_GROUPS.command()]);
+        let (uid, groups) = (uid?.success("id")?, groups?.success("id")?);
+        if self.user(caller).is_none() {
+            let said = uid.text();
+            let uid = said.trim().parse().map_err(|_| Problem::unexpected("id", &said))?;
+            self.users.push(User {
+                name: caller.to_owned(),
+                uid,
+                gid: UNKNOWN,
+                comment: String::new(),
+                home: String::new(),
+                shell: String::new(),
+            });
+        }
+        for name in groups.text().split_whitespace() {
+            let known = self.groups.iter().position(|group| group.name == name).unwrap_or(self.groups.len());
+            if known == self.groups.len() {
+                self.groups.push(Group { name: name.to_owned(), gid: UNKNOWN, members: Vec::new() });
+            }
+            let members = &mut self.groups[known].members;
+            if !members.iter().any(|member| member == caller) {
+                members.push(caller.to_owned());
+            }
+        }
+        Ok(self)
     }
 
     pub(crate) fn user(&self, name: &str) -> Option<&User> {

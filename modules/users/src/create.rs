@@ -2,9 +2,11 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::accounts::{Accounts, User};
+use crate::accounts::{Accounts, Group, UNKNOWN, User};
 use crate::change::{self, state};
 use crate::files;
+use crate::guard::Guard;
+use crate::logins::Logins;
 use crate::name::{self, Expiry, shown};
 use crate::perms::trees::is_within;
 
@@ -71,12 +73,12 @@ pub(crate) fn user_create(args: CreateArgs, cx: &Context) -> Result<Noted<Create
         name::must_be_shell(shell, &shells)?;
     }
     args.home.as_deref().map(must_be_new_home).transpose()?;
-    let accounts = Accounts::look(cx)?;
+    let accounts = Accounts::look(cx)?.with_groups(args.groups.iter().chain(&args.primary_group), cx)?;
     for group in args.groups.iter().chain(&args.primary_group) {
         accounts.known_group(group)?;
     }
     if let Some(known) = accounts.user(&args.user) {
-        return exists(&args, known, &accounts);
+        return exists(&args, expires, known, &accounts, cx);
     }
     let name = &args.user;
     if let Some(other) = args.uid.and_then(|uid| accounts.users.iter().find(|user| user.uid == uid)) {
@@ -92,10 +94,15 @@ pub(crate) fn user_create(args: CreateArgs, cx: &Context) -> Result<Noted<Create
         )
         .remedy(format!("Make it the account's: primary_group={name}")));
     }
+    let guard = Guard::look(accounts, cx)?;
     let creates_home = args.create_home.unwrap_or(!args.system);
     let home = args.home.clone().unwrap_or_else(|| format!("/home/{name}"));
     let mut change = change::plan(format!("Create the account {name}"));
-    if let Some(found) = files::stat(&[&home], cx)?.first() {
+    // Rules of somebody who had the name, or of the groups.
+    let gained = guard.gained(None, &with(&args, &guard.accounts)?, name);
+    change = gained.into_iter().fold(change, |change, what| change.risk(Risk::High).warning(what));
+    let there = files::stat(&[&home], cx)?;
+    if let Some(found) = there.first() {
         if !home.starts_with("/home/") || found.kind != files::Kind::Directory {
             return Err(state(
                 "HOME_EXISTS",
@@ -128,14 +135,17 @@ pub(crate) fn user_create(args: CreateArgs, cx: &Context) -> Result<Noted<Create
         Command::new("useradd").args(options.into_iter().flatten()).args(["--", name.as_str()]).as_root();
     let mut step = change::step(command);
     if !rest.is_empty() {
-        step = step.undo(change::USERDEL_HOME.with([name]).as_root());
+        // A home that was there before, or that nobody made, isn't taken away with the account.
+        let is_new = creates_home && there.is_empty();
+        let undo = if is_new { change::USERDEL_HOME } else { change::USERDEL };
+        step = step.undo(undo.with([name]).as_root());
     }
     change = change.step(step);
     for group in rest {
         let undo = change::LEAVE.with([name, group]).as_root();
         change = change.step(change::step(change::JOIN.with([name, group]).as_root()).undo(undo));
     }
-    for group in &args.groups {
+    for group in args.groups.iter().chain(&args.primary_group) {
         change = crate::modify::joining(change, group);
     }
     let applied = change::apply(change, cx)?;
@@ -168,6 +178,31 @@ pub(crate) fn user_create(args: CreateArgs, cx: &Context) -> Result<Noted<Create
     Ok(Noted { data, notes })
 }
 
+/// Who there is with the new account.
+fn with(args: &CreateArgs, accounts: &Accounts) -> Result<Accounts> {
+    let mut after = accounts.clone();
+    let name = &args.user;
+    let gid = match &args.primary_group {
+        Some(group) => accounts.known_group(group)?.gid,
+        None => {
+            after.groups.push(Group { name: name.clone(), gid: UNKNOWN, members: Vec::new() });
+            UNKNOWN
+        }
+    };
+    for group in after.groups.iter_mut().filter(|group| args.groups.contains(&group.name)) {
+        group.members.push(name.clone());
+    }
+    after.users.push(User {
+        name: name.clone(),
+        uid: args.uid.unwrap_or(UNKNOWN),
+        gid,
+        comment: String::new(),
+        home: String::new(),
+        shell: String::new(),
+    });
+    Ok(after)
+}
+
 /// A person's is bash where it is listed; what is no person's lets nobody in.
 fn usual_shell(system: bool, shells: &[String]) -> Option<String> {
     if system {
@@ -198,7 +233,13 @@ pub(crate) fn must_be_new_home(path: &str) -> Result<()> {
 }
 
 /// What is there already is what was asked for, or isn't.
-fn exists(args: &CreateArgs, known: &User, accounts: &Accounts) -> Result<Noted<Created>> {
+fn exists(
+    args: &CreateArgs,
+    expires: Option<Expiry>,
+    known: &User,
+    accounts: &Accounts,
+    cx: &Context,
+) -> Result<Noted<Created>> {
     let groups = accounts.secondary(known);
     let primary = accounts.group_name(known.gid);
     let mut differs = Vec::new();
@@ -212,6 +253,14 @@ fn exists(args: &CreateArgs, known: &User, accounts: &Accounts) -> Result<Noted<
     compare("home", args.home.as_deref(), &known.home);
     compare("primary_group", args.primary_group.as_deref(), &primary);
     compare("uid", args.uid.map(|uid| uid.to_string()).as_deref(), &known.uid.to_string());
+    if let Some(wanted) = expires.map(|expires| expires.to_string()) {
+        let is = Logins::look(Some(&known.name), cx).of(&known.name).expires;
+        let is = is.map_or_else(|| "unknown".to_owned(), |expires| expires.to_string());
+        compare("expires", Some(&wanted), &is);
+    }
+    if args.system && !accounts.ranges.is_system_uid(known.uid) {
+        differs.push(format!("it is no system account (uid {})", known.uid));
+    }
     let missing: Vec<&str> = args
         .groups
         .iter()

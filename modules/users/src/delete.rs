@@ -58,10 +58,8 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
     let spools: Vec<(&str, String)> =
         SPOOLS.iter().map(|(what, directory)| (*what, format!("{directory}{name}"))).collect();
     let mut paths: Vec<&str> = spools.iter().map(|(_, path)| path.as_str()).collect();
-    paths.push(&user.home);
-    if name::must_be_path(&user.home).is_err() {
-        paths.pop();
-    }
+    let is_path = name::must_be_path(&user.home).is_ok();
+    paths.extend(is_path.then_some(user.home.as_str()));
     // A spool that a group may write to is no place that is looked at with root's rights.
     let (mut found, mut unknown) = (Vec::new(), Vec::new());
     match files::stat(&paths, cx) {
@@ -74,6 +72,11 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
                 }
             }
         }
+    }
+    if args.remove_home && (!is_path || unknown.contains(&user.home.as_str())) {
+        let message =
+            format!("whose {} is can't be told, so it isn't deleted with {name}", name::shown(&user.home));
+        return Err(state("HOME_UNKNOWN", message).remedy("Leave it: remove_home=false"));
     }
     let home = found.iter().find(|stat| stat.path == user.home);
     let mut left: Vec<String> = Vec::new();
@@ -95,7 +98,8 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
             .map(|count| format!(" ({}, {})", count.text(), count.size()))
             .unwrap_or_default();
         if args.remove_home {
-            must_be_own_home(&user, home, &guard.accounts)?;
+            must_be_own_home(&user, home, &guard.accounts)
+                .map_err(|problem| problem.remedy("Leave it: remove_home=false"))?;
             change = change.warning(format!("{}{held} is deleted, and can't be had back", home.path));
             removed = Some(format!("{}{held}", home.path));
         } else {
@@ -133,8 +137,8 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
     })
 }
 
-/// Nobody else's, and none of the system's.
-fn must_be_own_home(user: &User, home: &files::Stat, accounts: &Accounts) -> Result<()> {
+/// Nobody else's, and none of the system's: neither is deleted, or moved, with the account.
+pub(crate) fn must_be_own_home(user: &User, home: &files::Stat, accounts: &Accounts) -> Result<()> {
     let path = &home.path;
     let why = if !home.is_directory() {
         Some("is no directory".to_owned())
@@ -152,9 +156,6 @@ fn must_be_own_home(user: &User, home: &files::Stat, accounts: &Accounts) -> Res
     };
     match why {
         None => Ok(()),
-        Some(why) => {
-            Err(state("HOME_NOT_OWN", format!("{path} {why}, so it isn't deleted with {}", user.name))
-                .remedy("Leave it: remove_home=false"))
-        }
+        Some(why) => Err(state("HOME_NOT_OWN", format!("{path} {why}: it isn't {}'s own home", user.name))),
     }
 }

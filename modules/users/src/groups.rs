@@ -130,7 +130,7 @@ pub(crate) fn group_create(args: CreateArgs, cx: &Context) -> Result<Noted<Chang
 }
 
 pub(crate) fn group_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Changed>> {
-    let accounts = Accounts::look(cx)?;
+    let accounts = Accounts::look(cx)?.with_groups([&args.name], cx)?;
     let group = accounts.known_group(&args.name)?.clone();
     let name = &group.name;
     let denied =

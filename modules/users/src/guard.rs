@@ -1,11 +1,14 @@
-//! What no change may cost: the rights of the account in use, and the last one that can become root.
+//! What no change may cost: the rights of the account in use, and the last one that can become root. And what one gives.
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::{self, Accounts, User};
-use crate::logins::Logins;
+use crate::logins::{self, Logins};
 use crate::sudoers::Sudoers;
-use crate::sudoers::rights::{Rules, Who};
+use crate::sudoers::rights::{Placed, Rules, Who};
+
+/// So many accounts with all of sudo are asked about; of more, some can use it.
+const ASKED: usize = 16;
 
 /// Who has which rights now.
 #[derive(Clone, Debug)]
@@ -14,16 +17,53 @@ pub(crate) struct Guard {
     /// The account that the target is reached as.
     pub(crate) caller: String,
     pub(crate) sudoers: Option<Sudoers>,
-    /// Accounts that nobody can log in to any more.
-    ended: Vec<String>,
+    /// Accounts whose sudo rights are of no use: nobody logs in to them any more, or sudo asks for a password that there
+    /// isn't.
+    unable: Vec<String>,
 }
 
 impl Guard {
     pub(crate) fn look(accounts: Accounts, cx: &Context) -> Result<Self> {
         let caller = accounts::caller(cx)?;
+        let accounts = accounts.with_caller(&caller, cx)?;
         let sudoers = Sudoers::read(Privilege::Root, cx)?;
-        let ended = Logins::look(None, cx).ended(cx.now());
-        Ok(Self { accounts, caller, sudoers, ended })
+        let unable = Logins::look(None, cx).ended(cx.now());
+        let mut guard = Self { accounts, caller, sudoers, unable };
+        if let Some(rules) = guard.sudoers.as_ref().map(Sudoers::rules) {
+            let is_asked = |name: &String| {
+                let user = guard.accounts.user(name);
+                user.is_some_and(|user| !rules.standing(&Who::of(user, &guard.accounts)).unasked)
+            };
+            let mut asked = guard.administrators(&guard.accounts, &rules);
+            asked.retain(is_asked);
+            if asked.len() <= ASKED {
+                guard.unable.extend(logins::locked(asked, cx));
+            }
+        }
+        Ok(guard)
+    }
+
+    /// Which rules of sudo let an account run what as root that didn't before: it has another name, or other groups.
+    pub(crate) fn gained(&self, before: Option<&User>, after: &Accounts, name: &str) -> Vec<String> {
+        let (Some(rules), Some(user)) = (self.sudoers.as_ref().map(Sudoers::rules), after.user(name)) else {
+            return Vec::new();
+        };
+        let (had, has) = (before.map(|user| Who::of(user, &self.accounts)), Who::of(user, after));
+        let is_new = |placed: &&Placed| {
+            let rule = &placed.rule;
+            rules.is_for(rule, &has) && !had.as_ref().is_some_and(|had| rules.is_for(rule, had))
+        };
+        let told = |placed: &Placed| {
+            let as_root = placed.rule.commands.iter().filter(|allowed| rules.is_as_root(allowed));
+            let commands: Vec<&str> = as_root.map(|allowed| allowed.command.as_str()).collect();
+            let what = match commands.as_slice() {
+                [] => return None,
+                [only] => (*only).to_owned(),
+                [first, others @ ..] => format!("{first} and {} others", others.len()),
+            };
+            Some(format!("sudo lets {name} run {what} as root then ({}:{})", placed.file, placed.line))
+        };
+        rules.rules.iter().filter(is_new).filter_map(told).collect()
     }
 
     /// Nobody shuts himself out, nor everybody.
@@ -75,12 +115,12 @@ impl Guard {
         Ok(())
     }
 
-    /// Who may do everything by sudo and can log in, besides root.
+    /// Who may do everything by sudo and is able to, besides root.
     fn administrators(&self, accounts: &Accounts, rules: &Rules) -> Vec<String> {
         let can = |user: &&User| {
             user.uid != 0
                 && user.has_login_shell()
-                && !self.ended.contains(&user.name)
+                && !self.unable.contains(&user.name)
                 && rules.standing(&Who::of(user, accounts)).all
         };
         accounts.users.iter().filter(can).map(|user| user.name.clone()).collect()

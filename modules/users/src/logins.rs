@@ -155,6 +155,19 @@ pub(crate) fn password(user: &str, cx: &Context) -> Option<Password> {
     output.text().lines().find_map(status).filter(|(name, _)| name == user).map(|(_, password)| password)
 }
 
+/// Those of them that no password opens.
+pub(crate) fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
+    let ask = |user: &String| PASSWORD.with([user]).privilege(Privilege::RootIfAvailable);
+    let answers = cx.run_all(users.iter().map(ask).collect());
+    let is_locked = |answer: Result<Output>| {
+        let output = answer.and_then(|output| output.success("passwd")).ok();
+        output.and_then(|output| output.text().lines().find_map(status)).map(|(_, password)| password)
+            == Some(Password::Locked)
+    };
+    let answers = users.into_iter().zip(answers);
+    answers.filter_map(|(user, answer)| is_locked(answer).then_some(user)).collect()
+}
+
 /// Of all accounts, where they can be told.
 pub(crate) fn passwords(cx: &Context) -> Vec<(String, Password)> {
     let output = cx.run(PASSWORDS.command().privilege(Privilege::RootIfAvailable));

@@ -5,7 +5,8 @@ use linux_sysadmin_sdk::prelude::*;
 use crate::accounts::{Accounts, User};
 use crate::change::{self, Fields, state};
 use crate::create::must_be_new_home;
-use crate::files;
+use crate::delete::must_be_own_home;
+use crate::files::{self, Count};
 use crate::guard::Guard;
 use crate::logins::Logins;
 use crate::name::{self, Expiry};
@@ -72,6 +73,7 @@ pub(crate) fn user_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Modifi
         return Err(Problem::validation("INVALID_ARGUMENTS", message));
     }
     let (accounts, user) = Accounts::look(cx)?.with(&args.user, cx)?;
+    let accounts = accounts.with_groups(args.add_groups.iter().chain(&args.remove_groups), cx)?;
     let new = Wanted::of(&args, expires, &user, &accounts, cx)?;
     if new.is_nothing_asked {
         let message = "nothing is to be changed: expected shell, comment, home, expires, rename, add_groups or remove_groups";
@@ -222,8 +224,11 @@ impl Wanted {
         if self.fields.shell.as_ref().is_some_and(|shell| name::NO_LOGIN.contains(&shell.as_str())) {
             guard.must_not_be_in_use(user, "shut out")?;
         }
-        guard.must_keep(&self.after(user, &guard, cx.now()), guard.sudoers.as_ref())?;
+        let after = self.after(user, &guard, cx.now());
+        guard.must_keep(&after, guard.sudoers.as_ref())?;
         let mut change = change::plan(format!("Modify the account {name}: {}", self.changed.join(", ")));
+        let gained = guard.gained(Some(user), &after, self.rename.as_ref().unwrap_or(name));
+        change = gained.into_iter().fold(change, |change, what| change.risk(Risk::High).warning(what));
         if guard.accounts.ranges.is_system_uid(user.uid) {
             change = change.risk(Risk::High).warning(format!(
                 "{name} is a system account (uid {}): a service may depend on it as it is",
@@ -242,9 +247,22 @@ impl Wanted {
         if !self.fields.is_empty() {
             let mut fields = self.fields.clone();
             let mut former = self.former.clone();
+            let home = if moves.is_some() { files::stat(&[&user.home], cx)? } else { Vec::new() };
             // A home that isn't there can't be moved.
-            let has_home = moves.is_some() && !files::stat(&[&user.home], cx)?.is_empty();
-            fields.move_home &= has_home;
+            fields.move_home &= !home.is_empty();
+            if let Some(home) = home.first().filter(|_| fields.move_home) {
+                must_be_own_home(user, home, &guard.accounts)
+                    .map_err(|problem| problem.remedy("Leave it where it is: move_home=false"))?;
+                let held = Count::of(&home.path, cx)?;
+                change = change.warning(format!(
+                    "{} ({}, {}) is moved, and what names it elsewhere isn't",
+                    home.path,
+                    held.text(),
+                    held.size()
+                ));
+                // usermod has written /etc/passwd before it moves anything, and leaves that where it can't.
+                change = change.after_undo(former.command(name));
+            }
             former.move_home = fields.move_home;
             let step = change::step(fields.command(name));
             change = change.step(if former.is_empty() { step } else { step.undo(former.command(name)) });

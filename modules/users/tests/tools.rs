@@ -65,6 +65,11 @@ fn host() -> FakeTarget {
     host_as("root")
 }
 
+/// Says this instead.
+fn instead(target: FakeTarget, command: &str, said: &str) -> FakeTarget {
+    target.transcript(&format!("$ {command}\n[exit 0]\n{}\n", said.trim_end()))
+}
+
 /// What is at paths: mode in hexadecimal as `stat` has it, and owner; the others aren't there.
 fn with(target: FakeTarget, asked: &[&str], there: &[(&str, &str, &str)]) -> FakeTarget {
     let line = |(path, mode, owner): &(&str, &str, &str)| format!("{mode}:10:{owner}:{owner}:{path}\n");
@@ -257,8 +262,55 @@ fn more_groups_than_one_command_takes_are_undone_with_the_account() {
         .step(step(&line).undo(run(&["userdel", "--remove", "--", "newone"])))
         .step(step(&join).undo(run(&["gpasswd", "--delete=newone", "--", "sudo"])))
         .risk(Risk::High)
+        .warning("sudo lets newone run ALL as root then (/etc/sudoers:50)")
         .warning("the group sudo is usually let run everything by sudo");
     assert_eq!(made.unwrap(), expected);
+    // A home that was there before isn't taken away with an account that wasn't made after all.
+    let target = with(host(), &["/home/newone"], &[("/home/newone", "41ed", "ada")]).outcome(dry());
+    let (_, _, made) = done(target, "user_create", json!({"user": "newone", "groups": groups}));
+    let made = format!("{:?}", made.unwrap());
+    assert!(made.contains(r#"program: "userdel", args: ["--", "newone"]"#), "{made}");
+    assert!(!made.contains("--remove"), "{made}");
+}
+
+#[test]
+fn what_gives_an_account_root_s_rights_is_said_and_asked_about() {
+    let rules = "%ops ALL=(ALL) NOPASSWD: /usr/bin/id, /usr/bin/uptime\nformer ALL=(ALL) ALL\n%adm ALL=(carl) /usr/bin/id\n";
+    let groups = format!("{}\nops:x:2001:\n", part("/etc/group"));
+    let target = || {
+        let target = host().file("/etc/sudoers.d/lsa", rules).file("/etc/group", groups.as_str());
+        let target = instead(target, "getent group", &groups);
+        with(with(target, &["/home/former"], &[]), &["/home/newone"], &[]).outcome(dry())
+    };
+    let ops = "run /usr/bin/id and 1 others as root then (/etc/sudoers.d/lsa:1)";
+    for (tool, arguments, why) in [
+        ("user_create", json!({"user": "newone", "primary_group": "ops"}), format!("sudo lets newone {ops}")),
+        ("user_create", json!({"user": "newone", "groups": ["ops"]}), format!("sudo lets newone {ops}")),
+        (
+            "user_create",
+            json!({"user": "former"}),
+            "sudo lets former run ALL as root then (/etc/sudoers.d/lsa:2)".to_owned(),
+        ),
+        (
+            "user_create",
+            json!({"user": "newone", "primary_group": "disk"}),
+            "the group disk amounts".to_owned(),
+        ),
+        ("user_modify", json!({"user": "ada", "add_groups": ["ops"]}), format!("sudo lets ada {ops}")),
+        (
+            "user_modify",
+            json!({"user": "ada", "rename": "former"}),
+            "sudo lets former run ALL as root then".to_owned(),
+        ),
+    ] {
+        let (_, _, made) = done(target(), tool, arguments.clone());
+        let made = format!("{:?}", made.unwrap());
+        assert!(made.contains("risk: Some(Risk::High)") && made.contains(&why), "{arguments}: {made}");
+    }
+    // What isn't root's is nothing more.
+    let (_, _, made) = done(target(), "user_modify", json!({"user": "ada", "add_groups": ["adm"]}));
+    let made = format!("{:?}", made.unwrap());
+    assert!(made.contains("risk: None"), "{made}");
 }
 
 #[test]
@@ -266,6 +318,7 @@ fn what_is_there_as_asked_for_is_a_success_and_otherwise_an_error() {
     for (tool, arguments) in [
         ("user_create", json!({"user": "ada", "shell": "/bin/bash", "comment": "Ada Lovelace"})),
         ("user_create", json!({"user": "bob", "groups": ["sudo"]})),
+        ("user_create", json!({"user": "carl", "expires": "2027-01-31"})),
         ("user_modify", json!({"user": "ada", "shell": "/bin/bash"})),
         ("user_modify", json!({"user": "bob", "add_groups": ["sudo", "bob"], "remove_groups": ["audio"]})),
         ("user_modify", json!({"user": "carl", "expires": "2027-01-31"})),
@@ -285,6 +338,8 @@ fn what_is_there_as_asked_for_is_a_success_and_otherwise_an_error() {
     for (tool, arguments, code) in [
         ("user_create", json!({"user": "ada", "shell": "/bin/sh"}), "USER_EXISTS"),
         ("user_create", json!({"user": "ada", "groups": ["sudo"]}), "USER_EXISTS"),
+        ("user_create", json!({"user": "carl", "expires": "2028-01-31"}), "USER_EXISTS"),
+        ("user_create", json!({"user": "ada", "system": true}), "USER_EXISTS"),
         ("group_create", json!({"name": "sudo", "gid": 28}), "GROUP_EXISTS"),
         ("group_create", json!({"name": "newone", "gid": 27}), "GID_EXISTS"),
         ("user_modify", json!({"user": "ada", "rename": "bob"}), "USER_EXISTS"),
@@ -376,9 +431,56 @@ fn an_account_of_a_directory_is_changed_there() {
         assert!(problem.code == "NOT_LOCAL" && problem.message.contains("sss"), "{tool}: {problem:?}");
     }
     // Into a group of this machine it may.
-    let (data, _, plan) =
-        done(target(host()).outcome(dry()), "user_modify", json!({"user": "dora", "add_groups": ["audio"]}));
+    let as_root = |target: FakeTarget| {
+        let target = target.answer(&["id", "--user"], 0, "0\n", "");
+        target.answer(&["id", "--groups", "--name"], 0, "root\n", "")
+    };
+    let (data, _, plan) = done(
+        as_root(target(host())).outcome(dry()),
+        "user_modify",
+        json!({"user": "dora", "add_groups": ["audio"]}),
+    );
     assert!(plan.is_some() && data["changed"] == json!(["joins audio"]), "{data}");
+    // A group that only the directory knows is none of this machine's, and one all the same.
+    let ops = |target: FakeTarget, exit_code: i32, said: &str| {
+        target.answer(&["getent", "group", "--", "ops"], exit_code, said, "")
+    };
+    let joins = json!({"user": "bob", "add_groups": ["ops"]});
+    let there = ops(target(host()), 0, "ops:*:70002:\n");
+    assert_eq!(refused(there, "user_modify", joins.clone()).code, "NOT_LOCAL");
+    assert_eq!(refused(ops(target(host()), 2, ""), "user_modify", joins).code, "GROUP_NOT_FOUND");
+}
+
+#[test]
+fn an_account_in_use_that_a_directory_does_not_list_keeps_its_sudo() {
+    let target = || {
+        host_as("dora@corp")
+            .file("/etc/nsswitch.conf", "passwd: files sss\n")
+            .file("/etc/sudoers.d/lsa", "%ops ALL=(ALL) NOPASSWD: ALL\n")
+            .answer(&["id", "--user"], 0, "70001\n", "")
+            .answer(&["id", "--groups", "--name"], 0, "dora@corp ops\n", "")
+    };
+    let arguments =
+        json!({"action": "remove", "target_file": "/etc/sudoers.d/lsa", "rule": {"user": "%ops"}});
+    assert_eq!(refused(target(), "sudoers_modify", arguments).code, "CALLER_RIGHTS");
+    let (_, _, made) =
+        done(target().outcome(dry()), "user_modify", json!({"user": "bob", "add_groups": ["audio"]}));
+    assert!(made.is_some());
+    // Without its number nothing is known of it: then nothing is changed.
+    let unknown = instead(target(), "id --user", "no number");
+    assert_eq!(refused(unknown, "user_delete", json!({"user": "bob"})).code, "UNEXPECTED_OUTPUT");
+}
+
+#[test]
+fn a_sudoer_without_a_password_that_sudo_asks_for_is_not_the_one_that_is_left() {
+    // Without admin's rule there are bob and ada, who has no password that sudo would take.
+    let groups = part("/etc/group").replace("sudo:x:27:bob", "sudo:x:27:bob,ada");
+    let target = || {
+        let target = host().file("/etc/sudoers.d/admin", "").file("/etc/group", groups.as_str());
+        instead(target, "getent group", &groups)
+    };
+    let problem = refused(target(), "user_modify", json!({"user": "bob", "remove_groups": ["sudo"]}));
+    assert_eq!(problem.code, "LAST_SUDOER", "{problem:?}");
 }
 
 #[test]
@@ -416,6 +518,7 @@ fn fields_and_groups_are_changed_in_one_plan_with_its_way_back() {
 #[test]
 fn a_home_is_moved_and_an_account_renamed_with_the_way_back() {
     let target = with(with(host(), &["/srv/ada"], &[]), &["/home/ada"], &[("/home/ada", "41ed", "ada")])
+        .answer(&["find", "/home/ada", "-printf", "%y %m %D %s\\n"], 0, "d 755 1 4096\nf 644 1 3000\n", "")
         .outcome(dry());
     let (_, _, made) =
         done(target, "user_modify", json!({"user": "ada", "home": "/srv/ada", "rename": "adele"}));
@@ -425,9 +528,25 @@ fn a_home_is_moved_and_an_account_renamed_with_the_way_back() {
         r#"["--home=/home/ada", "--move-home", "--", "ada"]"#,
         r#"["--login=adele", "--", "ada"]"#,
         r#"["--login=ada", "--", "adele"]"#,
+        "/home/ada (1 files, 1 directories, 2.9 KiB) is moved",
+        // Where the move itself fails, usermod has changed the account already.
+        r#"after-undo: [Command { program: "usermod", args: ["--home=/home/ada", "--", "ada"]"#,
     ] {
         assert!(made.contains(line), "{line}: {made}");
     }
+    // What isn't the account's own is never moved away with it.
+    let home = part("/etc/passwd").lines().find(|line| line.starts_with("daemon:")).unwrap();
+    let home = home.split(':').nth(5).unwrap();
+    let target = || with(with(host(), &["/srv/d"], &[]), &[home], &[(home, "41ed", "root")]);
+    let arguments = json!({"user": "daemon", "home": "/srv/d"});
+    let problem = refused(target(), "user_modify", arguments.clone());
+    assert!(
+        problem.code == "HOME_NOT_OWN" && problem.remediation[0].contains("move_home=false"),
+        "{problem:?}"
+    );
+    let arguments = json!({"user": "daemon", "home": "/srv/d", "move_home": false});
+    let (_, _, made) = done(target().outcome(dry()), "user_modify", arguments);
+    assert!(!format!("{:?}", made.unwrap()).contains("--move-home"));
 }
 
 #[test]
@@ -552,6 +671,14 @@ fn what_stays_behind_of_a_deleted_account_is_said() {
         refused(others, "user_delete", json!({"user": "bob", "remove_home": true})).code,
         "HOME_NOT_OWN"
     );
+    // Nor is one deleted unseen.
+    let passwd = part("/etc/passwd").replace(":/home/bob:", ":/home/bob/:");
+    let unseen = with(host(), &asked[..5], &[]).file("/etc/passwd", passwd.as_str());
+    let unseen = instead(unseen, "getent passwd", &passwd);
+    assert_eq!(
+        refused(unseen, "user_delete", json!({"user": "bob", "remove_home": true})).code,
+        "HOME_UNKNOWN"
+    );
 }
 
 #[test]
@@ -617,6 +744,11 @@ fn modes_that_nobody_means_are_refused() {
         "",
     );
     assert_eq!(set(link, "/srv/x", json!({"mode": "644"})), "SYMLINK");
+    let sudo = || way(host(), "/usr/bin/sudo", "89ed", "root");
+    assert_eq!(set(sudo(), "/usr/bin/sudo", json!({"mode": "0755"})), "PROTECTED_PROGRAM");
+    assert_eq!(set(sudo(), "/usr/bin/sudo", json!({"owner": "ada"})), "PROTECTED_PROGRAM");
+    let usr = way(host(), "/usr", "41ed", "root");
+    assert_eq!(set(usr, "/usr", json!({"mode": "0700"})), "SYSTEM_DIRECTORY");
     let immutable =
         file("/srv/x").answer(&["lsattr", "-d", "--", "/srv/x"], 0, "----i---------e------- /srv/x\n", "");
     assert_eq!(set(immutable, "/srv/x", json!({"mode": "644"})), "IMMUTABLE");
@@ -673,9 +805,17 @@ fn a_tree_is_counted_and_has_no_way_back() {
         .warning("1 files, 1 directories, 1 symlinks are changed; there is no way back")
         .warning("1 symlinks aren't followed: what they lead to stays as it is")
         .warning("1 files lose setuid or setgid with their owner")
-        .step(Step::run(run(&["chown", "--recursive", "-P", "--no-dereference", "--", "ada:adm", "/srv/x"])))
-        .step(Step::run(run(&["chmod", "--recursive", "--", "o+w", "/srv/x"])));
+        .step(Step::run(run(&["chmod", "--recursive", "--", "o+w", "/srv/x"])))
+        .step(Step::run(run(&["chown", "--recursive", "-P", "--no-dereference", "--", "ada:adm", "/srv/x"])));
     assert_eq!(made.unwrap(), expected);
+    // In somebody's own directory with no more than his rights: chmod would follow a link that he puts there meanwhile.
+    let target = way(host(), "/srv/x", "41ed", "ada")
+        .answer(&["find", "/srv/x", "-printf", "%y %m %D %s\\n"], 0, "d 755 1 1\n", "")
+        .outcome(dry());
+    let (_, _, made) =
+        done(target, "perms_set", json!({"path": "/srv/x", "mode": "o+rX", "recursive": true}));
+    let made = format!("{:?}", made.unwrap());
+    assert!(made.contains(r#"Privilege::User("ada")"#) && !made.contains("Privilege::Root"), "{made}");
 }
 
 #[test]
@@ -872,6 +1012,21 @@ fn a_rule_is_added_changed_and_removed_and_every_other_byte_stays() {
         refuse("modify", json!({"user": "ada", "commands": ["/usr/bin/uptime"]})).code,
         "AMBIGUOUS_RULE"
     );
+    // What the tool has no word for isn't lost in a change, nor taken for the same rule without it.
+    for kept in
+        ["NOEXEC: /usr/bin/uptime", "NOTAFTER=20200101000000Z /usr/bin/uptime", "sha224:00 /usr/bin/uptime"]
+    {
+        let target = || bin(host().file(path, format!("eve ALL=(ALL) {kept}\n")), "/usr/bin/uptime");
+        let rule = json!({"user": "eve", "runas": "ALL", "commands": ["/usr/bin/uptime"], "comment": "new"});
+        let arguments = |action: &str| json!({"action": action, "target_file": path, "rule": rule});
+        assert_eq!(refused(target(), "sudoers_modify", arguments("modify")).code, "RULE_NOT_PLAIN", "{kept}");
+        assert!(call(target(), "add", rule.clone(), None).2.is_some(), "{kept}");
+    }
+    let unasked = bin(host().file(path, "eve ALL=(ALL) NOPASSWD: /usr/bin/id\n"), "/usr/bin/uptime");
+    let (data, _, made) =
+        call(unasked, "modify", json!({"user": "eve", "commands": ["/usr/bin/uptime"]}), None);
+    assert_eq!(data["rule"], "eve ALL=(ALL) NOPASSWD: /usr/bin/uptime");
+    assert!(format!("{:?}", made.unwrap()).contains("eve is asked for no password"));
     assert_eq!(refuse("remove", json!({"user": "eve"})).code, "RULE_NOT_FOUND");
     assert_eq!(refuse("remove", json!({"user": "bob", "commands": ["/bin/ls"]})).code, "RULE_NOT_FOUND");
 }

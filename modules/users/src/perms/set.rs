@@ -87,6 +87,7 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
     if let Some(owner) = &wanted.owner {
         accounts.clone().with(owner, cx)?;
     }
+    let accounts = accounts.with_groups(&wanted.group, cx)?;
     wanted.group.as_deref().map(|group| accounts.known_group(group).map(|_| ())).transpose()?;
     let way = Way::down(path, false, cx)?;
     let now = &way.end;
@@ -118,7 +119,7 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
             .remedy(format!("Where it is meant: chattr -{} {path}", &attribute[..1])));
     }
     let tree = if wanted.recursive { Some(Count::of(&now.path, cx)?) } else { None };
-    let whose = whose(&way, cx)?;
+    let whose = whose(&way, wanted.recursive, cx)?;
     let change = plan(now, &after, &wanted, tree.as_ref(), &whose);
     let applied = change::apply(change, cx)?;
     let mut data = reply(&after, Some(now), tree);
@@ -207,6 +208,18 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
             return refused("SETUID_SCRIPT", message);
         }
     }
+    if trees::is_passed_by_all(path) && now.mode & !after.mode & 0o001 != 0 {
+        return refused(
+            "SYSTEM_DIRECTORY",
+            format!("nobody but root could do anything without passing {path}"),
+        );
+    }
+    let is_setuid_root = |stat: &Stat| stat.mode & 0o4000 != 0 && stat.owner == "root";
+    if trees::leads_to_root(path) && is_setuid_root(now) && !is_setuid_root(after) {
+        let message =
+            format!("{path} is how somebody becomes root, which takes its setuid and root as its owner");
+        return refused("PROTECTED_PROGRAM", message);
+    }
     if trees::is_sensitive(path) {
         let others = after.mode & !now.mode & 0o077;
         let is_owned = after.owner != now.owner && after.owner != "root";
@@ -226,8 +239,12 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
 
 /// Root's rights, but for what lies below a directory of another account, which could make the path lead elsewhere: there
 /// that account's own. Another owner isn't given there, nor what isn't its own changed: the host takes no rights of root's.
-fn whose(way: &Way, cx: &Context) -> Result<Privilege> {
+/// Nor of everything in an account's own directory, where `chmod` follows a link that it puts in a file's place meanwhile.
+fn whose(way: &Way, recursive: bool, cx: &Context) -> Result<Privilege> {
     let end = &way.end;
+    if recursive && end.owner != "root" {
+        return Ok(files::rights_of(&end.owner, cx)?.unwrap_or(Privilege::Root));
+    }
     let is_above = |stat: &&Stat| stat.is_directory() && end.path.starts_with(&format!("{}/", stat.path));
     let above = way.passed.iter().filter(is_above).find(|stat| stat.owner != "root");
     match above.filter(|stat| stat.owner == end.owner) {
@@ -281,13 +298,11 @@ fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: 
                 (None, Some(group)) => Some(CHGRP_ALL.with([group, path])),
                 (None, None) => None,
             };
-            change = options.into_iter().fold(change, |change, command| change.step(step(command)));
-            match &wanted.mode {
-                Some((mode, _)) => {
-                    change.step(Step::run(CHMOD_ALL.with([mode, path]).privilege(whose.clone())))
-                }
-                None => change,
+            // First, while it is still whose it was.
+            if let Some((mode, _)) = &wanted.mode {
+                change = change.step(Step::run(CHMOD_ALL.with([mode, path]).privilege(whose.clone())));
             }
+            options.into_iter().fold(change, |change, command| change.step(step(command)))
         }
         None => single(change, now, after, whose),
     }

@@ -113,6 +113,26 @@ const INTERPRETERS: [&str; 40] = [
     "rbash", "ruby", "sed", "sh", "tar", "tclsh", "tcsh", "vi", "vim", "cp", "dd", "tee", "xargs", "zsh",
 ];
 
+/// Whoever isn't root needs to pass these, to do anything.
+const PASSED_BY_ALL: [&str; 13] = [
+    "/",
+    "/bin",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/proc",
+    "/run",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/var",
+];
+
+/// By which somebody becomes root.
+const TO_ROOT: [&str; 5] = ["/bin/su", "/usr/bin/su", "/usr/bin/sudo", "/usr/bin/pkexec", "/usr/bin/doas"];
+
 /// What keeps people out, or secrets in. A `*` is one name.
 const SENSITIVE: [&str; 19] = [
     "/etc/shadow",
@@ -162,11 +182,21 @@ pub(crate) fn system(path: &str, homes: &[&str]) -> Option<String> {
     if around > 0 { refused("is a directory around homes") } else { None }
 }
 
-/// Whether a program runs what it is given, by its name.
+/// Whether everybody needs to pass a directory.
+pub(crate) fn is_passed_by_all(path: &str) -> bool {
+    PASSED_BY_ALL.contains(&path)
+}
+
+/// Whether nobody becomes root any more without this program's setuid.
+pub(crate) fn leads_to_root(path: &str) -> bool {
+    TO_ROOT.contains(&path)
+}
+
+/// Whether a program runs what it is given, by its name up to its version or variant (`python3.11`, `vim.basic`).
 pub(crate) fn is_interpreter(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain)
+    let stem = name.split(['.', '-']).next().unwrap_or_default();
+    INTERPRETERS.contains(&stem.trim_end_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether a path is in a home.
@@ -248,7 +278,9 @@ mod tests {
 
     #[test]
     fn interpreters_homes_and_secrets_are_known() {
-        for path in ["/bin/bash", "/usr/bin/python3.11", "/usr/bin/perl", "/usr/bin/vim", "/usr/bin/find"] {
+        for path in
+            ["/bin/bash", "/usr/bin/python3.11", "/usr/bin/perl", "/usr/bin/vim.basic", "/usr/bin/find"]
+        {
             assert!(is_interpreter(path), "{path}");
         }
         assert!(!is_interpreter("/usr/bin/passwd"));
