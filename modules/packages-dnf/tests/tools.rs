@@ -1,13 +1,10 @@
 //! The ten tools, against what dnf and rpm said on a real machine.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod recording;
-
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::{Applied, Failure};
-use linux_sysadmin_sdk::testkit::FakeTarget;
+use linux_sysadmin_sdk::testkit::{FakeTarget, transcript};
 use linux_sysadmin_sdk::{Category, Change, Output, Problem};
 use module_packages_dnf::module;
-use recording::{output, target, then};
 use serde_json::{Value, json};
 
 const FRESH: &str = include_str!("data/fresh.txt");
@@ -21,6 +18,30 @@ const CHANGES: &str = include_str!("data/changes.txt");
 const FAILURES: &str = include_str!("data/failures.txt");
 
 const LOCK_LIST: &str = "\n# Added lock on Sun Nov 22 20:32:12 2026\nlab-hello-0:1.0-1.*\n";
+
+fn target(text: &str) -> FakeTarget {
+    FakeTarget::new().transcript(text)
+}
+
+/// The same, which says what was recorded in the second place once a plan has run.
+fn then(target: FakeTarget, text: &str) -> FakeTarget {
+    transcript(text).iter().fold(target, |target, (argv, output)| {
+        let argv: Vec<_> = argv.iter().map(String::as_str).collect();
+        target.answer_after(&argv, output.exit_code, &output.stdout, &output.error_text())
+    })
+}
+
+/// What every command whose line ends so has said.
+fn outputs(text: &str, end: &str) -> Vec<Output> {
+    let meant =
+        transcript(text).into_iter().filter(|(argv, _)| format!(" {}", argv.join(" ")).ends_with(end));
+    meant.map(|(_, output)| output).collect()
+}
+
+/// The last of them.
+fn output(text: &str, end: &str) -> Output {
+    outputs(text, end).pop().expect("a recorded command")
+}
 
 fn told(target: FakeTarget, tool: &str, arguments: Value) -> (Value, Vec<String>) {
     let (data, reply) =
@@ -126,7 +147,7 @@ fn a_hundred_thousand_packages_are_searched_piece_by_piece() {
 
 /// Only what rpm says.
 const FRESH_WITHOUT_LIST: &str = "$ rpm --query --all '--queryformat=%{NAME}\\t%{EPOCHNUM}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\n'\n\
-    lab-base\t0\t40\t1\tnoarch\n[exit 0]\n";
+    [exit 0]\nlab-base\t0\t40\t1\tnoarch\n";
 
 #[test]
 fn a_package_is_told_with_what_is_installed_and_what_could_be() {
@@ -356,7 +377,7 @@ fn each_failure_has_a_code_of_its_own() {
         assert_eq!(problem.code, code, "{line}: {problem:?}");
         assert!(problem.message.contains(said), "{line}: {}", problem.message);
     }
-    let twice = recording::outputs(FAILURES, " install lab-conf");
+    let twice = outputs(FAILURES, " install lab-conf");
     let codes = twice.into_iter().map(|output| {
         let problem = refused(target(OLD).outcome(broke(output)), "pkg_update", json!({}));
         // dnf shows the repository with its passwords.
@@ -439,18 +460,18 @@ fn a_locked_version_stays_and_is_said_to() {
 
 #[test]
 fn a_repository_that_cannot_be_read_fails_a_refresh() {
-    let target = target(OLD).outcome(broke(output(FAILURES, "--refresh makecache")));
-    let problem = refused(target, "pkg_update", json!({"refresh_only": true}));
+    let failed = target(OLD).outcome(broke(output(FAILURES, "--refresh makecache")));
+    let problem = refused(failed, "pkg_update", json!({"refresh_only": true}));
     assert_eq!(problem.code, "REPOSITORY_UNREACHABLE");
     assert!(problem.message.contains("192.0.2.1"), "{}", problem.message);
-    let target = recording::target(OLD).outcome(ran(output(CHANGES, "--refresh makecache")));
+    let target = target(OLD).outcome(ran(output(CHANGES, "--refresh makecache")));
     let (data, _) = told(target, "pkg_update", json!({"refresh_only": true}));
     assert_eq!(data, json!({"refreshed": true, "updates": 3, "security_updates": 1}));
 }
 
 #[test]
 fn an_answer_that_is_no_table_is_an_error_and_never_a_plan() {
-    let argv = ["dnf", "--cacheonly", "--assumeno", "upgrade", "lab-hello"];
+    let simulation = "$ dnf --cacheonly --assumeno upgrade lab-hello";
     for (text, stderr) in [
         ("", "Operation aborted.\n"),
         (
@@ -467,8 +488,7 @@ fn an_answer_that_is_no_table_is_an_error_and_never_a_plan() {
         ),
         ("\u{1b}[2J", ""),
     ] {
-        let target = FakeTarget::new().answer(&argv, 1, text, stderr);
-        let target = recording::with(target, OLD);
+        let target = target(OLD).transcript(&format!("{simulation}\n[exit 1]\n{text}\n[stderr]\n{stderr}"));
         let plans = target.plans();
         let problem = refused(target, "pkg_update", json!({"packages": "lab-hello"}));
         assert!(
@@ -546,9 +566,9 @@ After this operation, 5 MiB will be freed (install 12 MiB, remove 17 MiB).
             Some(-5.24),
         ),
     ] {
+        let simulation = format!("$ dnf --cacheonly --assumeno upgrade\n[exit 1]\n{table}\n[stderr]\n{said}");
         let target =
-            FakeTarget::new().answer(&["dnf", "--cacheonly", "--assumeno", "upgrade"], 1, table, said);
-        let target = recording::with(target, OLD).outcome(Ok(Applied { outputs: vec![], dry_run: true }));
+            target(OLD).transcript(&simulation).outcome(Ok(Applied { outputs: vec![], dry_run: true }));
         let (data, _) = told(target, "pkg_update", json!({}));
         let mut expected = json!({
             "would_install": [
