@@ -15,20 +15,39 @@ pub(crate) const LEAVE: CommandLine = CommandLine::new("gpasswd --delete=<user> 
 pub(crate) const GROUPDEL: CommandLine = CommandLine::new("groupdel -- <group>");
 
 const GROUPADD: &str = "groupadd [--system] [--gid=<int>] -- <group>";
-const USERADD: &str = "useradd [--system] (--create-home|--no-create-home) [--uid=<int>] [--gid=<group>] \
-                       [--home-dir=<path>] [--shell=<path>] [--comment=<text>] [--expiredate=<time>] \
-                       [(--groups=<group>|--groups=<group>,<group>|--groups=<group>,<group>,<group>\
-                       |--groups=<group>,<group>,<group>,<group>)] -- <user>";
-const USERMOD: &str = "usermod [(--comment=|--comment=<text>)] [--shell=<path>] [(--expiredate=|--expiredate=<time>)] \
-                       [--home=<path> [--move-home]] -- <user>";
+/// What most accounts have. sudo's rules can allow these, and no path that is left open.
+const USUAL_SHELL: &str =
+    "[(--shell=/bin/bash|--shell=/usr/bin/bash|--shell=/bin/sh|--shell=/usr/sbin/nologin)]";
+const FIELDS: &str = "[(--comment=|--comment=<text>)] [(--expiredate=|--expiredate=<time>)]";
 const LOCK_ACCOUNT: &str = "usermod [--lock] --expiredate=1 -- <user>";
 const UNLOCK_ACCOUNT: &str = "usermod [--unlock] (--expiredate=|--expiredate=<time>) -- <user>";
+
+/// With what may stand between these options: a home, a shell.
+fn useradd(place: &str) -> String {
+    format!(
+        "useradd [--system] (--create-home|--no-create-home) [--uid=<int>] [--gid=<group>] {place} \
+         [--comment=<text>] [--expiredate=<time>] \
+         [(--groups=<group>|--groups=<group>,<group>|--groups=<group>,<group>,<group>\
+         |--groups=<group>,<group>,<group>,<group>)] -- <user>"
+    )
+}
 
 pub(crate) fn grants() -> Vec<CommandGrant> {
     let moderate = |pattern: &str, reason: &str| CommandGrant::change(pattern, Risk::Moderate, reason);
     vec![
-        moderate(USERADD, "a new account, which no password opens"),
-        moderate(USERMOD, "an account's comment, shell, home and expiry, and the way back"),
+        moderate(&useradd(USUAL_SHELL), "a new account, which no password opens"),
+        moderate(
+            &useradd("[--home-dir=<path>] [--shell=<path>]"),
+            "the same with a home or shell of its own",
+        ),
+        moderate(
+            &format!("usermod {FIELDS} {USUAL_SHELL} -- <user>"),
+            "an account's comment, shell and expiry, and the way back",
+        ),
+        moderate(
+            &format!("usermod {FIELDS} [--shell=<path>] [--home=<path> [--move-home]] -- <user>"),
+            "the same with another home or shell",
+        ),
         RENAME.change(Risk::Moderate, "another name for an account, and the way back"),
         JOIN.change(Risk::Moderate, "an account into a group"),
         LEAVE.change(Risk::Moderate, "an account out of a group"),
@@ -60,8 +79,8 @@ impl Fields {
         let mut command = Command::new("usermod");
         let options = [
             self.comment.as_ref().map(|comment| format!("--comment={comment}")),
-            self.shell.as_ref().map(|shell| format!("--shell={shell}")),
             self.expires.as_ref().map(Expiry::argument),
+            self.shell.as_ref().map(|shell| format!("--shell={shell}")),
             self.home.as_ref().map(|home| format!("--home={home}")),
             self.move_home.then(|| "--move-home".to_owned()),
         ];
