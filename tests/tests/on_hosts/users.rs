@@ -217,7 +217,9 @@ async fn what_breaks_in_the_middle_is_undone() {
     // gpasswd takes the group; usermod then finds no room for the home's copy.
     machine.sh("mkdir /srv/lsa-full; mount -t tmpfs -o size=64k,mode=755 lsa /srv/lsa-full");
     machine.sh("dd if=/dev/zero of=/home/lsa-new/large bs=1k count=512 2>/dev/null; chown lsa-new /home/lsa-new/large");
-    let is = || machine.sh("getent passwd lsa-new; id --groups --name lsa-new; ls -lan /home/lsa-new /srv/lsa-full");
+    let is = || {
+        machine.sh("getent passwd lsa-new; id --groups --name lsa-new; stat --format=%U:%a /home/lsa-new; ls -A /home/lsa-new /srv/lsa-full")
+    };
     let before = is();
     let arguments = json!({"user": "lsa-new", "home": "/srv/lsa-full/x", "add_groups": ["audio"]});
     let envelope = client.envelope("user_modify", arguments).await;
