@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::place::not_root;
 use super::programs::{is_loose, of_variable};
-use super::words::{joined, unquoted};
+use super::words::{lines, unquoted};
 use super::{Code, shown};
 
 const ADMINISTRATORS: [&str; 4] = ["root", "%sudo", "%wheel", "%admin"];
@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Code {
     }
     let mut rules = Rules { aliases: &aliases, left: EXPANDED };
     for (number, line) in &lines {
-        let line = without_comment(line.trim());
+        let line = line.trim();
         let keyword = line.split([' ', '\t']).next().unwrap_or_default();
         match keyword {
             "" | "Cmnd_Alias" | "Cmd_Alias" | "User_Alias" | "Runas_Alias" | "Host_Alias" => {}
@@ -64,6 +64,25 @@ pub fn read(text: &str) -> Code {
         }
     }
     code
+}
+
+/// Lines that a backslash joins, with the number of their first. Blanks may stand behind it, another backslash takes its
+/// meaning away, and a comment ends with its line whatever its last character is.
+fn joined(text: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for (number, line) in lines(text) {
+        let kept = without_comment(line);
+        let body = if kept.len() == line.len() { line.trim_end_matches([' ', '\t']) } else { "" };
+        let ends = body.len() - body.trim_end_matches('\\').len();
+        let part = if ends % 2 == 1 { &body[..body.len() - 1] } else { kept };
+        match found.last_mut() {
+            Some((_, whole)) if goes_on => whole.extend([" ", part]),
+            _ => found.push((number, part.to_owned())),
+        }
+        goes_on = ends % 2 == 1;
+    }
+    found
 }
 
 /// Commands that aliases may stand for in all: they can be named any number of times.
@@ -313,7 +332,7 @@ fn unescaped(text: &str) -> String {
 
 /// A number sign begins a comment, but before digits, where it is an account's number, escaped and in quotes.
 fn without_comment(line: &str) -> &str {
-    if line.starts_with("#include") {
+    if line.trim_start().starts_with("#include") {
         return line;
     }
     let mut before = ' ';

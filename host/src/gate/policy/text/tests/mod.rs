@@ -67,6 +67,10 @@ fn a_line_is_what_its_program_runs() {
             &["/bin/a x", "/bin/b y"],
         ),
         ("/etc/sudoers", "#1000 ALL = sudoedit /etc/hosts # c", &["sudoedit /etc/hosts"]),
+        // A comment ends with its line, whatever its last character is; blanks may stand behind what joins two.
+        ("/etc/sudoers", "alice ALL = /bin/a x # c \\\nbob ALL = /bin/b y", &["/bin/a x", "/bin/b y"]),
+        ("/etc/sudoers", "# c \\\nbob ALL = /bin/b y", &["/bin/b y"]),
+        ("/etc/sudoers", "bob ALL = /bin/b y\\ \t\nz, \\\n/bin/c \"\"", &["/bin/b y z", "/bin/c"]),
         ("/etc/sudoers", "alice ALL = (www-data) SETENV: NOEXEC: sha256:abc= /bin/a \\\n x", &["/bin/a x"]),
         ("/etc/sudoers", "alice ALL = /bin/a --b=c # d", &["/bin/a --b=c"]),
         ("/etc/sudoers", "alice ALL = sha256:abc /bin/a x", &["/bin/a x"]),
