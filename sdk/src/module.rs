@@ -229,13 +229,18 @@ impl Tool {
     }
 
     /// What older clients call an argument, and its name. See [`Tool::alias`].
+    ///
+    /// It stands for that one name, whatever else is said. Where that isn't all, the tool reads it itself: an older
+    /// `destination` that is `target_path` now, while `destination` is an argument too; a path without a
+    /// scheme that means `local://`.
     pub fn argument_alias(mut self, from: &'static str, to: &'static str) -> Self {
         self.argument_aliases.push((from, to));
         self
     }
 
     /// What older clients say for a text that an argument takes, alone or in a list. The argument's type has to say which
-    /// texts it takes, as an enum does. See [`Tool::alias`].
+    /// texts it takes, as an enum does. Both are of letters, digits, `.`, `_`, `+` and `-`, 64 at most: a value with a blank
+    /// or a slash can have none. See [`Tool::alias`].
     pub fn value_alias(mut self, argument: &'static str, from: &'static str, to: &'static str) -> Self {
         self.value_aliases.push((argument, from, to));
         self
