@@ -8,6 +8,7 @@
 //! Every pass is linear.
 
 mod block;
+mod commands;
 mod forms;
 mod names;
 mod value;
@@ -53,13 +54,10 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
     if seen & BLOCKS != 0 {
         text = edited(text, |text| block::find(text, keep_lines)).0;
     }
-    for (at, form) in forms::ALL.iter().enumerate() {
-        if seen & form_bit(at) == 0 {
-            continue;
-        }
-        // One secret may have taken in where the next one's form begins: `sshpass -p ;curl -u root:…`.
+    if seen & !(BLOCKS | NAMES) != 0 {
+        // What was hidden may have kept another from being known: a slash in a URL's password.
         for _ in 0..MOST_ROUNDS {
-            let (next, has_changed) = edited(text, |text| form.find(text));
+            let (next, has_changed) = edited(text, |text| known(text, seen));
             text = next;
             if !has_changed {
                 break;
@@ -72,8 +70,28 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
     text
 }
 
-/// A form is looked for again where it was found, so many times at most, which keeps a pass linear.
+/// One brings at most another to light; the number only has to be bounded, which keeps this linear.
 const MOST_ROUNDS: usize = 16;
+
+/// What is known by a form or as an option. All is looked for in the same text, since one secret may hold where another
+/// begins (`sshpass -p ;curl -u root:…`), and what overlaps is one.
+fn known(text: &str, seen: u32) -> Option<Vec<Edit>> {
+    let mut secrets = if seen & COMMANDS != 0 { commands::find(text)? } else { Vec::new() };
+    for (at, form) in forms::ALL.iter().enumerate() {
+        if seen & form_bit(at) != 0 {
+            secrets.extend(form.find(text)?);
+        }
+    }
+    secrets.sort_unstable_by_key(|secret| secret.start);
+    let mut edits: Vec<Edit> = Vec::with_capacity(secrets.len());
+    for secret in secrets {
+        match edits.last_mut() {
+            Some((last, _)) if secret.start <= last.end => last.end = last.end.max(secret.end),
+            _ => edits.push((secret, Cow::Borrowed(REDACTED))),
+        }
+    }
+    Some(edits)
+}
 
 /// The text with what was found in it replaced, and whether there was anything. All of it is hidden where looking wasn't
 /// possible.
@@ -93,12 +111,13 @@ fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) 
     (Cow::Owned(result), true)
 }
 
-/// What a text may hold, as bits: [`block`], [`names`], and each of [`forms::ALL`].
+/// What a text may hold, as bits: [`block`], [`names`], [`commands`], and each of [`forms::ALL`].
 const BLOCKS: u32 = 1;
 const NAMES: u32 = 2;
+const COMMANDS: u32 = 4;
 
 fn form_bit(at: usize) -> u32 {
-    4 << at
+    8 << at
 }
 
 /// What every secret has in or before it.
@@ -111,7 +130,8 @@ struct Hints {
 impl Hints {
     fn new() -> Option<Self> {
         let forms = forms::ALL.iter().enumerate().map(|(at, form)| (form.hints, form_bit(at)));
-        let all = [(block::HINTS, BLOCKS), (words::HINTS, NAMES)].into_iter().chain(forms);
+        let of_their_own = [(block::HINTS, BLOCKS), (words::HINTS, NAMES), (commands::HINTS, COMMANDS)];
+        let all = of_their_own.into_iter().chain(forms);
         let (hints, bits): (Vec<_>, Vec<_>) =
             all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (*hint, bit))).unzip();
         let automaton = AhoCorasick::builder()

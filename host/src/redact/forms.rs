@@ -1,13 +1,13 @@
 //! Secrets that are known by their form, wherever they stand. Each pattern marks what is secret in it
-//! with `(?P<s>…)`; `t` and `u` are the same in other quotes.
+//! with `(?P<s>…)`.
 
-use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 
+use super::REDACTED;
 use super::names::is_no_secret;
-use super::{Edit, REDACTED};
 
 /// A pattern, and when it is looked for.
 pub(super) struct Form {
@@ -119,7 +119,7 @@ form!(
     r"(?:(?-u:\b)|\\[nrt]|\\u00[0-9a-f]{2}|%[0-9A-Fa-f]{2}|bot)(?P<s>",
     "AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{20,}",
     r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*",
-    "|A(?:KI|SI)A[A-Z0-9]{16}",
+    "|A(?:KI|SI)A[A-Z0-9]{16,}",
     "|gh[opusr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{20,}",
     "|gl(?:pat|dt|rt|cbt|ptt|soat|agent)-[A-Za-z0-9_.-]{16,}",
     "|xox[abeoprs]-[A-Za-z0-9.-]{10,}|xapp-[A-Za-z0-9-]{10,}",
@@ -130,7 +130,7 @@ form!(
     "|do[opr]_v1_[a-f0-9]{40,}",
     "|sk-(?:proj|ant|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9]{20,}",
     "|[0-9]{6,12}:AA[A-Za-z0-9_-]{30,}",
-    r"|hv[sbr]\.[A-Za-z0-9_-]{20,}|dckr_pat_[A-Za-z0-9_-]{20,}|shp(?:at|ca|pa|ss)_[a-f0-9]{32}",
+    r"|hv[sbr]\.[A-Za-z0-9_-]{20,}|dckr_pat_[A-Za-z0-9_-]{20,}|shp(?:at|ca|pa|ss)_[a-f0-9]{32,}",
     "|tskey-[a-z]+-[A-Za-z0-9-]{16,}|SWMTKN-1-[a-z0-9-]{40,}|hf_[A-Za-z0-9]{30,}",
     ")"
 );
@@ -172,12 +172,6 @@ form!(BEARER, r"(?:(?-u:\b)|\\[nrt])(?i-u:bearer)[ \t]+(?P<s>[A-Za-z0-9._~+/-]{8
 
 form!(URL, r#"://[^\s/?#@:"'<>\\]*:(?P<s>[^\s/?#"'<>\\]+)@"#);
 
-form!(
-    COMMAND,
-    r#"(?:(?-u:\b)|\\[nrt])(?:sshpass[ \t]+-p[ \t]*|(?:mysql|mariadb)[a-z-]*[ \t](?:[^\n|;&]*?[ \t])?-p"#,
-    r#"|curl[ \t](?:[^\n|;&]*?[ \t])?(?:-[uU]|--(?:proxy-)?user)[ =]*["']?[^\s:"'\\]+:"#,
-    r#"|ldap[a-z]+[ \t](?:[^\n|;&]*?[ \t])?-w[ \t]*)(?:\\*"(?P<s>[^"\\\n]+)|'(?P<t>[^'\n]+)|(?P<u>[^\s"'\\-][^\s"'\\]*))"#
-);
 form!(OPENSSL, r#"(?-u:\b)pass(?:in|out)?[ \t]+["']?pass:(?P<s>[^\s"'\\]+)"#);
 form!(
     NETRC,
@@ -215,11 +209,6 @@ pub(super) const ALL: &[Form] = &[
         pattern: &URL,
         is_secret: |found, after| !is_no_secret(found) && !after.starts_with("@sha256:"),
     },
-    Form {
-        hints: &["sshpass", "mysql", "mariadb", "curl", "ldap"],
-        pattern: &COMMAND,
-        is_secret: |found, _| !is_no_secret(found),
-    },
     Form { hints: &["pass:"], pattern: &OPENSSL, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["login"], pattern: &NETRC, is_secret: always },
     Form { hints: &["identified", "password '", "password\t'"], pattern: &SQL, is_secret: always },
@@ -228,15 +217,27 @@ pub(super) const ALL: &[Form] = &[
 ];
 
 impl Form {
-    /// None if its pattern can't be read, which a test rules out.
-    pub(super) fn find(&self, text: &str) -> Option<Vec<Edit>> {
+    /// Where the secrets are. None if its pattern can't be read, which a test rules out.
+    pub(super) fn find(&self, text: &str) -> Option<Vec<Range<usize>>> {
         let pattern = self.pattern.as_ref()?;
-        let secret = |found: Captures<'_>| {
-            let secret =
-                ["s", "t", "u"].into_iter().find_map(|name| found.name(name).map(|part| part.range()))?;
-            let (value, after) = (&text[secret.clone()], &text[secret.end..]);
-            (value != REDACTED && (self.is_secret)(value, after)).then_some((secret, Cow::Borrowed(REDACTED)))
-        };
-        Some(pattern.captures_iter(text).filter_map(secret).collect())
+        let mut secrets: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        // The text is cut, as what comes right behind a secret begins a word once that is hidden.
+        while let Some(found) = pattern.captures(&text[at..]) {
+            let (whole, part) = (found.get(0)?, found.name("s")?);
+            let secret = at + part.start()..at + part.end();
+            // Nothing goes beyond the last one: without this, what repeats itself would be read for each of its parts.
+            if let Some(last) = secrets.last().filter(|last| secret.end <= last.end) {
+                at = last.end;
+                continue;
+            }
+            // The next one may begin in this one.
+            at = if part.start() > whole.start() { secret.start } else { secret.end };
+            let value = &text[secret.clone()];
+            if value != REDACTED && (self.is_secret)(value, &text[secret.end..]) {
+                secrets.push(secret);
+            }
+        }
+        Some(secrets)
     }
 }

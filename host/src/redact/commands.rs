@@ -1,0 +1,80 @@
+//! Secrets among a command's options: `curl -u joe:…`, `mysql -p…`. A command may have several, so its name is looked
+//! for, and then each option behind it up to the command's end.
+//!
+//! A secret doesn't end what it stands in, whatever is in it, and is looked at for options itself: where the shell
+//! parts words is only guessed here. What is read twice for that stays few bytes more than there are: a value reaches to
+//! the next blank, or the next quote of its kind.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::names::is_no_secret;
+
+pub(super) const HINTS: &[&str] = &["sshpass", "mysql", "mariadb", "curl", "ldap"];
+
+struct Command {
+    /// Its name, with a blank.
+    name: Regex,
+    /// An option with what is secret of it as the only group, or the command's end.
+    option: Regex,
+}
+
+/// It may be in quotes, and those escaped.
+const VALUE: &str = r#"(?:\\*"([^"\\\n]+)|'([^'\n]+)|([^\s"'\\][^\s"'\\]*))"#;
+/// Where a blank comes before it, a dash begins the next option.
+const WORD: &str = r#"(?:\\*"([^"\\\n]+)|'([^'\n]+)|([^\s"'\\-][^\s"'\\]*))"#;
+
+static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
+    let command = |name: &str, option: String| {
+        let name = Regex::new(&format!(r"(?:(?-u:\b)|\\[nrt]){name}[ \t]")).ok()?;
+        Some(Command { name, option: Regex::new(&option).ok()? })
+    };
+    let user = format!(r#"(?:\\*"[^:"\n]*:([^"\\\n]+)|'[^:'\n]*:([^'\n]+)|[^\s:"'\\]*:{VALUE})"#);
+    [
+        // Up to the command that it runs, the port of which is `-p` as well.
+        command("sshpass", format!(r"[ \t]-p[ \t]*{WORD}|[ \t][^ \t-]|[\n|;&]")),
+        command("(?:mysql|mariadb)[a-z-]*", format!(r"[ \t]-p{VALUE}|[\n|;&]")),
+        command("curl", format!(r"[ \t](?:-[a-zA-Z]{{0,8}}[uU]|--(?:proxy-)?user)[ \t=]*{user}|[\n|;&]")),
+        command("ldap[a-z]+", format!(r"[ \t]-[a-zA-Z]{{0,8}}w[ \t]*{WORD}|[\n|;&]")),
+    ]
+    .into_iter()
+    .collect()
+});
+
+/// None if a pattern can't be read, which a test rules out.
+pub(super) fn find(text: &str) -> Option<Vec<Range<usize>>> {
+    let mut secrets = Vec::new();
+    for command in ALL.as_ref()? {
+        let mut at = 0;
+        while let Some(name) = command.name.find_at(text, at) {
+            at = command.options(text, name.end() - 1, &mut secrets);
+        }
+    }
+    Some(secrets)
+}
+
+impl Command {
+    /// Looks from here on for what is secret, and says where the command ends.
+    fn options(&self, text: &str, mut at: usize, secrets: &mut Vec<Range<usize>>) -> usize {
+        // Where the values found so far end.
+        let mut behind = at;
+        while let Some(found) = self.option.captures_at(text, at) {
+            let Some(value) = found.iter().skip(1).flatten().next() else {
+                let Some(end) = found.get(0) else { break };
+                if end.start() >= behind {
+                    return end.start();
+                }
+                at = end.end();
+                continue;
+            };
+            if !is_no_secret(value.as_str()) {
+                secrets.push(value.range());
+            }
+            behind = behind.max(value.end());
+            at = value.start();
+        }
+        text.len()
+    }
+}
