@@ -98,7 +98,7 @@ pub(super) struct Match {
     pub(super) args_all: Vec<String>,
     pub(super) args_none: Vec<String>,
     pub(super) options_any: Vec<OptionGlob>,
-    /// Of those, the values that don't count.
+    /// Of those, the values that don't count: each has one, and its option is among those.
     pub(super) options_except: Vec<OptionGlob>,
     pub(super) options_all: Vec<OptionGlob>,
     pub(super) options_none: Vec<OptionGlob>,
@@ -217,6 +217,15 @@ impl Match {
         if self.steps.contains(&Step::Run) {
             if self.steps.len() > 1 {
                 return Err("expected step run alone: the others are files".to_owned());
+            }
+            let has = |name: &str| self.options_any.iter().any(|option| option.name == name);
+            if let Some(except) =
+                self.options_except.iter().find(|except| except.value.is_none() || !has(&except.name))
+            {
+                let name = &except.name;
+                return Err(format!(
+                    "options_except: expected {name}=value, with {name} among options_any: nothing else is excepted"
+                ));
             }
             let globs = self.commands.iter().chain(&self.commands_none);
             if let Some(name) = globs.into_iter().find(|name| name.contains('/') || name.is_empty()) {

@@ -75,6 +75,21 @@ fn what_is_wrong_with_a_rule_is_said_with_its_line() {
         ("{command: frob, args_any: ['*']}", "{command: /bin/frob}", 2, "without its path"),
         ("{command: frob, args_any: ['*']}", "{command: frob, options_any: [x]}", 2, "-x"),
         ("{command: frob, args_any: ['*']}", "{command: $nothing}", 2, "nothing"),
+        (
+            "args_any: ['*']",
+            "options_any: [--a], options_except: [--a]",
+            2,
+            "own.rule: options_except: expected --a=value",
+        ),
+        ("args_any: ['*']", "options_any: [--a], options_except: ['--b=c']", 2, "--b among options_any"),
+        (
+            "args_any: ['*']",
+            "options_any: [--a], options_except: ['--a=b', '-a=b']",
+            2,
+            "-a among options_any",
+        ),
+        ("args_any: ['*']", "options_all: [--a], options_except: ['--a=b']", 2, "--a among options_any"),
+        ("args_any: ['*']", "args_any: ['*'], options_except: ['--a=b']", 2, "--a among options_any"),
     ] {
         let text = good.replace(from, to);
         assert_ne!(text, good, "{from}");
