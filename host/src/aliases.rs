@@ -1,6 +1,6 @@
 //! What a call says in an older spelling, put right before anything else sees it: from then on there are real names only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -87,11 +87,12 @@ fn said_twice(tool: &Tool, arguments: &Map<String, Value>) -> impl Iterator<Item
     let of_values = tool.aliases.values.iter().flat_map(|(argument, aliases)| {
         // By its alias, it is said under another name.
         let said = arguments.iter().filter(|(name, _)| tool.aliases.argument(name) == argument);
-        let said: Vec<&str> = said.flat_map(|(_, value)| texts(value)).collect();
+        // A list may be long: how much is taken is seen to later.
+        let said: HashSet<&str> = said.flat_map(|(_, value)| texts(value)).collect();
         let values: BTreeSet<&String> = aliases.values().collect();
         let of_value = move |value: &String| {
             let all = aliases.iter().filter(|(_, known)| *known == value).map(|(alias, _)| alias);
-            let is_said = |text: &&String| said.contains(&text.as_str());
+            let is_said = |text: &&String| said.contains(text.as_str());
             several([value].into_iter().chain(all).filter(is_said), &format!("value of {argument}"), value)
         };
         values.into_iter().filter_map(of_value).collect::<Vec<_>>()
