@@ -48,6 +48,8 @@ pub struct Job {
     started: (Instant, SystemTime),
     said: Said,
     executed: Arc<Executed>,
+    /// What its answer is to say besides.
+    note: Option<String>,
     cancel: CancellationToken,
     ended: watch::Sender<Option<Arc<Ended>>>,
 }
@@ -63,8 +65,8 @@ pub struct Ended {
 }
 
 impl Jobs {
-    /// From now on the call goes on by itself. Given back, where that can't be.
-    pub fn adopt(self: &Arc<Self>, running: Running) -> Result<Arc<Job>, Box<Running>> {
+    /// From now on the call goes on by itself, and its answer says the note besides. Given back, where that can't be.
+    pub fn adopt(self: &Arc<Self>, running: Running, note: Option<String>) -> Result<Arc<Job>, Box<Running>> {
         let Ok(id) = crate::gate::random_id() else { return Err(Box::new(running)) };
         let mut state = self.state();
         let is_running = |job: &&Arc<Job>| !job.has_ended();
@@ -77,6 +79,7 @@ impl Jobs {
             started: running.started(),
             said: running.said(),
             executed: running.executed().clone(),
+            note,
             cancel: CancellationToken::new(),
             ended: watch::Sender::new(None),
         });
@@ -117,7 +120,7 @@ impl Jobs {
 
 impl Job {
     async fn follow(self: Arc<Self>, mut running: Running) {
-        let envelope = loop {
+        let mut envelope = loop {
             let next = tokio::select! {
                 next = running.next() => next,
                 () = self.cancel.cancelled(), if !running.is_cancelled() => {
@@ -133,6 +136,7 @@ impl Job {
                 }
             }
         };
+        envelope.noted(self.note.clone());
         let (is_error, was_cancelled) = (envelope.is_error(), running.is_cancelled());
         let ended = Ended {
             envelope: envelope.into_json(),

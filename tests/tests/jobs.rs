@@ -203,7 +203,9 @@ async fn a_client_that_knows_tasks_gets_one() {
     let mut writer = Writer::new(&lab);
     let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     let mut client = served(&lab, GENERATIONS[1], tasks).await;
-    let task = client.call("planner_apply", reading()).await;
+    let mut older = reading();
+    older["change"] = older["plan"].take();
+    let task = client.call("planner_apply", older).await;
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
     let id = task["taskId"].as_str().expect("an id").to_owned();
     let of = |id: &str| json!({"taskId": id});
@@ -214,7 +216,13 @@ async fn a_client_that_knows_tasks_gets_one() {
     ended(&mut client, &id).await;
     let completed = client.request("tasks/get", of(&id)).await;
     assert_eq!(completed["result"]["status"], "completed", "{completed}");
-    assert_eq!(completed["result"]["result"]["structuredContent"]["status"], "success", "{completed}");
+    let envelope = &completed["result"]["result"]["structuredContent"];
+    let note = "older names were understood: argument change is now plan";
+    assert_eq!(
+        (&envelope["status"], &envelope["notes"][0]),
+        (&json!("success"), &json!(note)),
+        "{completed}"
+    );
 
     let _writer = Writer::new(&lab);
     let task = client.call("planner_apply", reading()).await;

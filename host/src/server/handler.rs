@@ -93,14 +93,16 @@ impl Handler {
         JobsOf::new(self.pipeline.jobs(), agent_id(context), false)
     }
 
-    /// Makes the call a job: what the client has instead of an answer. Given back, where that can't be.
+    /// Makes the call a job: what the client has instead of an answer. Given back, where that can't be. The note is in
+    /// the answer now, or where that is no envelope, in the one that a task has in the end.
     fn goes_on(
         &self,
         running: Running,
         has_tasks: bool,
+        note: &Option<String>,
     ) -> Result<Result<Envelope, CallToolResponse>, Box<Running>> {
         let (about, started) = (running.about().clone(), running.started().0);
-        let job = self.pipeline.jobs().adopt(running)?;
+        let job = self.pipeline.jobs().adopt(running, note.clone().filter(|_| has_tasks))?;
         Ok(match has_tasks {
             true => Err(CallToolResponse::Task(tasks::created(&job))),
             false => Ok(Envelope::running(&about.tool, &about.host, started, &job.id)),
@@ -111,6 +113,7 @@ impl Handler {
     async fn follow(
         &self,
         mut running: Running,
+        note: &Option<String>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Envelope, CallToolResponse> {
         let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
@@ -140,7 +143,7 @@ impl Handler {
                     // Asked again a little later, where it may still need somebody's word.
                     goes_on = Some(tokio::time::Instant::now() + PROGRESS_EVERY);
                     if running.executed().is_decided() && !running.is_cancelled() {
-                        match self.goes_on(running, has_tasks) {
+                        match self.goes_on(running, has_tasks, note) {
                             Ok(instead) => return instead,
                             Err(given_back) => (running, goes_on) = (*given_back, None),
                         }
@@ -306,7 +309,7 @@ impl ServerHandler for Handler {
         };
         let Called { begun, note } = self.pipeline.call(asked);
         let followed = match begun {
-            Begun::Runs(running) => self.follow(*running, &context).await,
+            Begun::Runs(running) => self.follow(*running, &note, &context).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
         };
         let mut envelope = match followed {
