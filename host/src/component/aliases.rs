@@ -128,7 +128,7 @@ mod tests {
     ) -> Result<Aliases, String> {
         let schema = json!({
             "type": "object",
-            "$defs": {"action": {"enum": ["open", "close"]}},
+            "$defs": {"action": {"enum": ["open", "close", "close all"]}},
             "properties": {
                 "package": {"type": "array"},
                 "action": {"$ref": "#/$defs/action"},
@@ -204,6 +204,8 @@ mod tests {
                 "shut is said twice of values",
             ),
             (&[], &[], &[("action", "shut\n", "close")], "not of the form"),
+            // Though the argument takes it: it is shown beside the alias, without quotes.
+            (&[], &[], &[("action", "shut", "close all")], "\"close all\" is not of the form"),
         ] {
             let said = described(tool, arguments, values).unwrap_err();
             assert!(said.contains(reason), "{reason} is not in: {said}");
