@@ -48,6 +48,15 @@ async fn a_backend_on_the_sdk_alone_has_all_ten_tools() {
     assert!(database(&machine).is_empty());
     does("pkg_install", json!({"packages": "lab-toy"}), "").await;
     assert_eq!(database(&machine), ["lab-toy 2.0 installed", "lab-toy-base 1.0 installed"]);
+    let listed = does("pkg_list_installed", json!({}), "").await;
+    assert_eq!(
+        listed["data"],
+        json!([
+            {"name": "lab-toy", "version": "2.0", "arch": "any"},
+            {"name": "lab-toy-base", "version": "1.0", "arch": "any"},
+        ]),
+        "{listed}"
+    );
     let back = does("pkg_rollback", json!({"package": "lab-toy", "version": "1.0"}), "high").await;
     assert_eq!(
         back["data"]["downgraded"],
