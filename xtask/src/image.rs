@@ -251,8 +251,12 @@ fn remove_leftovers(cache: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Copies regular files as root's own; git keeps no more of a mode than whether a file is executable.
+/// Copies regular files as root's own; git keeps no more of a mode than whether a file is executable, and of a folder
+/// without files nothing.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
     for relative in tree(from)? {
         let (source, goal) = (from.join(&relative), to.join(&relative));
         if let Some(parent) = goal.parent() {
@@ -336,6 +340,18 @@ mod tests {
         }
         let different: std::collections::BTreeSet<_> = seen.iter().collect();
         assert_eq!(different.len(), seen.len());
+        Ok(())
+    }
+
+    #[test]
+    fn an_image_needs_no_files_of_its_own() -> Result<()> {
+        let (from, to) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        copy_tree(&from.path().join("files"), to.path())?;
+        assert_eq!(tree(to.path())?, Vec::<PathBuf>::new());
+        fs::create_dir_all(from.path().join("files/etc"))?;
+        fs::write(from.path().join("files/etc/x"), "1")?;
+        copy_tree(&from.path().join("files"), to.path())?;
+        assert_eq!(tree(to.path())?, [PathBuf::from("etc/x")]);
         Ok(())
     }
 
