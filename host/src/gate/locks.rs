@@ -22,17 +22,22 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Processes that are looked at for one resource.
 const MOST_HOLDERS: usize = 16;
 
-/// Of dpkg and rpm, as far as they are on the target: the file whose lock is the database's.
+/// Of dpkg, rpm and apk, as far as they are on the target: the file whose lock is the database's.
 const PACKAGE_LOCKS: &[&str] = &[
     "/var/lib/dpkg/lock-frontend",
     "/var/lib/dpkg/lock",
     "/usr/lib/sysimage/rpm/.rpm.lock",
     "/var/lib/rpm/.rpm.lock",
+    "/lib/apk/db/lock",
 ];
-/// What dnf writes its number into.
-const PACKAGE_PIDS: &[&str] = &["/run/dnf.pid", "/run/yum.pid", "/var/lib/dnf/rpmdb_lock.pid"];
+/// What dnf and zypper write their number into.
+const PACKAGE_PIDS: &[&str] =
+    &["/run/dnf.pid", "/run/yum.pid", "/var/lib/dnf/rpmdb_lock.pid", "/run/zypp.pid"];
 /// Who may have written it: a number may long be another process's.
-const PACKAGE_PROGRAMS: &[&str] = &["dnf", "yum", "microdnf", "packagekitd", "python", "platform-python"];
+const PACKAGE_PROGRAMS: &[&str] =
+    &["dnf", "yum", "microdnf", "packagekitd", "python", "platform-python", "zypper"];
+/// pacman's: there is one while it works, or where it was cut off, and then it refuses to begin.
+const PACKAGE_MARK: &str = "/var/lib/pacman/db.lck";
 /// Locks, what began when the machine was started, and what is mounted where.
 const KERNELS: &[&str] = &["/proc/locks", "/proc/stat", "/proc/self/mountinfo"];
 const LVM_LOCKS: &str = "/run/lock/lvm";
@@ -43,7 +48,7 @@ const EDITORS: &[&str] =
 /// What a plan needs for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// dpkg's or rpm's.
+    /// Of the package managers that there are: dpkg's, rpm's, apk's, pacman's.
     PackageDatabase,
     /// The units that the plan touches: no other job of systemd's may be under way for them.
     Systemd,
@@ -171,6 +176,8 @@ async fn holder(target: &Target, locks: &[Lock], affected: &[String]) -> Option<
     let swaps = beside.iter().map(|beside| beside.swap.clone());
     let mut stated: Vec<String> = locked.iter().map(|(path, _)| path.clone()).collect();
     stated.extend(swaps.clone());
+    let has_mark = locks.contains(&Lock::PackageDatabase);
+    stated.extend(has_mark.then(|| PACKAGE_MARK.to_owned()));
     let mut read: Vec<_> = KERNELS.iter().map(|path| (*path).to_owned()).collect();
     read.extend(pid_files.iter().cloned());
     read.extend(swaps);
@@ -209,6 +216,14 @@ async fn holder(target: &Target, locks: &[Lock], affected: &[String]) -> Option<
         let link = said(at).filter(|output| output.exit_code == 0);
         let link = link.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
         candidates.extend(of_editors(beside, exists, swap, link.as_deref()));
+    }
+    if has_mark && stat.last().is_some_and(Option::is_some) {
+        candidates.push(Candidate::certain(Holder {
+            resource: format!("package database ({PACKAGE_MARK})"),
+            process: Some(format!("pacman, by its lock file {PACKAGE_MARK}")),
+            look: Some("pgrep --list-full pacman; where there is none, it was cut off".to_owned()),
+            ..Holder::default()
+        }));
     }
     candidates.truncate(MOST_HOLDERS);
     let candidates = confirmed(target, candidates).await;

@@ -104,6 +104,21 @@ async fn a_package_manager_that_is_at_work_is_named_and_not_disturbed() {
 }
 
 #[tokio::test]
+async fn a_package_manager_that_knows_no_locks_is_known_by_its_mark() {
+    let Some(machine) = Machine::by(REACH, "a_package_manager_that_knows_no_locks_is_known_by_its_mark")
+    else {
+        return;
+    };
+    let mut client = machine.serve_as("admin", "admin").await;
+    machine.sh("mkdir /var/lib/pacman; touch /var/lib/pacman/db.lck");
+    let lock_info = blocked(&machine, &mut client, json!("package-database")).await;
+    assert_eq!(lock_info["resource"], "package database (/var/lib/pacman/db.lck)", "{lock_info}");
+    assert_eq!(lock_info.get("held_by_pid"), None, "{lock_info}");
+    machine.sh("rm -r /var/lib/pacman");
+    client.done(&plan(json!("package-database"))).await;
+}
+
+#[tokio::test]
 async fn a_file_that_is_open_in_vim_is_left_alone() {
     let Some(machine) = Machine::by(REACH, "a_file_that_is_open_in_vim_is_left_alone") else { return };
     let (file, swap) = ("/srv/plan/edited", "/srv/plan/.edited.swp");
