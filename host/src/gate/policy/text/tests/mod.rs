@@ -50,7 +50,7 @@ fn debians_own_texts_are_read_whole_and_give_no_power() {
 
 #[test]
 fn a_line_is_what_its_program_runs() {
-    let table: [(&str, &str, &[&str]); 49] = [
+    let table: [(&str, &str, &[&str]); 52] = [
         ("/etc/cron.d/a", "*/5 * * * * root  a | b\n@daily alice c\n", &["$ a | b", "$ c"]),
         ("/etc/cron.d/a", "# x\nMAILTO=root\n\n17 *\t* * *\troot\ta\r\n", &["$ a"]),
         ("/etc/cron.d/a", "0 0 1 jan mon-fri root a \\% b", &["$ a % b"]),
