@@ -31,6 +31,11 @@ const WRITTEN_TO: &[Expected] = &[
     Expected { name: "/var/log/journal/*", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/syslog", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/cron.log", why: "crontab logs that it listed a crontab" },
+    Expected { name: "/var/lib/fail2ban/*", why: "fail2ban takes note of the time" },
+    Expected { name: "/run/systemd/users*", why: "somebody logs in or out" },
+    Expected { name: "/run/systemd/units*", why: "somebody logs in or out" },
+    Expected { name: "/run/systemd/journal/streams*", why: "somebody logs in or out" },
+    Expected { name: "/run/user*", why: "somebody logs in or out" },
 ];
 const ROOTS: Expected = Expected { name: "/var/spool/cron/crontabs/root", why: "it is the tool's to change" };
 const ADMINS: Expected =
