@@ -31,9 +31,10 @@ const WRITTEN_TO: &[Expected] = &[
     Expected { name: "/var/log/journal/*", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/syslog", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/cron.log", why: "crontab logs that it listed a crontab" },
-    Expected { name: "/var/lib/fail2ban/*", why: "fail2ban takes note of the time" },
+    Expected { name: "/var/lib/fail2ban/fail2ban.sqlite3", why: "fail2ban takes note of the time" },
     Expected { name: "/run/systemd/users*", why: "somebody logs in or out" },
-    Expected { name: "/run/systemd/units*", why: "somebody logs in or out" },
+    Expected { name: "/run/systemd/units", why: "somebody logs in or out" },
+    Expected { name: "/run/systemd/units/invocation:user*", why: "somebody logs in or out" },
     Expected { name: "/run/systemd/journal/streams*", why: "somebody logs in or out" },
     Expected { name: "/run/user*", why: "somebody logs in or out" },
 ];
