@@ -66,20 +66,19 @@ systemctl daemon-reload
 systemctl start lsa-stuck
 ";
 
-/// Removes every unit `lsa-…`.
-pub const NO_UNITS: &str = r"
+/// Removes every unit `lsa-…`. A reload takes the host half a second or more, so there is one where there was a unit.
+pub const NO_UNITS: &str = r#"
 while mountpoint --quiet /etc/systemd/system; do umount --lazy /etc/systemd/system; done
 while mountpoint --quiet /run/lsa-full; do umount --lazy /run/lsa-full; done
 cd /etc/systemd/system
-for unit in lsa-*.service lsa-*.timer; do
-    test -L $unit || systemctl disable --now $unit
-done
-find /etc/systemd/system /run/systemd/system -name 'lsa-*' ! -type d -delete
+there=$(find . /run/systemd/system -name 'lsa-*'; systemctl list-units --all --plain --no-legend 'lsa-*')
+units=$(find . -maxdepth 1 ! -type l \( -name 'lsa-*.service' -o -name 'lsa-*.timer' \) -printf '%f ')
+test -z "$units" || systemctl stop $units
+find . /run/systemd/system -name 'lsa-*' ! -type d -delete
 rm -rf lsa-*.d /run/lsa-*
-systemctl daemon-reload
-systemctl reset-failed
+test -z "$there" || { systemctl daemon-reload; systemctl reset-failed; }
 userdel --force --remove lsa-plain
-";
+"#;
 
 /// What a tool must be given, to look or to say what it would do: nothing is changed. The others need nothing.
 pub fn harmless(tool: &str) -> Value {

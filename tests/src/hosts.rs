@@ -113,6 +113,8 @@ impl Host {
         let begun = Instant::now();
         while !self.holds(script) {
             assert!(begun.elapsed() < PATIENCE, "never came true on {}: {script}", self.name);
+            // Nobody tells, and who asks without a pause takes from those that are waited for.
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sha2::{Digest, Sha256};
 
 use crate::hosts::listing;
-use crate::{Client, Home, Host, binary, component, host, modules};
+use crate::{Client, Home, Host, binary, component, host, modules, shared_cache};
 pub use fleet::Fleet;
 use network::Network;
 pub use sshd::{SFTP, Sshd};
@@ -206,8 +206,7 @@ impl Lab {
         let binary = binary().canonicalize().expect("the program");
         let mut command = self.command(&[head, &[binary.to_str().expect("UTF-8")], args].concat());
         command.env("LINUX_SYSADMIN_MODULES", modules().canonicalize().expect("modules"));
-        // Else each home would compile the same modules anew.
-        command.env("XDG_CACHE_HOME", binary.with_file_name("test-cache"));
+        command.env("XDG_CACHE_HOME", shared_cache());
         command
     }
 

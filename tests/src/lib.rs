@@ -38,7 +38,7 @@ use tempfile::TempDir;
 
 /// The program under test: `LINUX_SYSADMIN_BIN`, or what `cargo xtask build` made.
 pub fn binary() -> PathBuf {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/linux-sysadmin");
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/linux-sysadmin");
     let binary = std::env::var_os("LINUX_SYSADMIN_BIN").map_or(built, PathBuf::from);
     assert!(binary.is_file(), "{} is not there: run `cargo xtask test`", binary.display());
     binary
@@ -75,9 +75,16 @@ pub fn component(name: &str) -> PathBuf {
     guest(name).join(format!("{name}.wasm"))
 }
 
+/// Where the tests keep what the program has compiled: else each home would compile the same modules anew.
+pub(crate) fn shared_cache() -> PathBuf {
+    binary().canonicalize().expect("the program").with_file_name("test-home").join(".cache")
+}
+
 /// A user's home of the test's own.
 pub struct Home {
     path: PathBuf,
+    /// What is compiled for it is kept in it, and it begins with nothing.
+    is_cold: bool,
     /// Removed with it, unless it has a place of its own.
     _temporary: Option<TempDir>,
 }
@@ -91,21 +98,29 @@ impl Default for Home {
 impl Home {
     /// Empty.
     pub fn new() -> Self {
-        let temporary = tempfile::tempdir().expect("a temporary directory");
-        Self { path: temporary.path().to_owned(), _temporary: Some(temporary) }
+        Self::in_temporary(tempfile::tempdir())
+    }
+
+    /// Empty, with a compile cache of its own, which is empty as well.
+    pub fn cold() -> Self {
+        Self { is_cold: true, ..Self::new() }
     }
 
     /// Empty, and nobody but root may write anywhere on the way to it, as it is with root's own.
     pub fn of_root() -> Self {
-        let temporary = tempfile::tempdir_in("/run").expect("a temporary directory");
-        Self { path: temporary.path().to_owned(), _temporary: Some(temporary) }
+        Self::in_temporary(tempfile::tempdir_in("/run"))
     }
 
     /// Emptied, at this place: for several tests, the last of which nobody knows.
     pub fn at(path: PathBuf) -> Self {
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a directory");
-        Self { path, _temporary: None }
+        Self { path, is_cold: false, _temporary: None }
+    }
+
+    fn in_temporary(made: std::io::Result<TempDir>) -> Self {
+        let temporary = made.expect("a temporary directory");
+        Self { path: temporary.path().to_owned(), is_cold: false, _temporary: Some(temporary) }
     }
 
     /// Where it is.
@@ -118,8 +133,10 @@ impl Home {
         self.path().join(".config/linux-sysadmin/config.yaml")
     }
 
-    /// The compile cache.
+    /// The compile cache of a cold one.
+    #[track_caller]
     pub fn cache(&self) -> PathBuf {
+        assert!(self.is_cold, "its cache is everybody's");
         self.path().join(".cache/linux-sysadmin")
     }
 
@@ -145,6 +162,9 @@ impl Home {
         let mut command = Command::new(binary());
         for name in ["CONFIG", "CACHE", "DATA", "STATE"] {
             command.env_remove(format!("XDG_{name}_HOME"));
+        }
+        if !self.is_cold {
+            command.env("XDG_CACHE_HOME", shared_cache());
         }
         command.env_remove("LINUX_SYSADMIN_CONFIG").env_remove("LINUX_SYSADMIN_LOG");
         command.env("HOME", self.path()).env("LINUX_SYSADMIN_MODULES", modules).args(args);

@@ -39,8 +39,9 @@ ip route del 203.0.113.0/24 dev eth0
 for unit in $(systemctl list-units --all --plain --no-legend --full 'linux-sysadmin-guard*' | cut -d' ' -f1); do
     systemctl stop "$unit"; systemctl reset-failed "$unit"
 done
-rm -rf /run/systemd/system/linux-sysadmin-guard* /run/linux-sysadmin-guard*
-systemctl daemon-reload
+guards=$(ls -d /run/systemd/system/linux-sysadmin-guard* 2>/dev/null)
+rm -rf $guards /run/linux-sysadmin-guard*
+test -z "$guards" || systemctl daemon-reload
 for place in /srv/plan /etc/planner/existing /etc/planner/removed /var/lib/planner/root/.local/state; do
     while mountpoint --quiet "$place"; do umount --lazy "$place"; done
 done
@@ -154,7 +155,7 @@ impl Machine {
 
     /// Whether a script on the host succeeds.
     pub fn holds(&self, script: &str) -> bool {
-        self.host.command(&["sh", "-c", script]).output().expect("xtask runs").status.success()
+        self.host.holds(script)
     }
 
     /// A file's contents.
@@ -169,10 +170,7 @@ impl Machine {
 
     /// Waits until a script on the host succeeds.
     pub fn until(&self, script: &str) {
-        let begun = Instant::now();
-        while !self.holds(script) {
-            assert!(begun.elapsed() < PATIENCE, "never came true: {script}");
-        }
+        self.host.until(script);
     }
 
     /// Whether a process with exactly these arguments runs on the host.

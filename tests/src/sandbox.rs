@@ -86,8 +86,6 @@ impl Sandbox {
                 None => command.env_remove(name),
             };
         }
-        // It is compiled once for all of them.
-        command.env("XDG_CACHE_HOME", binary().with_file_name("test-cache"));
         command
     }
 

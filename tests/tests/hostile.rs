@@ -214,7 +214,7 @@ async fn a_module_that_traps_in_every_tool_takes_nothing_with_it() {
 
 #[tokio::test]
 async fn a_module_is_what_it_was_when_it_was_added() {
-    let (home, other) = (Home::new(), Home::new());
+    let (home, other) = (Home::cold(), Home::cold());
     let lock = |home: &Home| fs::read_to_string(home.data().join("modules.lock")).expect("a lock");
     for home in [&home, &other] {
         add(home, &component("fickle"));

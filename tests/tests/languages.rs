@@ -89,7 +89,7 @@ fn a_component_that_takes_too_much_to_compile_is_refused_with_what_it_may_take()
     for (limit, said) in
         [("compile_memory_mib: 256", "can't be compiled"), ("compile_seconds: 1", "compute for 1 s")]
     {
-        let home = Home::new();
+        let home = Home::cold();
         fs::create_dir_all(home.config().parent().expect("a directory")).expect("made");
         fs::write(home.config(), format!("modules:\n  limits:\n    {limit}\n")).expect("written");
         let output = home.add(&component("python"));

@@ -157,7 +157,7 @@ async fn a_broken_component_is_refused_by_name_and_the_others_work() {
 
 #[test]
 fn a_damaged_cache_entry_is_made_anew_and_not_trusted() {
-    let home = Home::new();
+    let home = Home::cold();
     let answer =
         || home.call(&modules(), "cron_validate", json!({"expression": "0 5 * * 1"})).1["data"].clone();
     let entries = || -> Vec<(PathBuf, Vec<u8>)> {
@@ -356,7 +356,7 @@ fn a_second_start_compiles_nothing_and_descriptions_are_always_the_same() {
         entries.sort();
         entries
     };
-    let (home, other) = (Home::new(), Home::new());
+    let (home, other) = (Home::cold(), Home::cold());
     tools(&home, &modules());
     let first = entries(&home);
     assert_eq!(first.len(), 2 * components(&modules()).len());

@@ -458,7 +458,7 @@ async fn a_configuration_that_cannot_be_read_while_the_server_runs_changes_nothi
 
 #[tokio::test]
 async fn a_module_whose_compiled_form_is_gone_comes_a_little_later() {
-    let home = Home::new();
+    let home = Home::cold();
     added(&home, "greeter");
     fs::remove_dir_all(home.cache()).expect("the cache");
     let mut client = open(&home).await;

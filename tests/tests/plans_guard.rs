@@ -38,7 +38,6 @@ const FIRED: &[Expected] = &[
         why: "gone with the next boot, or a recovery",
     },
     Expected { name: "unit linux-sysadmin-guard*", why: "gone with the next boot, or a recovery" },
-    Expected { name: "unit file linux-sysadmin-guard*", why: "gone with the next boot, or a recovery" },
     Expected { name: "timer linux-sysadmin-guard*", why: "gone with the next boot, or a recovery" },
     Expected {
         name: "/home/admin/.sudo_as_admin_successful",

@@ -16,7 +16,11 @@ fn a_snapshot_tells_every_kind_of_change() {
         ("chmod 700 /etc/planner", "chmod 755 /etc/planner", "/etc/planner"),
         ("ln /etc/planner/kept /var/lib/planner/h", "rm /var/lib/planner/h", "/etc/planner/kept"),
         ("systemctl stop cron", "systemctl start cron", "unit cron.service"),
-        ("systemctl -q disable cron 2>&1", "systemctl -q enable cron 2>&1", "unit file cron.service"),
+        (
+            "systemctl -q disable cron 2>&1",
+            "systemctl -q enable cron 2>&1",
+            "/etc/systemd/system/multi-user.target.wants/cron.service",
+        ),
         // Contents alone, the time as it was: this one can't be put back, so it is the last.
         (
             "t=$(stat -c %y /etc/planner/kept); echo TEXT > /etc/planner/kept; touch -d \"$t\" /etc/planner/kept",

@@ -7,7 +7,7 @@ mod lab;
 mod many;
 mod remote;
 
-use crate::build::{self, Built};
+use crate::build::{self, Built, Profile};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -60,7 +60,7 @@ pub(crate) enum Part {
 
 /// Measures all parts, or these.
 pub(crate) fn bench(parts: &[Part]) -> Result<()> {
-    let built = build::build(false)?;
+    let built = build::build(Profile::Release)?;
     let floor = build_floor()?;
     lab::watch_for_signals()?;
     let listed = built.binary.with_file_name("bench-tools.json");

@@ -12,6 +12,33 @@ use std::process::{Command, Stdio};
 /// What every component begins with: `\0asm`, version 13, layer 1 (a core module has 1 and 0).
 const COMPONENT_MAGIC: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
 
+/// How the host is compiled. Components are always optimized: a host compiles them again, and unoptimized ones are several
+/// times larger.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Profile {
+    /// With the same dependencies as the tests.
+    Dev,
+    /// As it ships.
+    Release,
+}
+
+impl Profile {
+    fn of_cargo(self) -> &'static str {
+        match self {
+            Profile::Dev => "dev",
+            Profile::Release => "release",
+        }
+    }
+
+    /// Where cargo puts what it made.
+    fn folder(self) -> &'static str {
+        match self {
+            Profile::Dev => "debug",
+            Profile::Release => "release",
+        }
+    }
+}
+
 /// A finished build.
 pub(crate) struct Built {
     pub(crate) binary: PathBuf,
@@ -19,20 +46,14 @@ pub(crate) struct Built {
     pub(crate) modules: PathBuf,
 }
 
-/// Builds all; with `debug` the host in the dev profile (components are always optimized: a host compiles
-/// them again, and unoptimized ones are several times larger).
-pub(crate) fn build(debug: bool) -> Result<Built> {
+/// Builds all.
+pub(crate) fn build(profile: Profile) -> Result<Built> {
     let target = workspace::target_dir()?;
     let (modules, guests) = (workspace::modules()?, workspace::guests()?);
-    let out = target.join(if debug { "debug" } else { "release" });
+    let out = target.join(profile.folder());
 
     let components = build_components(&target, &workspace::components()?)?;
-    let mut cargo = workspace::cargo();
-    cargo.args(["build", "--package", workspace::BINARY]);
-    if !debug {
-        cargo.arg("--release");
-    }
-    cmd::run(&mut cargo)?;
+    cmd::run(&mut host(profile))?;
 
     let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
     place(&components, "module", &modules, &built.modules)?;
@@ -50,25 +71,36 @@ pub(crate) fn build(debug: bool) -> Result<Built> {
     Ok(built)
 }
 
-/// Builds the host once more, with points where a test can make it fail, and puts it where nothing installs or ships
-/// from. In the dev profile: what its dependencies compile to is there for the tests anyway. Unoptimized it takes
-/// seconds for a component, once: its compiled form is the same, and kept for the same cache.
-pub(crate) fn faulty() -> Result<PathBuf> {
-    let target = workspace::target_dir()?;
-    let mut cargo = workspace::cargo();
-    cargo.args(["build", "--package", workspace::BINARY, "--features", "fault-points"]);
+/// Builds the host with points where a test can make it fail, and puts it where nothing installs or ships from.
+pub(crate) fn faulty(profile: Profile) -> Result<PathBuf> {
+    let out = workspace::target_dir()?.join(profile.folder());
+    let mut cargo = host(profile);
+    cargo.args(["--features", "fault-points"]);
     // A test puts the program on a host, so it is to be small.
     cargo.args(["--config", "profile.dev.debug=false"]);
     cmd::run(&mut cargo)?;
-    let faulty = target.join("release/test-faults").join(workspace::BINARY);
-    files::make_dir(&target.join("release/test-faults"))?;
-    files::copy(&target.join("debug").join(workspace::BINARY), &faulty, 0o755)?;
+    let folder = out.join("test-faults");
+    files::make_dir(&folder)?;
+    let faulty = folder.join(workspace::BINARY);
+    files::copy(&out.join(workspace::BINARY), &faulty, 0o755)?;
     Ok(faulty)
 }
 
-/// Fills the cache of compiled components: the first start compiles them, and no client should wait for that.
-pub(crate) fn warm(binary: &Path) -> Result<()> {
+/// What builds the host.
+fn host(profile: Profile) -> Command {
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--package", workspace::BINARY, "--profile", profile.of_cargo()]);
+    cargo
+}
+
+/// Fills the cache of compiled components in this home, or that of who runs this: the first start compiles them, and no
+/// client should wait for that.
+pub(crate) fn warm(binary: &Path, home: Option<&Path>) -> Result<()> {
     let mut tools = Command::new(binary);
+    if let Some(home) = home {
+        files::make_dir(home)?;
+        tools.env_clear().env("HOME", home);
+    }
     let status = cmd::status(tools.args(["tools", "--json"]).stdout(Stdio::null()))?;
     if !status.success() {
         bail!("`{}` ended with {status}", cmd::describe(&tools));

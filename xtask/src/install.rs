@@ -1,6 +1,7 @@
 //! Installs the binary and its modules under a prefix, over a running server if need be.
 
-use crate::{build, files, workspace};
+use crate::build::{self, Profile};
+use crate::{files, workspace};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -11,14 +12,14 @@ pub(crate) fn install(prefix: Option<&Path>) -> Result<()> {
         None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set; say --prefix DIR")?)
             .join(".local"),
     };
-    let built = build::build(false)?;
+    let built = build::build(Profile::Release)?;
     let (bin, modules) = (prefix.join("bin"), prefix.join("lib").join(workspace::BINARY).join("modules"));
     files::make_dir(&bin)?;
     // The modules first: a new binary never meets old modules for long, and an old one runs on with its own.
     files::sync_components(&built.modules, &modules)?;
     let binary = bin.join(workspace::BINARY);
     files::copy(&built.binary, &binary, 0o755)?;
-    build::warm(&binary)?;
+    build::warm(&binary, None)?;
     println!("installed {} and {}\n", binary.display(), modules.display());
     println!("{}", workspace::registration(&binary));
     Ok(())

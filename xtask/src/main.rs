@@ -23,6 +23,7 @@ mod wasm;
 mod workspace;
 
 use anyhow::Result;
+use build::Profile;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,6 +54,9 @@ enum Task {
     },
     /// Build, run every test (as root: against a real host too) and count them in the last line
     Test {
+        /// Test the program as it ships, in the release profile: slower to build
+        #[arg(long)]
+        release: bool,
         /// Skip what needs a host
         #[arg(long)]
         no_hosts: bool,
@@ -87,10 +91,12 @@ fn main() -> ExitCode {
 
 fn run_task(task: Task) -> Result<ExitCode> {
     match task {
-        Task::Build { debug } => build::build(debug).map(drop)?,
+        Task::Build { debug } => {
+            build::build(if debug { Profile::Dev } else { Profile::Release }).map(drop)?;
+        }
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,
-        Task::Test { no_hosts, filters } => return test::test(no_hosts, &filters),
+        Task::Test { release, no_hosts, filters } => return test::test(release, no_hosts, &filters),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::Lint => lint::lint()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,

@@ -1,6 +1,7 @@
 //! Shows on this very machine what the server does, by a few calls that only look.
 
-use crate::{build, cmd, workspace};
+use crate::build::{self, Profile};
+use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
@@ -27,8 +28,8 @@ const SHOWS: [Show; 3] = [
 
 /// Builds, warms the cache of compiled modules, shows the calls and how to register the server.
 pub(crate) fn run() -> Result<()> {
-    let built = build::build(false)?;
-    build::warm(&built.binary)?;
+    let built = build::build(Profile::Release)?;
+    build::warm(&built.binary, None)?;
     let mut failed = Vec::new();
     for show in SHOWS {
         let mut call = Command::new(&built.binary);

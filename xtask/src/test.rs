@@ -1,7 +1,8 @@
 //! Runs every test on a fresh machine: prerequisites, build, real hosts, all tests, the count.
 
+use crate::build::{self, Profile};
 use crate::tally::{self, Tally};
-use crate::{build, cmd, hosts, workspace};
+use crate::{cmd, hosts, image, workspace};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -9,7 +10,7 @@ use signal_hook::iterator::Signals;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -32,6 +33,9 @@ const BARE: [&str; 11] = [
 /// free.
 const WAITING: &str = "on_hosts";
 
+/// The home beside the program, in whose cache the tests keep what the program compiles.
+const TEST_HOME: &str = "test-home";
+
 /// Whether someone wants us to stop, and which process group has to be told.
 #[derive(Default)]
 struct Interrupt {
@@ -40,28 +44,71 @@ struct Interrupt {
 }
 
 /// Builds, brings hosts up, tests, takes the hosts down. The last line printed is the count.
-pub(crate) fn test(no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
+pub(crate) fn test(release: bool, no_hosts: bool, filters: &[String]) -> Result<ExitCode> {
     let interrupt = watch_for_signals()?;
-    let built = build::build(false)?;
-    let faulty = build::faulty()?;
     if let Some(reason) = why_no_hosts(no_hosts) {
-        let result = run_tests(&built.binary, &faulty, Err(reason), filters, &interrupt);
+        let programs = Programs::build(release)?;
+        let result = run_tests(&programs, Err(reason), filters, &interrupt);
         return finish(result, Ok(()), &interrupt);
     }
+    hosts::install_needs()?;
+    // The one waits for the network and the disk, the other computes.
+    let (programs, images) = thread::scope(|scope| {
+        let images = scope.spawn(|| HOSTS.iter().try_for_each(|(image, _)| image::ensure(image).map(drop)));
+        let programs = Programs::build(release).and_then(|programs| compile_tests().map(|()| programs));
+        (programs, images.join().unwrap_or_else(|_| bail!("the building of images has panicked")))
+    });
+    let programs = programs?;
     // Those that somebody else brought up are used, and theirs to take down.
     let is_ours = |name: &&str| !hosts::is_supervised(name);
     let names = HOSTS.iter().flat_map(|(_, names)| names.iter().copied());
     let ours: Vec<String> = names.filter(is_ours).map(str::to_owned).collect();
-    let up = HOSTS.iter().try_for_each(|(image, names)| {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        hosts::up(image, &names, built.binary.parent())
-            .with_context(|| format!("not all are up: {}", names.join(", ")))
+    let up = images.and_then(|()| {
+        HOSTS.iter().try_for_each(|(image, names)| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            hosts::up(image, &names, programs.tested.parent())
+                .with_context(|| format!("not all are up: {}", names.join(", ")))
+        })
     });
     let json = up.as_ref().map(|()| hosts::hosts_json()).map_err(|error| format!("{error:#}"));
-    let result = run_tests(&built.binary, &faulty, json, filters, &interrupt);
+    let result = run_tests(&programs, json, filters, &interrupt);
     // Without names it would be every host there is.
     let down = if ours.is_empty() { Ok(()) } else { hosts::down(&ours) };
     finish(result, up.and(down), &interrupt)
+}
+
+/// What the tests run.
+struct Programs {
+    tested: PathBuf,
+    /// With points where it can be made to fail.
+    faulty: PathBuf,
+}
+
+impl Programs {
+    /// In the dev profile, whose dependencies the tests are built with as well, or as it ships.
+    fn build(release: bool) -> Result<Self> {
+        let profile = if release { Profile::Release } else { Profile::Dev };
+        // First: in the dev profile, what it leaves where cargo puts programs is replaced by the one without.
+        let faulty = build::faulty(profile)?;
+        let tested = build::build(profile)?.binary;
+        // Else the first tests would all compile the same components.
+        build::warm(&tested, Some(&tested.with_file_name(TEST_HOME)))?;
+        let there = |path: PathBuf| path.canonicalize().context("the program is gone");
+        Ok(Self { tested: there(tested)?, faulty: there(faulty)? })
+    }
+}
+
+/// Compiles the tests and runs none.
+fn compile_tests() -> Result<()> {
+    cmd::run(workspace::cargo().args([
+        "test",
+        "--no-run",
+        "--quiet",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+    ]))
 }
 
 /// Why this run cannot have hosts, where that is no failure.
@@ -113,8 +160,7 @@ impl Outcome {
 
 /// `hosts` is hosts.json, or why there is none.
 fn run_tests(
-    binary: &Path,
-    faulty: &Path,
+    programs: &Programs,
     hosts: Result<PathBuf, String>,
     filters: &[String],
     interrupt: &Interrupt,
@@ -125,13 +171,12 @@ fn run_tests(
     if let Err(reason) = &hosts {
         println!("xtask: tests that need a host will be skipped: {reason}");
     }
-    let (binary, faulty) = (binary.canonicalize(), faulty.canonicalize());
-    let (binary, faulty) = (binary.context("the binary is gone")?, faulty.context("the binary is gone")?);
     let xtask = std::env::current_exe()?;
     let run = |which: &[String], threads: &[&str]| {
         let mut cargo = workspace::cargo();
         cargo.args(["test", "--no-fail-fast"]).args(which).arg("--").args(filters).args(threads);
-        cargo.env("LINUX_SYSADMIN_BIN", &binary).env("LINUX_SYSADMIN_FAULTY_BIN", &faulty);
+        cargo.env("LINUX_SYSADMIN_BIN", &programs.tested);
+        cargo.env("LINUX_SYSADMIN_FAULTY_BIN", &programs.faulty);
         cargo.env("LINUX_SYSADMIN_SKIP_LOG", &skip_log).env("XTASK", &xtask);
         cargo.env_remove("LINUX_SYSADMIN_TEST_HOSTS").env_remove("LINUX_SYSADMIN_NO_HOSTS");
         match &hosts {

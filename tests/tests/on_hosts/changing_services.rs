@@ -110,7 +110,6 @@ fn cases() -> Vec<Case> {
             holds: "systemctl is-active --quiet lsa-works && test $(systemctl is-enabled lsa-works) = enabled",
             changed: &[
                 "unit lsa-works.service",
-                "unit file lsa-works.service",
                 "/etc/systemd/system/multi-user.target.wants/lsa-works.service",
             ],
         },
@@ -123,7 +122,6 @@ fn cases() -> Vec<Case> {
             holds: "! systemctl is-active --quiet lsa-works && test $(systemctl is-enabled lsa-works) = disabled",
             changed: &[
                 "unit lsa-works.service",
-                "unit file lsa-works.service",
                 "/etc/systemd/system/multi-user.target.wants/lsa-works.service",
             ],
         },
@@ -147,7 +145,7 @@ fn cases() -> Vec<Case> {
                 test \"$(stat -c '%a %U:%G' /etc/systemd/system/lsa-new.service)\" = '644 root:root'
                 test \"$(sed -n 2p /etc/systemd/system/lsa-new.service)\" = 'Description=50%% \"new\"'
                 test \"$(systemctl show --value --property=Description lsa-new)\" = '50% \"new\"'",
-            changed: &["/etc/systemd/system/lsa-new.service", "unit file lsa-new.service", "unit lsa-new.service"],
+            changed: &["/etc/systemd/system/lsa-new.service", "unit lsa-new.service"],
         },
         Case {
             tool: "svc_edit_unit",
@@ -186,8 +184,6 @@ fn cases() -> Vec<Case> {
                 "/etc/systemd/system/lsa-new.service",
                 "/etc/systemd/system/lsa-new.timer",
                 "/etc/systemd/system/timers.target.wants/lsa-new.timer",
-                "unit file lsa-new.service",
-                "unit file lsa-new.timer",
                 "unit lsa-new.service",
                 "unit lsa-new.timer",
                 "timer lsa-new.timer",

@@ -12,7 +12,7 @@ mod up;
 pub(crate) use down::down;
 pub(crate) use network::command_in_lab;
 pub(crate) use state::{hosts_json, is_supervised, key, known_hosts};
-pub(crate) use up::up;
+pub(crate) use up::{install_needs, up};
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -30,6 +30,11 @@ const DISK: &str = "size=4g,mode=755";
 /// Hosts that are waited for at the same time.
 const WAITING: usize = 4;
 
+/// Installs what hosts need of this machine.
+pub(crate) fn install_needs() -> Result<()> {
+    apt::ensure("test hosts", &NEEDS)
+}
+
 /// Makes the named hosts of one image, or leaves them as they are where they run.
 pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<()> {
     if !cmd::is_root() {
@@ -41,7 +46,7 @@ pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<(
     for name in &names {
         state::check_name(name)?;
     }
-    apt::ensure("test hosts", &NEEDS)?;
+    install_needs()?;
     let _lock = state::lock()?;
     let base = image::ensure(image)?;
     let in_use: Vec<_> = state::all().into_iter().map(|host| host.base).collect();
