@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host};
+use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host, shared_cache};
 
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 /// Where the program with fault points is on the host.
 const FAULTY: &str = "/run/planner/linux-sysadmin";
 const HOMES: &str = "/var/lib/planner";
+/// What each account there has compiled: else each home would compile the same modules anew.
+const CACHES: &str = "/var/lib/planner-cache";
 /// What is on record, in a home.
 const RECORD: &str = ".local/state/linux-sysadmin/audit.jsonl";
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
@@ -54,9 +56,6 @@ const PREPARE: &str = r#"
 set -e
 install -d -m 755 /srv/plan /etc/planner /etc/planner.conf.d /run/planner /var/lib/planner
 install -d -m 700 /var/lib/planner/root
-install -d -m 755 /var/lib/planner-cache
-install -d -m 700 /var/lib/planner-cache/root
-install -d -m 700 -o admin -g admin /var/lib/planner-cache/admin
 install -d -m 700 -o admin -g admin /var/lib/planner/admin /home/admin/.planner
 # Debian's sudo leaves a file in the home of who uses it first, which no test has changed.
 runuser -u admin -- sudo -n true || :
@@ -242,8 +241,7 @@ impl Machine {
         let Some(lab) = self.lab() else {
             let ids = [format!("--reuid={account}"), format!("--regid={account}")];
             let as_account = ["setpriv", &ids[0], &ids[1], "--init-groups"];
-            // Else each home would compile the same modules anew.
-            let cache = format!("XDG_CACHE_HOME=/var/lib/planner-cache/{account}");
+            let cache = format!("XDG_CACHE_HOME={CACHES}/{account}");
             let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &own, &cache];
             return self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat());
         };
@@ -341,6 +339,7 @@ impl Machine {
         let directory = self.home(home);
         if self.lab().is_none() {
             self.sh(&format!("install -d -m 700 -o {account} -g {account} {}", directory.display()));
+            self.fill_cache(account);
             return;
         }
         fs::create_dir_all(&directory).expect("a directory");
@@ -348,6 +347,24 @@ impl Machine {
         if !["root", "admin"].contains(&account) {
             self.host.run(&["sh", "-c", LET_IN, "sh", account]);
         }
+    }
+
+    /// Gives the account what the tests have compiled already, unless it has that.
+    fn fill_cache(&self, account: &str) {
+        let cache = format!("{CACHES}/{account}");
+        if self.holds(&format!("test \"$(stat -c %U {cache})\" = {account}")) {
+            return;
+        }
+        let mut pack = Command::new("tar");
+        pack.arg("-C").arg(shared_cache()).args(["-c", "."]);
+        let mut packed = pack.stdout(Stdio::piped()).spawn().expect("tar starts");
+        let unpack = format!(
+            "rm -rf {cache}; install -d -m 755 {CACHES}; mkdir -m 700 {cache} &&
+             tar -C {cache} -x && chown -R {account}:{account} {cache}"
+        );
+        let mut unpack = self.host.command(&["sh", "-c", &unpack]);
+        let unpacked = unpack.stdin(packed.stdout.take().expect("stdout")).status().expect("xtask runs");
+        assert!(unpacked.success() && packed.wait().expect("tar ends").success(), "{cache}");
     }
 
     fn has_at_home(&self, home: &str, path: &str) -> bool {

@@ -1,10 +1,24 @@
 //! What /proc tells of the server's processes, from outside.
 
 use std::fs;
+use std::time::{Duration, Instant};
+
+/// No process that was told to end takes this long; it only keeps a broken test from hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Processes of this machine whose command line holds the mark.
 pub fn processes_with(mark: &str) -> usize {
     each("cmdline").filter(|cmdline| cmdline.contains(mark)).count()
+}
+
+/// Waits until no process has the mark: one that was killed is gone once it was reaped, which nobody tells.
+#[track_caller]
+pub fn until_gone(mark: &str) {
+    let begun = Instant::now();
+    while processes_with(mark) > 0 {
+        assert!(begun.elapsed() < PATIENCE, "it still runs: {mark:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Processes whose parent is this one; one that ended and wasn't waited for counts as well.

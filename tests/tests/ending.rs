@@ -1,12 +1,10 @@
 //! On a real host: a command that is out of time, cancelled, or whose server is gone leaves no process behind, whoever
 //! it runs as and whatever its processes do about being told to end. What can't be ended is said.
 
-use linux_sysadmin_tests::{Client, Machine, component};
+use linux_sysadmin_tests::{Client, Machine};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 const PROGRAM: &str = "/usr/local/sbin/lingering";
-const COMPONENT: &str = "/run/planner/lingering.wasm";
 const LIMITED: &str = "lsa-ending";
 const FRAGMENT: &str = "/etc/sudoers.d/linux-sysadmin-lingering";
 const HOST_PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
@@ -41,7 +39,6 @@ impl Lab {
         lab.clean();
         lab.0.host().put(PROGRAM, SCRIPT.as_bytes());
         lab.0.sh(&format!("chmod 0755 {PROGRAM}"));
-        lab.0.host().put(COMPONENT, &std::fs::read(component("lingering")).expect("a component"));
         Some(lab)
     }
 
@@ -52,7 +49,7 @@ impl Lab {
     /// An account whose sudo allows what the module's fragment allows.
     fn limit(&self) {
         self.0.sh(&format!("useradd {LIMITED}"));
-        self.add_module(LIMITED);
+        self.0.add(LIMITED, LIMITED, "lingering");
         let home = format!("HOME=/var/lib/planner/{LIMITED}");
         self.0.sh(&format!(
             "runuser -u {LIMITED} -- env -i -C / {home} {HOST_PROGRAM} modules sudoers lingering > {FRAGMENT}
@@ -60,18 +57,9 @@ impl Lab {
         ));
     }
 
-    /// In a home of the account's name.
-    fn add_module(&self, account: &str) {
-        self.0.sh(&format!("install -d -m 700 -o {account} -g {account} /var/lib/planner/{account}"));
-        let sha256 = hex::encode(Sha256::digest(std::fs::read(component("lingering")).expect("a component")));
-        let added =
-            self.0.says(account, account, &["modules", "add", COMPONENT, "--yes", "--sha256", &sha256]);
-        assert_eq!(added.0, Some(0), "{}", added.1);
-    }
-
     async fn serve(&self, account: &str) -> Client {
         if account != LIMITED {
-            self.add_module(account);
+            self.0.add(account, account, "lingering");
         }
         self.0.configure(account, ONCE);
         self.0.serve_shipped(account, account).await

@@ -325,17 +325,7 @@ async fn waiting_is_not_computing_and_a_ceiling_ends_both() {
     let envelope = client.envelope("probe_sleep", json!({"seconds": mark})).await;
     assert_eq!(envelope["error_category"], "timeout", "{envelope}");
     assert_eq!(envelope["command_executed"], format!("timeout 100000 sleep {mark}"));
-    until_gone(mark).await;
-}
-
-/// A killed process is gone once it was reaped, which nobody tells.
-async fn until_gone(mark: &str) {
-    let waiting = async {
-        while linux_sysadmin_tests::processes_with(mark) > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(60), waiting).await.expect("in time");
+    linux_sysadmin_tests::until_gone(mark);
 }
 
 #[test]

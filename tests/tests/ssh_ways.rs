@@ -1,6 +1,6 @@
 //! Behind SSH: by which ways a host is reached, and who we are there, on real sshds.
 
-use linux_sysadmin_tests::{Lab, processes_with};
+use linux_sysadmin_tests::{Lab, until_gone};
 
 /// What a certificate of the account's own is taken for.
 const CERTIFIED: &str = "TrustedUserCAKeys /run/lab-sshd-2201/authority.pub\nAuthorizedKeysFile none\n";
@@ -47,7 +47,7 @@ fn a_proxy_command_is_run_and_ends_with_the_connection() {
     lab.reaches("by-nc", "bare1");
     lab.misses("by-nobody", "CONNECTION_FAILED");
     for mark in [format!("nc\0{address}\0"), format!("-W\0[{rhel}]:22\0")] {
-        assert_eq!(processes_with(&mark), 0, "{mark:?}");
+        until_gone(&mark);
     }
 }
 
