@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open};
 use serde_json::Value;
 
-use crate::{Client, Home, binary, guest, skipped};
+use crate::{Client, Home, guest, skipped};
 
 /// Before the server starts: `/srv` and the id come from the test's home, `/run` is empty.
 const INSIDE: &str = r#"set -e
