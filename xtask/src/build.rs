@@ -75,7 +75,7 @@ pub(crate) fn build(profile: Profile) -> Result<Built> {
 pub(crate) fn faulty(profile: Profile) -> Result<PathBuf> {
     let out = workspace::target_dir()?.join(profile.folder());
     let mut cargo = host(profile);
-    cargo.args(["--features", "fault-points"]);
+    cargo.args(["--features", "linux-sysadmin/fault-points"]);
     // A test puts the program on a host, so it is to be small.
     cargo.args(["--config", "profile.dev.debug=false"]);
     cmd::run(&mut cargo)?;
@@ -86,10 +86,15 @@ pub(crate) fn faulty(profile: Profile) -> Result<PathBuf> {
     Ok(faulty)
 }
 
-/// What builds the host.
+/// What builds the host: what ships with nothing but what it needs, else with the features of dependencies that the whole
+/// workspace has, so that the tests have the same ones.
 fn host(profile: Profile) -> Command {
     let mut cargo = workspace::cargo();
-    cargo.args(["build", "--package", workspace::BINARY, "--profile", profile.of_cargo()]);
+    cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
+    match profile {
+        Profile::Dev => cargo.arg("--workspace"),
+        Profile::Release => cargo.args(["--package", workspace::BINARY]),
+    };
     cargo
 }
 
