@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use memchr::memchr;
+
 use crate::problem::Problem;
 use crate::visible::visible;
 
@@ -65,13 +67,13 @@ impl CallLog {
             return;
         }
         let mut state = self.state();
-        for part in piece.split_inclusive(|byte| *byte == b'\n') {
-            let (text, ends) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
-            state.line(stream).add(text);
-            if ends {
-                self.end_line(&mut state, stream);
-            }
+        let mut rest = piece;
+        while let Some(end) = memchr(b'\n', rest) {
+            state.line(stream).add(&rest[..end]);
+            self.end_line(&mut state, stream);
+            rest = &rest[end + 1..];
         }
+        state.line(stream).add(rest);
     }
 
     /// A grant didn't allow something; `granted` is what comes close to it.
