@@ -158,8 +158,12 @@ async fn a_broken_component_is_refused_by_name_and_the_others_work() {
 #[test]
 fn a_damaged_cache_entry_is_made_anew_and_not_trusted() {
     let home = Home::cold();
+    let directory = home.path().join("modules");
+    fs::create_dir(&directory).expect("a directory");
+    fs::copy(modules().join("cron.wasm"), directory.join("cron.wasm")).expect("a copy");
+    write_sums(&directory);
     let answer =
-        || home.call(&modules(), "cron_validate", json!({"expression": "0 5 * * 1"})).1["data"].clone();
+        || home.call(&directory, "cron_validate", json!({"expression": "0 5 * * 1"})).1["data"].clone();
     let entries = || -> Vec<(PathBuf, Vec<u8>)> {
         let paths = fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path());
         let mut entries: Vec<_> =
@@ -169,7 +173,7 @@ fn a_damaged_cache_entry_is_made_anew_and_not_trusted() {
     };
     let first = answer();
     let good = entries();
-    assert_eq!(good.len(), 2 * components(&modules()).len(), "code and description of each");
+    assert_eq!(good.len(), 2, "code and description");
     let damages: [fn(&mut Vec<u8>); 4] = [
         |bytes| bytes.truncate(bytes.len() / 2),
         |bytes| bytes.clear(),
