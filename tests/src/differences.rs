@@ -1,7 +1,7 @@
 //! Where two answers to the same call differ, and which of that is allowed, by a file that says why.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ struct Entry {
     /// As in `data[ssh.service].pid`; a `*` stands for anything, and what is beneath a path is part of it.
     path: String,
     /// Whether an answer had such a field.
-    seen: Cell<bool>,
+    seen: AtomicBool,
 }
 
 impl MayDiffer {
@@ -28,7 +28,7 @@ impl MayDiffer {
             let names: Vec<_> = entry.keys().map(String::as_str).collect();
             assert_eq!(names, ["path", "reason", "tool"], "{entry:?}");
             assert!(entry["reason"].split_whitespace().count() >= 3, "{entry:?}: why?");
-            Entry { tool: entry["tool"].clone(), path: entry["path"].clone(), seen: Cell::new(false) }
+            Entry { tool: entry["tool"].clone(), path: entry["path"].clone(), seen: AtomicBool::default() }
         };
         Self(entries.into_iter().map(entry).collect())
     }
@@ -43,7 +43,7 @@ impl MayDiffer {
 
     /// The entries that no answer had a field for.
     pub fn never_seen(&self) -> Vec<String> {
-        let unseen = self.0.iter().filter(|entry| !entry.seen.get());
+        let unseen = self.0.iter().filter(|entry| !entry.seen.load(Ordering::Relaxed));
         unseen.map(|entry| format!("{}: {}", entry.tool, entry.path)).collect()
     }
 
@@ -51,7 +51,7 @@ impl MayDiffer {
         let covers = |entry: &&Entry| (entry.tool == "*" || entry.tool == tool) && fits(&entry.path, path);
         // All of them: who is covered twice is used by either.
         let covering: Vec<_> = self.0.iter().filter(covers).collect();
-        covering.iter().for_each(|entry| entry.seen.set(true));
+        covering.iter().for_each(|entry| entry.seen.store(true, Ordering::Relaxed));
         !covering.is_empty()
     }
 
