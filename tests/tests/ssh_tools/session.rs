@@ -90,7 +90,8 @@ async fn how_long_it_is_there_and_how_often_it_was_had_back_is_told() {
             assert_eq!(session["channels"], 0, "{session}");
             assert!(session["keepalive_interval_seconds"].is_u64(), "{session}");
             let up = session["uptime_seconds"].as_u64().expect("a number");
-            let begun = "ps -o etimes= -p $(pgrep -f 'sshd: root@notty' | head -1) | tr -d ' '";
+            // The newest: one whose client was cut off from it may be there still.
+            let begun = "ps -o etimes= -p $(pgrep --newest --full '^sshd: root@notty') | tr -d ' '";
             let by_ps: u64 = lab.host(family).run(&["sh", "-c", begun]).trim().parse().expect("a number");
             assert!(up <= by_ps + 1 && by_ps <= up + 5, "{up} {by_ps}");
             sshd.hang_up();
