@@ -55,7 +55,7 @@ pub(crate) fn build(profile: Profile) -> Result<Built> {
     let components = build_components(&target, &workspace::components()?)?;
     let mut cargo = host(profile);
     // It keeps limits of seconds on a busy machine, which takes more than optimized dependencies.
-    cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=1"]);
+    cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=2"]);
     cmd::run(&mut cargo)?;
 
     let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };

@@ -240,7 +240,7 @@ fn raw(
         let parts: Vec<_> = (0..count)
             .map(|part| (file.path.as_str(), i64::try_from(offset + part * PART).unwrap_or(i64::MAX), PART))
             .collect();
-        for part in budget.waiting(|| cx.read_parts(&parts)) {
+        for part in budget.read_parts(cx, &parts) {
             let part = part?;
             offset += part.len() as u64;
             if part.is_empty() || !sink(&part)? || (part.len() as u64) < PART {
@@ -411,7 +411,7 @@ fn around(
     while high - low > 8 * PART {
         let middle = low + (high - low) / 2;
         let part = (file.path.as_str(), i64::try_from(middle).unwrap_or(i64::MAX), PROBE);
-        let Some(Ok(part)) = budget.waiting(|| cx.read_parts(&[part])).pop() else { break };
+        let Some(Ok(part)) = budget.read_parts(cx, &[part]).pop() else { break };
         let lines = part.split(|byte| *byte == b'\n').skip(1);
         match lines.filter_map(|line| form.time(line, clock, file.near(clock))).next() {
             Some(at) if at >= second * SECOND => high = middle + PROBE,

@@ -120,14 +120,12 @@ fn from_end(
         }
         let begin = end.saturating_sub(PIECE);
         let part = (file.path.as_str(), i64::try_from(begin).unwrap_or(i64::MAX), end - begin);
-        let piece = budget.waiting(|| cx.read_parts(&[part])).pop().transpose()?.unwrap_or_default();
+        let piece = budget.read_parts(cx, &[part]).pop().transpose()?.unwrap_or_default();
         end = begin;
         // What a file of wtmp's kind is shows at its begin.
         let head = match begin {
             0 => Some(Ok(piece.clone())),
-            _ if begin + PIECE >= last => {
-                budget.waiting(|| cx.read_parts(&[(file.path.as_str(), 0, 4096)])).pop()
-            }
+            _ if begin + PIECE >= last => budget.read_parts(cx, &[(file.path.as_str(), 0, 4096)]).pop(),
             _ => None,
         };
         if files::is_binary(&head.transpose()?.unwrap_or_default()) {
