@@ -5,10 +5,22 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 
-use crate::{Client, Expected, Machine, Reach};
+use crate::{Client, Expected, Machine, Reach, Snapshot};
 
 /// The home whose server is used, and its account.
 const HOME: &str = "root";
+
+/// What a server writes for a dry run.
+const OF_A_DRY_RUN: &[Expected] = &[
+    Expected {
+        name: "/var/lib/planner/root/.local/state/linux-sysadmin*",
+        why: "every call is put on record",
+    },
+    Expected { name: "/var/log/journal/*", why: "sudo and crontab log that they were called" },
+];
+
+/// How often it is tried that nothing else happens on a host meanwhile.
+const TIMES: usize = 5;
 
 /// Makes units `lsa-…`: one that can do everything, and some that can't.
 pub const UNITS: &str = r"
@@ -171,6 +183,35 @@ impl Changing {
     /// How many changes have begun, by the record of this home.
     pub fn begun(&self, home: &str) -> usize {
         self.audit(home).iter().filter(|event| event["event"] == "change-begun").count()
+    }
+
+    /// Dry runs write to no file of the host but these and their own. A host writes by itself as well, as where somebody
+    /// has logged out, but seldom: a dry run that writes does so every time, and one that doesn't is seen not to once.
+    pub async fn dry_runs_touch_only(
+        &self,
+        client: &mut Client,
+        calls: &[(&str, Value)],
+        expected: &'static [Expected],
+    ) {
+        let mut before = None;
+        let mut differences = Vec::new();
+        // Once before, so that caches are filled.
+        for _ in 0..=TIMES {
+            for (tool, arguments) in calls {
+                let mut arguments = arguments.clone();
+                arguments["dry_run"] = json!(true);
+                let envelope = client.envelope(tool, arguments).await;
+                assert_eq!(envelope["dry_run"], true, "{envelope}");
+            }
+            let after = Snapshot::of_all_files(self.host());
+            if let Some(before) = before.replace(after.clone()) {
+                differences = before.differences(&after, &[OF_A_DRY_RUN, expected].concat());
+                if differences.is_empty() {
+                    return;
+                }
+            }
+        }
+        panic!("{}", differences.join("\n"));
     }
 
     /// A dry run changes nothing; gives the preview.

@@ -17,6 +17,7 @@ const TREES: &str =
 pub struct Snapshot(BTreeMap<String, String>);
 
 /// A difference that says nothing about the plan.
+#[derive(Clone, Copy)]
 pub struct Expected {
     /// As in the snapshot; a `*` at the end stands for anything.
     pub name: &'static str,
