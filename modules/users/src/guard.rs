@@ -71,7 +71,8 @@ impl Guard {
         let name = &user.name;
         if user.uid == 0 {
             let message = format!("{name} is root (uid 0), which can't be {verb}");
-            return Err(Problem::new("PROTECTED_ACCOUNT", Category::Denied, message));
+            return Err(Problem::new("PROTECTED_ACCOUNT", Category::Denied, message)
+                .remedy("To keep root from logging in: `PermitRootLogin no` in sshd's configuration"));
         }
         if *name == self.caller {
             let message = format!("{name} is the account in use, which can't be {verb} by itself");

@@ -178,7 +178,9 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
             return Err(Problem::validation("NOT_A_DIRECTORY", message));
         }
         if let Some(why) = trees::system(path, homes) {
-            return refused("SYSTEM_TREE", format!("{why}: everything in it isn't changed at once"));
+            let message = format!("{why}: everything in it isn't changed at once");
+            return Err(Problem::new("SYSTEM_TREE", Category::Denied, message)
+                .remedy("Name the one file or directory that is meant, without recursive"));
         }
         if wanted.mode.as_ref().is_some_and(|(_, mode)| mode.sets_special()) {
             let message =
