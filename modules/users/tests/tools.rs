@@ -358,7 +358,9 @@ fn what_is_there_as_asked_for_is_a_success_and_otherwise_an_error() {
 #[test]
 fn nobody_locks_deletes_or_disarms_root_himself_or_the_last_sudoer() {
     for tool in ["user_delete", "user_lock"] {
-        assert_eq!(refused(host(), tool, json!({"user": "root"})).code, "PROTECTED_ACCOUNT", "{tool}");
+        let problem = refused(host(), tool, json!({"user": "root"}));
+        assert_eq!(problem.code, "PROTECTED_ACCOUNT", "{tool}");
+        assert!(problem.remediation[0].contains("PermitRootLogin no"), "{tool}: {problem:?}");
         assert_eq!(
             refused(host_as("admin"), tool, json!({"user": "admin"})).code,
             "ACCOUNT_IN_USE",
@@ -731,7 +733,9 @@ fn modes_that_nobody_means_are_refused() {
         assert_eq!(set(directory, path, json!({"mode": "755", "recursive": true})), "SYSTEM_TREE", "{path}");
     }
     let slash = with(host(), &["/"], &[("/", "41ed", "root")]);
-    assert_eq!(set(slash, "/", json!({"owner": "ada", "recursive": true})), "SYSTEM_TREE");
+    let problem = refused(slash, "perms_set", json!({"path": "/", "owner": "ada", "recursive": true}));
+    assert_eq!(problem.code, "SYSTEM_TREE");
+    assert!(problem.remediation[0].contains("without recursive"), "{problem:?}");
     assert_eq!(
         set(way(host(), "/srv/x", "41ed", "root"), "/srv/x", json!({"mode": "u+s", "recursive": true})),
         "SETUID_RECURSIVE"

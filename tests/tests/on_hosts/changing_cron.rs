@@ -22,10 +22,11 @@ rm -f /var/spool/cron/crontabs/tmp.* /etc/cron.deny /etc/cron.allow /run/lsa-*
 userdel --force --remove lsa-plain
 ";
 
-/// What crontab writes to where it is asked to list.
+/// What others write to meanwhile.
 const WRITTEN_TO: &[Expected] = &[
     Expected { name: "/var/log/syslog", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/cron.log", why: "crontab logs that it listed a crontab" },
+    Expected { name: "/var/lib/fail2ban/fail2ban.sqlite3", why: "fail2ban takes note of the time" },
 ];
 const ROOTS: Expected = Expected { name: "/var/spool/cron/crontabs/root", why: "it is the tool's to change" };
 const ADMINS: Expected =
