@@ -1,10 +1,14 @@
 //! The test hosts: real machines with systemd, brought up by `cargo xtask test`.
 
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::Reach;
 
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -28,8 +32,20 @@ pub fn host(test: &str, name: &str) -> Option<Host> {
     }
 }
 
-/// The name of the host that stands in for this one, for who runs tests beside somebody else's, or on another image:
-/// `LINUX_SYSADMIN_TEST_HOST=debian1=mine,rhel1=mine-too`.
+/// The way to its host that a story is told on: `LINUX_SYSADMIN_TEST_WAY`, which is `inside` or `over-ssh` and `debian` or
+/// `rhel`, as `over-ssh-rhel`. Without it, inside a Debian host.
+pub fn way() -> Reach {
+    match std::env::var("LINUX_SYSADMIN_TEST_WAY").as_deref() {
+        Err(_) | Ok("inside-debian") => Reach::Inside("debian1"),
+        Ok("inside-rhel") => Reach::Inside("rhel1"),
+        Ok("over-ssh-debian") => Reach::OverSsh("debian1"),
+        Ok("over-ssh-rhel") => Reach::OverSsh("rhel1"),
+        Ok(other) => panic!("LINUX_SYSADMIN_TEST_WAY is {other}; expected inside-debian, over-ssh-rhel, …"),
+    }
+}
+
+/// The name of the host that stands in for this one: each process of a test run has hosts of its own, and so has who runs
+/// tests beside somebody else's, or on another image: `LINUX_SYSADMIN_TEST_HOST=debian1=mine,rhel1=mine-too`.
 fn instead(name: &str) -> String {
     let given = std::env::var("LINUX_SYSADMIN_TEST_HOST").unwrap_or_default();
     let mut pairs = given.split(',').filter_map(|pair| pair.split_once('='));
@@ -65,6 +81,13 @@ impl Host {
         let this =
             hosts.find(|host| host["name"] == self.name).unwrap_or_else(|| panic!("{} is up", self.name));
         this[member].as_str().unwrap_or_else(|| panic!("{member} of {this}")).to_owned()
+    }
+
+    /// A file beside its disk, which tests lock to take turns: it is locked across threads and processes alike.
+    pub(crate) fn turn(&self, name: &str) -> File {
+        let directory = Path::new(&self.listed("root")).parent().expect("a host's directory").to_owned();
+        let file = File::options().create(true).append(true).open(directory.join(name));
+        file.expect("a file to lock")
     }
 
     /// Its address in the lab.

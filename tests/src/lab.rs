@@ -6,12 +6,12 @@ mod network;
 mod reach;
 mod sshd;
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -21,15 +21,8 @@ pub use fleet::Fleet;
 use network::Network;
 pub use sshd::{SFTP, Sshd};
 
-/// The hosts of the lab, by the names that aliases begin with.
-const HOSTS: [&str; 5] = ["debian1", "rhel1", "bare1", "debian2", "rhel2"];
-/// Those that cables can be laid between.
-const CHAIN: [&str; 3] = ["debian1", "rhel1", "bare1"];
-
-/// There is one lab: what a test does to its network and its hosts, it does to all. Who only goes through it may do so
-/// beside others.
-static TURN: RwLock<()> = RwLock::new(());
-
+/// The hosts of the lab, by the names that aliases begin with; cables can be laid between them.
+const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
 /// An account in the lab, until it is dropped.
 pub struct Lab {
     home: Home,
@@ -39,10 +32,11 @@ pub struct Lab {
     turn: Turn,
 }
 
-/// Whether the lab is this test's alone.
+/// Whether the lab is this test's alone: what a test does to its network and its hosts, it does to all. Who only goes
+/// through it may do so beside others.
 enum Turn {
-    Alone(#[allow(dead_code, reason = "it is held, and not looked at")] RwLockWriteGuard<'static, ()>),
-    BesideOthers(#[allow(dead_code, reason = "it is held, and not looked at")] RwLockReadGuard<'static, ()>),
+    Alone(#[allow(dead_code, reason = "it is held, and not looked at")] File),
+    BesideOthers(#[allow(dead_code, reason = "it is held, and not looked at")] File),
 }
 
 /// A key of the lab's, in a file; its certificate is beside it, where there is one.
@@ -54,19 +48,25 @@ impl Lab {
     /// With an account that knows each host by its name, as root, and nothing else; nobody else is in the lab. Where hosts
     /// can't be had, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
-        Self::with(test, || Turn::Alone(TURN.write().unwrap_or_else(PoisonError::into_inner)))
+        Self::with(test, |file| {
+            file.lock().expect("a turn");
+            Turn::Alone(file)
+        })
     }
 
     /// The same for who leaves the network as it is: others may be in the lab.
     pub fn beside_others(test: &str) -> Option<Self> {
-        Self::with(test, || Turn::BesideOthers(TURN.read().unwrap_or_else(PoisonError::into_inner)))
+        Self::with(test, |file| {
+            file.lock_shared().expect("a turn");
+            Turn::BesideOthers(file)
+        })
     }
 
-    fn with(test: &str, turn: impl FnOnce() -> Turn) -> Option<Self> {
+    fn with(test: &str, turn: impl FnOnce(File) -> Turn) -> Option<Self> {
         // One question, so that the test is counted once.
         host(test, HOSTS[0])?;
         let hosts = HOSTS.map(|name| host(test, name).expect("hosts are up"));
-        let turn = turn();
+        let turn = turn(hosts[0].turn("lab.lock"));
         let listing = listing();
         let network = Network::of(&listing);
         let lab = Self { home: Home::of_root(), hosts, network, agent: Mutex::default(), turn };
@@ -305,7 +305,7 @@ impl Lab {
     /// in and nobody routes into. Gives the addresses that rhel1 and bare1 have there: the second is reached only from
     /// rhel1, and the first, of those two networks, only from debian1. A reboot takes the cables of that host away.
     pub fn chain(&self) -> (&'static str, &'static str) {
-        network::chain(CHAIN.map(|name| self.host(name)))
+        network::chain(HOSTS.map(|name| self.host(name)))
     }
 
     /// Reboots the host, and waits until it is ready again.
@@ -318,7 +318,7 @@ impl Lab {
         if let Turn::BesideOthers(_) = self.turn {
             return;
         }
-        network::unchain(CHAIN.map(|name| self.host(name)));
+        network::unchain(HOSTS.map(|name| self.host(name)));
         for host in &self.hosts {
             self.network.mend(host);
             sshd::end_all(host);

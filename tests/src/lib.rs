@@ -19,7 +19,7 @@ pub use asking::{Asked, Way};
 pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
 pub use client::Client;
 pub use differences::MayDiffer;
-pub use hosts::{Host, host, skipped};
+pub use hosts::{Host, host, skipped, way};
 pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
 pub use machine::{Helper, Machine, Reach};
 pub use plan::{Plan, Step, line};
@@ -42,17 +42,6 @@ pub fn binary() -> PathBuf {
     let binary = std::env::var_os("LINUX_SYSADMIN_BIN").map_or(built, PathBuf::from);
     assert!(binary.is_file(), "{} is not there: run `cargo xtask test`", binary.display());
     binary
-}
-
-/// The same program with points where it can be made to fail, `LINUX_SYSADMIN_FAULTY_BIN`; where there is none, the test
-/// is counted as skipped.
-pub fn faulty(test: &str) -> Option<PathBuf> {
-    let Some(faulty) = std::env::var_os("LINUX_SYSADMIN_FAULTY_BIN").map(PathBuf::from) else {
-        skipped(test, "there is no program with fault points: it takes `cargo xtask test`");
-        return None;
-    };
-    assert!(faulty.is_file(), "{} is not there", faulty.display());
-    Some(faulty)
 }
 
 /// The components that ship.

@@ -1,21 +1,20 @@
 //! A test host with the planner on it. The server speaks MCP over its stdin and stdout; it runs there, as root or as an
 //! account that may use sudo, or in the lab, from where it reaches the host as that account over SSH.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host, shared_cache};
+use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host, shared_cache, skipped};
 
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
-/// Where the program with fault points is on the host.
+/// Where a copy of it is on the host, without modules beside it.
 const FAULTY: &str = "/run/planner/linux-sysadmin";
 const HOMES: &str = "/var/lib/planner";
 /// What each account there has compiled: else each home would compile the same modules anew.
@@ -24,15 +23,6 @@ const CACHES: &str = "/var/lib/planner-cache";
 const RECORD: &str = ".local/state/linux-sysadmin/audit.jsonl";
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// There is one of each host, and a plan is to be alone on it.
-static TURNS: [(&str, Mutex<()>); 5] = [
-    ("debian1", Mutex::new(())),
-    ("debian2", Mutex::new(())),
-    ("rhel1", Mutex::new(())),
-    ("rhel2", Mutex::new(())),
-    ("bare1", Mutex::new(())),
-];
 
 /// Puts everything back that any of the tests does to the host, however it ended.
 const CLEAN: &str = r#"
@@ -93,7 +83,8 @@ pub struct Machine {
     reach: Reach,
     /// Where the servers run that reach it over SSH.
     lab: Option<Lab>,
-    _turn: MutexGuard<'static, ()>,
+    /// A plan is to be alone on its host.
+    _turn: File,
 }
 
 /// A process on the host that ends when its stdin does.
@@ -109,8 +100,8 @@ impl Machine {
     pub fn by(reach: Reach, test: &str) -> Option<Self> {
         let test = format!("{test} ({reach:?})");
         let host = host(&test, reach.host())?;
-        let (_, turn) = TURNS.iter().find(|(name, _)| *name == reach.host()).expect("a host of the lab");
-        let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = host.turn("turn.lock");
+        turn.lock().expect("a turn");
         let mut machine =
             Self { host, program: PROGRAM, reach: Reach::Inside(reach.host()), lab: None, _turn: turn };
         machine.clean();
@@ -128,12 +119,18 @@ impl Machine {
         self.reach = reach;
     }
 
-    /// One where the program is that with fault points. None of the modules that ship is beside it.
+    /// One where the program has points at which it can be made to fail, and none of the modules that ship beside it. Where
+    /// the program under test has none, the test is counted as skipped.
     pub fn faulty(test: &str) -> Option<Self> {
-        let faulty = crate::faulty(test)?;
+        if std::env::var_os("LINUX_SYSADMIN_FAULT_POINTS").is_none() {
+            skipped(
+                test,
+                "the program under test has no fault points: it takes `cargo xtask test` without --release",
+            );
+            return None;
+        }
         let mut machine = Self::new(test)?;
-        machine.host.put(FAULTY, &fs::read(faulty).expect("a program"));
-        machine.sh(&format!("chmod 0555 {FAULTY}"));
+        machine.sh(&format!("install -m 555 {PROGRAM} {FAULTY}"));
         machine.program = FAULTY;
         Some(machine)
     }

@@ -57,7 +57,7 @@ impl Raw {
         let (package, _) = resolve.push_dir(directory.path()).expect("a contract");
         let world = resolve.select_world(&[package], Some("tool-module")).expect("its world");
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("metadata");
-        let mut encoder = ComponentEncoder::default();
+        let encoder = ComponentEncoder::default();
         encoder.validate(true).module(&module).expect("a module").encode().expect("a component")
     }
 }

@@ -60,7 +60,7 @@ pub(crate) enum Part {
 
 /// Measures all parts, or these.
 pub(crate) fn bench(parts: &[Part]) -> Result<()> {
-    let built = build::build(Profile::Release)?;
+    let built = build::with_guests(Profile::Release)?;
     let floor = build_floor()?;
     lab::watch_for_signals()?;
     let listed = built.binary.with_file_name("bench-tools.json");

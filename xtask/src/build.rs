@@ -12,13 +12,12 @@ use std::process::{Command, Stdio};
 /// What every component begins with: `\0asm`, version 13, layer 1 (a core module has 1 and 0).
 const COMPONENT_MAGIC: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
 
-/// How the host is compiled. Components are always optimized: a host compiles them again, and unoptimized ones are several
-/// times larger.
+/// How the host and its components are compiled.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
-    /// With the same dependencies as the tests.
+    /// As the tests are: unoptimized for the most part, and the host with the points where a test can make it fail.
     Dev,
-    /// As it ships.
+    /// As they ship.
     Release,
 }
 
@@ -27,6 +26,14 @@ impl Profile {
         match self {
             Profile::Dev => "dev",
             Profile::Release => "release",
+        }
+    }
+
+    /// The profile of components. A host compiles those that ship once more, so they are small before fast.
+    fn of_components(self) -> &'static str {
+        match self {
+            Profile::Dev => "dev",
+            Profile::Release => "module",
         }
     }
 
@@ -46,60 +53,70 @@ pub(crate) struct Built {
     pub(crate) modules: PathBuf,
 }
 
-/// Builds all.
+/// Builds the server and its modules.
 pub(crate) fn build(profile: Profile) -> Result<Built> {
-    let target = workspace::target_dir()?;
-    let (modules, guests) = (workspace::modules()?, workspace::guests()?);
-    let out = target.join(profile.folder());
-
-    let components = build_components(&target, &workspace::components()?)?;
-    let mut cargo = host(profile);
-    // It keeps limits of seconds on a busy machine, which takes more than optimized dependencies.
-    cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=2"]);
-    cmd::run(&mut cargo)?;
-
-    let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
+    let modules = workspace::modules()?;
+    let packages: Vec<_> = modules.iter().map(|name| workspace::package("module", name)).collect();
+    let components = build_components(profile, &packages, &[])?;
+    cmd::run(&mut host(profile))?;
+    let built = built(profile)?;
     place(&components, "module", &modules, &built.modules)?;
-    let test_modules = out.join("test-modules");
-    for (kind, guest) in &guests {
-        place(&components, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
-    }
-    for name in workspace::outside()? {
-        let component = build_outside(&target, &name)?;
-        place_one(&component, &name, &test_modules.join(&name))?;
-    }
-    python::build(&target, &test_modules.join(python::NAME))?;
-    python::client(&out.join("test-clients"))?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
 }
 
-/// Builds the host with points where a test can make it fail, and puts it where nothing installs or ships from.
-pub(crate) fn faulty(profile: Profile) -> Result<PathBuf> {
+/// Builds the modules and the tests' own components, and puts them where the tests look for them. `environment` is for the
+/// compiler of the workspace's own crates.
+pub(crate) fn components(profile: Profile, environment: &[(&str, String)]) -> Result<()> {
+    let (modules, guests) = (workspace::modules()?, workspace::guests()?);
+    let from = build_components(profile, &workspace::components()?, environment)?;
     let out = workspace::target_dir()?.join(profile.folder());
-    let mut cargo = host(profile);
-    cargo.args(["--features", "linux-sysadmin/fault-points"]);
-    // A test puts the program on a host, so it is to be small.
-    cargo.args(["--config", "profile.dev.debug=false"]);
-    cmd::run(&mut cargo)?;
-    let folder = out.join("test-faults");
-    files::make_dir(&folder)?;
-    let faulty = folder.join(workspace::BINARY);
-    files::copy(&out.join(workspace::BINARY), &faulty, 0o755)?;
-    Ok(faulty)
+    place(&from, "module", &modules, &out.join("modules"))?;
+    let test_modules = out.join("test-modules");
+    for (kind, guest) in &guests {
+        place(&from, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
+    }
+    for name in workspace::outside()? {
+        let component = build_outside(profile, &name)?;
+        place_one(&component, &name, &test_modules.join(&name))?;
+    }
+    Ok(())
+}
+
+/// Builds what the tests have from Python, beside the rest.
+pub(crate) fn python(profile: Profile) -> Result<()> {
+    let target = workspace::target_dir()?;
+    let out = target.join(profile.folder());
+    python::build(&target, &out.join("test-modules").join(python::NAME))?;
+    python::client(&out.join("test-clients"))
+}
+
+/// Builds the server, the modules and the tests' own components.
+pub(crate) fn with_guests(profile: Profile) -> Result<Built> {
+    components(profile, &[])?;
+    cmd::run(&mut host(profile))?;
+    built(profile)
+}
+
+fn built(profile: Profile) -> Result<Built> {
+    let out = workspace::target_dir()?.join(profile.folder());
+    Ok(Built { binary: out.join(workspace::BINARY), modules: out.join("modules") })
 }
 
 /// What builds the host: what ships with nothing but what it needs, else with the features of dependencies that the whole
 /// workspace has, so that the tests have the same ones.
-fn host(profile: Profile) -> Command {
+pub(crate) fn host(profile: Profile) -> Command {
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
     match profile {
-        Profile::Dev => cargo.arg("--workspace"),
+        Profile::Dev => cargo.args(["--workspace", "--features", FAULT_POINTS]),
         Profile::Release => cargo.args(["--package", workspace::BINARY]),
     };
     cargo
 }
+
+/// The feature with the points where a test can end the host or make a step fail. Nothing that ships has it.
+pub(crate) const FAULT_POINTS: &str = "linux-sysadmin/fault-points";
 
 /// Fills the cache of compiled components in this home, or that of who runs this: the first start compiles them, and no
 /// client should wait for that.
@@ -117,29 +134,50 @@ pub(crate) fn warm(binary: &Path, home: Option<&Path>) -> Result<()> {
 }
 
 /// Builds the components in one cargo call, so that they share the sdk; gives the folder with them.
-fn build_components(target: &Path, packages: &[String]) -> Result<PathBuf> {
+fn build_components(
+    profile: Profile,
+    packages: &[String],
+    environment: &[(&str, String)],
+) -> Result<PathBuf> {
     let toolchain = wasm::find()?;
-    let own_target = target.join("modules");
     let mut cargo = workspace::cargo();
-    cargo.args(["build", "--profile", "module", "--target-dir"]).arg(&own_target);
-    toolchain.apply(&mut cargo);
+    cargo.args(["build", "--profile", profile.of_components()]);
+    let out = toolchain_and_folder(profile, &toolchain, &mut cargo)?;
+    if let wasm::Toolchain::Rustup = toolchain {
+        cargo.envs(environment.iter().cloned());
+    }
     for package in packages {
         cargo.args(["--package", package]);
     }
     cmd::run(&mut cargo)?;
-    Ok(own_target.join(wasm::TARGET).join("module"))
+    Ok(out)
 }
 
 /// A component of a workspace of its own. In the same target directory: with the same profile and versions, what it depends
 /// on is there already.
-fn build_outside(target: &Path, name: &str) -> Result<PathBuf> {
-    let own_target = target.join("modules");
+fn build_outside(profile: Profile, name: &str) -> Result<PathBuf> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root().join(workspace::OUTSIDE).join(name));
-    cargo.args(["build", "--locked", "--profile", "module", "--target-dir"]).arg(&own_target);
-    wasm::find()?.apply(&mut cargo);
+    cargo.args(["build", "--locked", "--profile", profile.of_components()]);
+    let out = toolchain_and_folder(profile, &wasm::find()?, &mut cargo)?;
     cmd::run(&mut cargo)?;
-    Ok(own_target.join(wasm::TARGET).join("module").join(artifact(name)))
+    Ok(out.join(artifact(name)))
+}
+
+/// Gives cargo the toolchain and the target directory; gives the folder of the components. In the dev profile the macros and
+/// build scripts are those of the tests, so both are built in one directory, if by one compiler.
+fn toolchain_and_folder(
+    profile: Profile,
+    toolchain: &wasm::Toolchain,
+    cargo: &mut Command,
+) -> Result<PathBuf> {
+    toolchain.apply(cargo);
+    let target = workspace::target_dir()?;
+    let shared = profile == Profile::Dev && matches!(toolchain, wasm::Toolchain::Rustup);
+    let own = if shared { target } else { target.join("modules") };
+    cargo.arg("--target-dir").arg(&own);
+    let folder = if profile == Profile::Dev { "debug" } else { profile.of_components() };
+    Ok(own.join(wasm::TARGET).join(folder))
 }
 
 fn place_one(component: &Path, name: &str, to: &Path) -> Result<()> {

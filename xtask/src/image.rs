@@ -1,8 +1,9 @@
 //! Builds a host's base system from a recipe folder (images/NAME), once per content of that folder.
 //!
-//! The result is cached outside the source tree under a name that holds the recipe's hash. It is built in
-//! a temporary folder and renamed when complete, so that whatever has the final name is whole. All steps run
-//! in mount namespaces of their own: a build that is killed leaves files, never mounts.
+//! An image is a layer over the image that its recipe names as its base, down to one that is bootstrapped. The layer is
+//! cached outside the source tree under a name that holds the recipe's hash. It is built in a temporary folder and renamed
+//! when complete, so that whatever has the final name is whole. A build is a process with mounts of its own: one that is
+//! killed leaves files, never mounts.
 
 use crate::{cmd, files, mirror, workspace};
 use anyhow::{Context, Result, bail};
@@ -11,12 +12,14 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const CACHE: &str = "/var/cache/linux-sysadmin-hosts";
 /// Goes up when this file builds differently from the same recipe.
-const BUILDER: u32 = 1;
+const BUILDER: u32 = 2;
+/// An image whose build was cut off is built anew, so nothing waits for the disk.
+const DPKG_FORCE: &str = "unsafe-io";
 /// Keeps package scripts from starting services in the image.
 const POLICY: &str = "usr/sbin/policy-rc.d";
 /// The archives while the image is built; a host has only those of its recipe.
@@ -33,62 +36,107 @@ struct Recipe {
     /// Debian's releases that it can be made of.
     #[serde(default)]
     suites: Vec<String>,
+    #[serde(default)]
     packages: Vec<String>,
     #[serde(default)]
     nspawn: Vec<String>,
 }
 
-/// An image that is ready to be a lower layer.
+/// An image that is ready to be the lower layers of a host.
 pub(crate) struct Image {
-    pub(crate) root: PathBuf,
+    /// Its own layer first, then those below it.
+    pub(crate) layers: Vec<PathBuf>,
     /// Further arguments of systemd-nspawn for its hosts.
     pub(crate) nspawn: Vec<String>,
 }
 
-/// The image's base: from the cache, or built now.
+/// The image: from the cache, or built now.
 pub(crate) fn ensure(name: &str) -> Result<Image> {
-    let folder = recipe_folder(name)?;
-    let recipe = read_recipe(&folder)?;
-    // Before the lock, which it takes itself.
-    let (below, suites) = match &recipe.base {
-        Some(base) => (Some(ensure(base)?.root), read_recipe(&recipe_folder(base)?)?.suites),
-        None => (None, recipe.suites.clone()),
-    };
-    let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let suite = suite_for(&suites, &os_release)
-        .with_context(|| format!("{}/recipe.yaml lists no suite", folder.display()))?;
-    let hash = recipe_hash(&folder, &suite, below.as_deref())?;
-
+    let plan = Plan::of(name)?;
     let cache = Path::new(CACHE);
     files::make_dir(cache)?;
-    let lock = File::create(cache.join("lock")).context("cannot make the cache's lock file")?;
-    lock.lock().context("cannot lock the cache of images")?;
-    let root = cache.join(format!("{name}-{}", &hash[..12]));
-    if !root.is_dir() {
-        remove_leftovers(cache, name)?;
-        let building = cache.join(format!(".building-{name}"));
+    let lock =
+        File::create(cache.join(format!("lock-{name}"))).context("cannot make the image's lock file")?;
+    lock.lock().context("cannot lock the image")?;
+    if !plan.layer.is_dir() {
         let begun = Instant::now();
-        eprintln!("xtask: building the image `{name}` ({suite}) once; this takes a minute or two");
-        build(&building, &folder, &recipe, below.as_deref(), &suite)
+        eprintln!("xtask: building the image `{name}` ({}) once; this takes a minute or two", plan.suite);
+        // By the file that runs, which cargo may have replaced since; what starts it is another program.
+        let xtask = format!("/proc/{}/exe", std::process::id());
+        let mut build = unshared();
+        build.args(["--propagation", "private", &xtask, "hosts", "build-image", name]);
+        cmd::run(build.stdin(Stdio::null()))
             .with_context(|| format!("the image `{name}` could not be built"))?;
-        fs::rename(&building, &root).with_context(|| format!("cannot rename to {}", root.display()))?;
-        eprintln!("xtask: {} is complete after {:.0} s", root.display(), begun.elapsed().as_secs_f32());
+        eprintln!("xtask: the image `{name}` is complete after {:.0} s", begun.elapsed().as_secs_f32());
     }
-    Ok(Image { root, nspawn: recipe.nspawn })
+    Ok(Image { layers: plan.layers(), nspawn: plan.recipe.nspawn })
 }
 
-/// Removes cached bases of `name` other than `current` that no host uses.
-pub(crate) fn remove_old(name: &str, current: &Path, in_use: &[PathBuf]) -> Result<()> {
+/// Builds one image whose base is there: the process has mounts of its own.
+pub(crate) fn build_one(name: &str) -> Result<()> {
+    let plan = Plan::of(name)?;
+    let building = Path::new(CACHE).join(format!(".building-{name}"));
+    if building.exists() {
+        fs::remove_dir_all(&building)
+            .with_context(|| format!("cannot remove what an earlier build left: {}", building.display()))?;
+    }
+    let layer = building.join("layer");
+    files::make_dir(&layer)?;
+    build(&plan, &building, &layer)?;
+    fs::rename(&layer, &plan.layer).with_context(|| format!("cannot rename to {}", plan.layer.display()))?;
+    fs::remove_dir_all(&building).ok();
+    Ok(())
+}
+
+/// How an image is made, and of what.
+struct Plan {
+    name: String,
+    folder: PathBuf,
+    recipe: Recipe,
+    suite: String,
+    /// Where its own layer is, or is going to be.
+    layer: PathBuf,
+    /// The layers below its own, the uppermost first.
+    below: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// The images below are built where they aren't there.
+    fn of(name: &str) -> Result<Self> {
+        let folder = recipe_folder(name)?;
+        let recipe = read_recipe(&folder)?;
+        let (below, suite) = match &recipe.base {
+            Some(base) => (ensure(base)?.layers, Self::of(base)?.suite),
+            None => {
+                let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+                let suite = suite_for(&recipe.suites, &os_release)
+                    .with_context(|| format!("{}/recipe.yaml lists no suite", folder.display()))?;
+                (Vec::new(), suite)
+            }
+        };
+        let hash = recipe_hash(&folder, &suite, below.first().map(PathBuf::as_path))?;
+        let layer = Path::new(CACHE).join(format!("{name}-{}", &hash[..12]));
+        Ok(Self { name: name.to_owned(), folder, recipe, suite, layer, below })
+    }
+
+    fn layers(&self) -> Vec<PathBuf> {
+        [&self.layer].into_iter().chain(&self.below).cloned().collect()
+    }
+}
+
+/// Removes cached layers of the same images as these are, other than these, that no host uses.
+pub(crate) fn remove_old(current: &[PathBuf], in_use: &[PathBuf]) -> Result<()> {
+    let image_of = |path: &Path| {
+        let (image, hash) = path.file_name()?.to_str()?.rsplit_once('-')?;
+        (hash.len() == 12).then(|| image.to_owned())
+    };
+    let images: Vec<_> = current.iter().filter_map(|layer| image_of(layer)).collect();
     for entry in fs::read_dir(CACHE)?.flatten() {
         let path = entry.path();
-        let is_same_image = entry
-            .file_name()
-            .to_str()
-            .and_then(|file| file.rsplit_once('-'))
-            .is_some_and(|(image, hash)| image == name && hash.len() == 12);
-        if is_same_image && path != current && !in_use.contains(&path) {
+        let is_old = image_of(&path).is_some_and(|image| images.contains(&image)) && !current.contains(&path);
+        if is_old && !in_use.contains(&path) {
             fs::remove_dir_all(&path)
-                .with_context(|| format!("cannot remove the old base {}", path.display()))?;
+                .with_context(|| format!("cannot remove the old layer {}", path.display()))?;
         }
     }
     Ok(())
@@ -149,33 +197,40 @@ fn recipe_hash(folder: &Path, suite: &str, below: Option<&Path>) -> Result<Strin
     Ok(hex::encode(hash.finalize()))
 }
 
-fn build(root: &Path, folder: &Path, recipe: &Recipe, below: Option<&Path>, suite: &str) -> Result<()> {
+/// Fills the layer. What is only needed meanwhile is in `building`.
+fn build(plan: &Plan, building: &Path, layer: &Path) -> Result<()> {
+    let suite = &plan.suite;
     let mirror = mirror::of_this_machine(suite);
     let proxy = mirror::apt_proxy();
-
-    let mut begin = unshared();
-    match below {
-        Some(below) => {
-            begin.args(["cp", "--archive", "--reflink=auto"]).arg(below).arg(root);
-        }
-        None => {
-            begin.args(["--mount-proc", "debootstrap", "--variant=minbase", "--include=ca-certificates"]);
-            begin.arg(suite).arg(root).arg(&mirror.uri);
-        }
-    }
-    if let Some(proxy) = &proxy {
-        begin.env("http_proxy", proxy);
-    }
-    // debootstrap reports every package; only the error, if any, is of interest.
-    let log = PathBuf::from(CACHE).join("build.log");
+    // Each package is reported; only the error, if any, is of interest.
+    let log = PathBuf::from(CACHE).join(format!("build-{}.log", plan.name));
     let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let logged = |command: &mut Command| -> Result<()> {
-        let command =
-            command.stdin(std::process::Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+        let command = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
         cmd::run(command)
             .with_context(|| format!("{} has the details; its end:\n{}", log.display(), tail(&log)))
     };
-    logged(&mut begin)?;
+
+    let root = match plan.below.is_empty() {
+        true => {
+            let mut bootstrap = unshared();
+            bootstrap.args(["--mount-proc", "debootstrap", "--variant=minbase", "--include=ca-certificates"]);
+            bootstrap.arg(suite).arg(layer).arg(&mirror.uri).env("DPKG_FORCE", DPKG_FORCE);
+            if let Some(proxy) = &proxy {
+                bootstrap.env("http_proxy", proxy);
+            }
+            logged(&mut bootstrap)?;
+            layer.to_owned()
+        }
+        false => {
+            let (root, work) = (building.join("root"), building.join("work"));
+            files::make_dir(&root)?;
+            files::make_dir(&work)?;
+            let options = overlay(&plan.below, layer, &work);
+            cmd::output(Command::new("mount").args(["-t", "overlay", "-o", &options, "overlay"]).arg(&root))?;
+            root
+        }
+    };
 
     files::write(&root.join(POLICY), "#!/bin/sh\nexit 101\n", 0o755)?;
     files::write(&root.join(BUILD_SOURCES), mirror.sources_list(suite), 0o644)?;
@@ -187,30 +242,49 @@ fn build(root: &Path, folder: &Path, recipe: &Recipe, below: Option<&Path>, suit
         fs::remove_file(root.join("etc/resolv.conf")).ok();
         files::write(&root.join("etc/resolv.conf"), resolvers, 0o644)?;
     }
-    logged(inside(root).args(["apt-get", "-q", "update"]))?;
-    logged(inside(root).args(["apt-get", "-qy", "upgrade"]))?;
-    let install = ["apt-get", "-qy", "--no-install-recommends", "install"];
-    logged(inside(root).args(install).args(&recipe.packages))?;
-    logged(inside(root).args(["apt-get", "clean"]))?;
+    if !plan.recipe.packages.is_empty() {
+        logged(inside(&root).args(["apt-get", "-q", "update"]))?;
+        if plan.below.is_empty() {
+            logged(inside(&root).args(["apt-get", "-qy", "upgrade"]))?;
+        }
+        let install = ["apt-get", "-qy", "--no-install-recommends", "install"];
+        logged(inside(&root).args(install).args(&plan.recipe.packages))?;
+        logged(inside(&root).args(["apt-get", "clean"]))?;
+    }
 
     for leftover in [BUILD_SOURCES, BUILD_PROXY] {
         fs::remove_file(root.join(leftover)).ok();
     }
-    let lists = root.join("var/lib/apt/lists");
-    fs::remove_dir_all(&lists).ok();
-    files::make_dir(&lists.join("partial"))?;
+    // The lowest layer keeps the lists, so that those above it fetch only what is new.
+    if !plan.below.is_empty() {
+        let lists = root.join("var/lib/apt/lists");
+        fs::remove_dir_all(&lists).ok();
+        files::make_dir(&lists.join("partial"))?;
+    }
 
-    copy_tree(&folder.join("files"), root)?;
-    let provision = root.join("tmp/provision");
-    files::copy(&folder.join("provision"), &provision, 0o755)?;
-    logged(inside(root).arg("/tmp/provision"))?;
-    fs::remove_file(&provision)?;
-    seal(root)
+    copy_tree(&plan.folder.join("files"), &root)?;
+    let (from, provision) = (plan.folder.join("provision"), root.join("tmp/provision"));
+    if from.exists() {
+        files::copy(&from, &provision, 0o755)?;
+        logged(inside(&root).arg("/tmp/provision"))?;
+        fs::remove_file(&provision)?;
+    }
+    seal(&root)?;
+    if root != layer {
+        cmd::output(Command::new("umount").arg(&root))?;
+    }
+    Ok(())
+}
+
+/// The options of an overlay mount.
+pub(crate) fn overlay(below: &[PathBuf], upper: &Path, work: &Path) -> String {
+    let below: Vec<_> = below.iter().map(|layer| layer.display().to_string()).collect();
+    format!("lowerdir={},upperdir={},workdir={}", below.join(":"), upper.display(), work.display())
 }
 
 /// Takes away what must differ from host to host or belonged to the build only.
 fn seal(root: &Path) -> Result<()> {
-    fs::remove_file(root.join(POLICY))?;
+    fs::remove_file(root.join(POLICY)).ok();
     for entry in fs::read_dir(root.join("etc/ssh"))?.flatten() {
         if entry.file_name().to_string_lossy().starts_with("ssh_host_") {
             fs::remove_file(entry.path())?;
@@ -230,6 +304,7 @@ fn inside(root: &Path) -> Command {
         ("HOME", "/root"),
         ("LANG", "C.UTF-8"),
         ("DEBIAN_FRONTEND", "noninteractive"),
+        ("DPKG_FORCE", DPKG_FORCE),
     ]);
     command
 }
@@ -240,15 +315,6 @@ fn unshared() -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]);
     command
-}
-
-fn remove_leftovers(cache: &Path, name: &str) -> Result<()> {
-    let building = cache.join(format!(".building-{name}"));
-    if building.exists() {
-        fs::remove_dir_all(&building)
-            .with_context(|| format!("cannot remove what an earlier build left: {}", building.display()))?;
-    }
-    Ok(())
 }
 
 /// Copies regular files as root's own; git keeps no more of a mode than whether a file is executable, and of a folder

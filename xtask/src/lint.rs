@@ -3,9 +3,24 @@
 use crate::{cmd, wasm, workspace};
 use anyhow::{Result, bail};
 
+/// The fuzz targets: a workspace of their own.
+pub(crate) const FUZZ: &str = "fuzz/Cargo.toml";
+
+/// Whether all sources are formatted, those of workspaces of their own as well.
+pub(crate) fn formatting() -> Result<()> {
+    let mut manifests = vec!["Cargo.toml".to_owned(), FUZZ.to_owned()];
+    manifests.extend(
+        workspace::outside()?.into_iter().map(|name| format!("{}/{name}/Cargo.toml", workspace::OUTSIDE)),
+    );
+    let calls =
+        manifests.iter().map(|manifest| vec!["fmt", "--all", "--manifest-path", manifest, "--", "--check"]);
+    all_clean(calls.collect())
+}
+
+/// Formatting, and clippy for the machine's target and for the components' own.
 pub(crate) fn lint() -> Result<()> {
-    let mut calls = vec![vec!["fmt", "--all", "--", "--check"]];
-    calls.push(vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    formatting()?;
+    let mut calls = vec![vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]];
     let packages = workspace::components()?;
     if wasm::rustup_target_is_installed() {
         let mut call = vec!["clippy", "--target", wasm::TARGET];
@@ -15,19 +30,17 @@ pub(crate) fn lint() -> Result<()> {
     } else {
         eprintln!("xtask: no clippy for {} without rustup's target", wasm::TARGET);
     }
-    let outside =
-        workspace::outside()?.into_iter().map(|name| format!("{}/{name}/Cargo.toml", workspace::OUTSIDE));
-    let outside: Vec<_> = outside.collect();
-    for manifest in &outside {
-        calls.push(vec!["fmt", "--manifest-path", manifest, "--", "--check"]);
-    }
     // A workspace of its own, which nothing else builds.
-    calls.push(vec!["fmt", "--manifest-path", "fuzz/Cargo.toml", "--", "--check"]);
     if cmd::find_program("c++").is_some() {
-        calls.push(vec!["clippy", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--", "-D", "warnings"]);
+        calls.push(vec!["clippy", "--manifest-path", FUZZ, "--bins", "--", "-D", "warnings"]);
     } else {
         eprintln!("xtask: no clippy for fuzz/ without a C++ compiler");
     }
+    all_clean(calls)
+}
+
+/// Runs each, and says which were not clean.
+fn all_clean(calls: Vec<Vec<&str>>) -> Result<()> {
     let mut failed = Vec::new();
     for call in calls {
         let mut cargo = workspace::cargo();

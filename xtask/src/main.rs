@@ -40,7 +40,7 @@ struct Cli {
 enum Task {
     /// Build the server and its modules (target/release/linux-sysadmin, target/release/modules)
     Build {
-        /// The server in the dev profile, under target/debug
+        /// What the tests use: the server in the dev profile and the tests' own components, under target/debug
         #[arg(long)]
         debug: bool,
     },
@@ -52,17 +52,8 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         prefix: Option<PathBuf>,
     },
-    /// Build, run every test (as root: against a real host too) and count them in the last line
-    Test {
-        /// Test the program as it ships, in the release profile: slower to build
-        #[arg(long)]
-        release: bool,
-        /// Skip what needs a host
-        #[arg(long)]
-        no_hosts: bool,
-        /// Only tests whose names contain one of these
-        filters: Vec<String>,
-    },
+    /// Build and run the tests (as root: on real hosts too), and count them in the last line
+    Test(test::Options),
     /// Measure, each figure beside its floor
     Bench {
         /// Only these
@@ -92,11 +83,14 @@ fn main() -> ExitCode {
 fn run_task(task: Task) -> Result<ExitCode> {
     match task {
         Task::Build { debug } => {
-            build::build(if debug { Profile::Dev } else { Profile::Release }).map(drop)?;
+            match debug {
+                true => build::with_guests(Profile::Dev)?,
+                false => build::build(Profile::Release)?,
+            };
         }
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,
-        Task::Test { release, no_hosts, filters } => return test::test(release, no_hosts, &filters),
+        Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::Lint => lint::lint()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,

@@ -3,7 +3,6 @@
 use crate::cmd;
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,16 +38,6 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     let metadata: Value = serde_json::from_str(&text).context("cargo metadata answers no JSON")?;
     let dir = metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
     Ok(PathBuf::from(dir))
-}
-
-/// The files of integration tests, of all packages.
-pub(crate) fn test_targets() -> Result<BTreeSet<String>> {
-    let text = cmd::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo metadata answers no JSON")?;
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let targets = list(&metadata["packages"]).into_iter().flat_map(|package| list(&package["targets"]));
-    let tests = targets.filter(|target| list(&target["kind"]).contains(&"test".into()));
-    Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// The modules: every folder under modules/ with a Cargo.toml, by name.

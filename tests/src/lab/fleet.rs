@@ -1,8 +1,7 @@
 //! Ten hosts more, as small as they can be: for what is done on many at once.
 
-use std::fs;
+use std::fs::{self, File};
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Lab;
 use crate::{Host, host};
@@ -10,23 +9,23 @@ use crate::{Host, host};
 /// How many there are.
 const SIZE: usize = 10;
 
-/// There is one fleet, and a test is to be alone on it.
-static TURN: Mutex<()> = Mutex::new(());
-
 /// The account of a lab that knows ten hosts more, as root: `fleet01` to `fleet10`. All of them are the group `fleet`.
 pub struct Fleet {
     lab: Lab,
     hosts: Vec<Host>,
-    _turn: MutexGuard<'static, ()>,
+    /// There is one fleet, and a test is to be alone on it.
+    _turn: File,
 }
 
 impl Fleet {
     /// As they came up. Where hosts can't be had, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
         let lab = Lab::beside_others(test)?;
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |number| format!("fleet{number:02}");
-        let hosts = (1..=SIZE).map(|number| host(test, &name(number)).expect("hosts are up")).collect();
+        let hosts: Vec<_> =
+            (1..=SIZE).map(|number| host(test, &name(number)).expect("hosts are up")).collect();
+        let turn = hosts[0].turn("turn.lock");
+        turn.lock().expect("a turn");
         let fleet = Self { lab, hosts, _turn: turn };
         fleet.clean();
         let mut config = fs::read_to_string(fleet.file("config")).expect("a configuration");

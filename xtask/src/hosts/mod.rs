@@ -53,6 +53,8 @@ pub(crate) enum Hosts {
     /// Wait until hosts are ready, all of them if none is named
     Wait { names: Vec<String> },
     #[command(hide = true)]
+    BuildImage { name: String },
+    #[command(hide = true)]
     Supervise { name: String },
     #[command(hide = true)]
     Nspawn { name: String },
@@ -80,6 +82,7 @@ pub(crate) fn run(hosts: Hosts) -> Result<()> {
             let names = if names.is_empty() { state::names() } else { names };
             names.iter().try_for_each(|name| ready::wait(&state::Host::load(name)?))
         }
+        Hosts::BuildImage { name } => crate::image::build_one(&name),
         Hosts::Supervise { name } => supervise::run(&name),
         Hosts::Nspawn { name } => supervise::become_nspawn(&name),
     }

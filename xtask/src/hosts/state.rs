@@ -14,8 +14,8 @@ pub(crate) const STATE: &str = "/run/linux-sysadmin-hosts";
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) image: String,
-    /// The lower layer of its root.
-    pub(crate) base: PathBuf,
+    /// The lower layers of its root, the uppermost first.
+    pub(crate) layers: Vec<PathBuf>,
     pub(crate) address: Ipv4Addr,
     /// Further arguments of systemd-nspawn.
     pub(crate) nspawn: Vec<String>,

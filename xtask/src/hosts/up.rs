@@ -51,8 +51,8 @@ pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<(
     install_needs()?;
     let _lock = state::lock()?;
     let base = image::ensure(image)?;
-    let in_use: Vec<_> = state::all().into_iter().map(|host| host.base).collect();
-    image::remove_old(image, &base.root, &in_use)?;
+    let in_use: Vec<_> = state::all().into_iter().flat_map(|host| host.layers).collect();
+    image::remove_old(&base.layers, &in_use)?;
 
     down::sweep()?;
     raise_inotify_limit()?;
@@ -112,7 +112,7 @@ fn create(name: &str, image: &str, base: &image::Image) -> Result<Host> {
     let host = Host {
         name: name.to_owned(),
         image: image.to_owned(),
-        base: base.root.clone(),
+        layers: base.layers.clone(),
         address: network::free_address(&taken)?,
         nspawn: base.nspawn.clone(),
     };
@@ -123,11 +123,7 @@ fn create(name: &str, image: &str, base: &image::Image) -> Result<Host> {
     cmd::output(Command::new("mount").args(["-t", "tmpfs", "-o", DISK, "tmpfs"]).arg(&disk))?;
     files::make_dir(&disk.join("upper"))?;
     files::make_dir(&disk.join("work"))?;
-    let layers = format!(
-        "lowerdir={},upperdir={disk}/upper,workdir={disk}/work",
-        host.base.display(),
-        disk = disk.display()
-    );
+    let layers = image::overlay(&host.layers, &disk.join("upper"), &disk.join("work"));
     cmd::output(Command::new("mount").args(["-t", "overlay", "-o", &layers, "overlay"]).arg(&root))?;
     // The folder that hosts see as /opt/linux-sysadmin needs a place to be bound to.
     files::make_dir(&root.join("opt/linux-sysadmin"))?;

@@ -1,0 +1,151 @@
+//! On a real host: what a package manager or an editor is at work on is left alone, and whoever asks is told who that is.
+
+use std::process::{Child, Stdio};
+
+use linux_sysadmin_tests::{Client, Machine, Plan, Step, way};
+use serde_json::{Value, json};
+
+/// How a package whose installation takes long is installed and removed, and what is then at work.
+fn packages() -> (&'static str, &'static str, &'static str) {
+    match way().host() {
+        debian if debian.starts_with("debian") => {
+            ("apt-get -qq install lab-slow", "apt-get -qq purge lab-slow", "apt-get")
+        }
+        _ => ("dnf --assumeyes --quiet install lab-slow", "dnf --assumeyes --quiet remove lab-slow", "dnf"),
+    }
+}
+
+/// Vim without a terminal: it edits what is on its stdin, until that ends.
+const EDITOR: &str = r#"
+import os, subprocess, sys, time
+vim = subprocess.Popen(["vim.tiny", "-e", "-s", "PATH"], stdin=subprocess.PIPE)
+while not os.path.exists("SWAP"):
+    assert vim.poll() is None, "vim has ended"
+    time.sleep(0.01)
+print(vim.pid, flush=True)
+sys.stdin.read()
+vim.stdin.close()
+vim.wait()
+"#;
+
+/// What nobody may hold, and what is seen where it runs.
+fn plan(lock: Value) -> Plan {
+    Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"])]).lock(lock)
+}
+
+/// It is blocked, and nothing has run; gives who holds it.
+async fn blocked(machine: &Machine, client: &mut Client, lock: Value) -> Value {
+    let envelope = client.apply(&plan(lock)).await;
+    assert_eq!(envelope["status"], "blocked", "{envelope}");
+    assert_eq!(envelope["error_code"], "RESOURCE_LOCKED", "{envelope}");
+    assert_eq!(envelope["error_category"], "lock", "{envelope}");
+    assert!(envelope["remediation"].as_array().is_some_and(|steps| !steps.is_empty()), "{envelope}");
+    assert!(!machine.has("/srv/plan/ran"), "{envelope}");
+    envelope["lock_info"].clone()
+}
+
+/// It is this process, says the answer, and it began when `ps` says that it did.
+fn is_held_by(machine: &Machine, lock_info: &Value, pid: &str, name: &str) {
+    assert_eq!(lock_info["held_by_pid"].to_string(), pid, "{lock_info}");
+    assert_eq!(lock_info["held_by_process"], name, "{lock_info}");
+    assert_eq!(lock_info["held_by_user"], "root", "{lock_info}");
+    let since = lock_info["held_since"].as_str().unwrap_or_else(|| panic!("since when? {lock_info}"));
+    let began = machine.sh(&format!("LC_ALL=C TZ=UTC ps -o lstart= -p {pid}"));
+    let seconds = |time: &str| -> i64 {
+        let said = machine.host().run(&["date", "--utc", "+%s", &format!("--date={}", time.trim())]);
+        said.trim().parse().expect("a number")
+    };
+    // When the machine was booted is known to the second, to either of them.
+    let apart = seconds(since) - seconds(&format!("{} UTC", began.trim()));
+    assert!(apart.abs() <= 1, "{since} and {began}");
+}
+
+/// The package manager, at work; ended with it are its children.
+struct Installing(Child);
+
+impl Installing {
+    fn begin(machine: &Machine, install: &str) -> Self {
+        let mut command = machine.host().command(&["sh", "-c", &format!("exec {install}")]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("xtask runs");
+        machine.until("pgrep --full --exact 'sleep 8'");
+        Self(child)
+    }
+}
+
+impl Drop for Installing {
+    fn drop(&mut self) {
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_package_manager_that_is_at_work_is_named_and_not_disturbed() {
+    let test = "a_package_manager_that_is_at_work_is_named_and_not_disturbed";
+    let Some(machine) = Machine::by(way(), test) else { return };
+    let (install, remove, name) = packages();
+    machine.holds(remove);
+    let mut clients = [machine.serve().await, machine.serve_as("admin", "admin").await];
+    let mut installing = Installing::begin(&machine, install);
+    let pid = machine.sh(&format!("pgrep --exact {name}"));
+    for client in &mut clients {
+        let lock_info = blocked(&machine, client, json!("package-database")).await;
+        let resource = lock_info["resource"].as_str().unwrap_or_default();
+        assert!(resource.starts_with("package database (/"), "{lock_info}");
+        is_held_by(&machine, &lock_info, pid.trim(), name);
+    }
+    assert!(machine.runs("sleep 8"), "it was at work all the time");
+    assert!(installing.0.wait().expect("it ends").success(), "it wasn't disturbed");
+    for client in &mut clients {
+        client.done(&plan(json!("package-database"))).await;
+    }
+    machine.sh(remove);
+}
+
+#[tokio::test]
+async fn a_package_manager_that_knows_no_locks_is_known_by_its_mark() {
+    let Some(machine) = Machine::by(way(), "a_package_manager_that_knows_no_locks_is_known_by_its_mark")
+    else {
+        return;
+    };
+    let mut client = machine.serve_as("admin", "admin").await;
+    machine.sh("mkdir /var/lib/pacman; touch /var/lib/pacman/db.lck");
+    let lock_info = blocked(&machine, &mut client, json!("package-database")).await;
+    assert_eq!(lock_info["resource"], "package database (/var/lib/pacman/db.lck)", "{lock_info}");
+    assert_eq!(lock_info.get("held_by_pid"), None, "{lock_info}");
+    machine.sh("rm -r /var/lib/pacman");
+    client.done(&plan(json!("package-database"))).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_open_in_vim_is_left_alone() {
+    let Some(machine) = Machine::by(way(), "a_file_that_is_open_in_vim_is_left_alone") else { return };
+    let (file, swap) = ("/srv/plan/edited", "/srv/plan/.edited.swp");
+    machine.sh(&format!("echo text > {file}"));
+    let mut root = machine.serve().await;
+    let mut admin = machine.serve_as("admin", "admin").await;
+    let (editor, pid) = machine.helper(&EDITOR.replace("PATH", file).replace("SWAP", swap));
+    let lock = json!({"file": file});
+    for client in [&mut root, &mut admin] {
+        let lock_info = blocked(&machine, client, lock.clone()).await;
+        assert_eq!(lock_info["resource"], file, "{lock_info}");
+        is_held_by(&machine, &lock_info, &pid, "vim.tiny");
+    }
+    // Who can't read the swap file isn't told whose it is, but that there is one.
+    machine.sh(&format!("chmod 600 {swap}"));
+    let lock_info = blocked(&machine, &mut admin, lock.clone()).await;
+    assert!(lock_info["held_by_process"].as_str().is_some_and(|held| held.contains(swap)), "{lock_info}");
+    assert_eq!(lock_info.get("held_by_pid"), None, "{lock_info}");
+
+    editor.end();
+    for client in [&mut root, &mut admin] {
+        client.done(&plan(lock.clone())).await;
+    }
+    // Vim was killed once, and its swap file is still there: nobody edits the file.
+    machine.sh(&format!(
+        "mkfifo /srv/plan/never; exec 3<> /srv/plan/never
+         vim.tiny -e -s {file} <&3 & echo $! > /srv/plan/pid
+         until test -s {swap}; do :; done; kill -s KILL $(cat /srv/plan/pid)
+         wait; test -s {swap}"
+    ));
+    root.done(&plan(lock)).await;
+}

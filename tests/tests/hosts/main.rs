@@ -1,0 +1,42 @@
+//! Stories on one booted host, each a module. The name of the module around it says on which host it can be told: for
+//! `everywhere`, `debian` and `rhel` the server runs on the host itself or reaches it over SSH, and the test asks `way()`;
+//! for `inside` it runs on a Debian host.
+
+mod everywhere {
+    mod changing_cron;
+    mod changing_services;
+    mod changing_services_refused;
+    mod locks;
+    mod logs;
+    pub(crate) mod packages;
+    mod users;
+}
+
+mod debian {
+    mod joined;
+    mod knowledge;
+    mod packages_apt;
+    mod plans;
+    mod plans_files;
+    mod plans_interrupted;
+    mod plans_undo;
+}
+
+mod rhel {
+    mod packages_dnf;
+}
+
+mod inside {
+    mod agreement;
+    mod audit_host;
+    mod bad_input;
+    mod packages_outside;
+    mod plans_denied;
+    mod plans_guard;
+    mod protocol;
+    mod snapshot;
+    mod sudoers;
+    mod sudoers_changing;
+    mod system;
+    mod system_mode;
+}

@@ -1,0 +1,17 @@
+//! Lints in the same pass as the build: cargo compiles the workspace's own crates by clippy's driver, which is the same
+//! compiler. A separate `cargo clippy` would check every dependency once more.
+
+use anyhow::{Context, Result};
+
+/// What makes cargo do so; a warning is an error.
+pub(super) fn environment() -> Result<Vec<(&'static str, String)>> {
+    let driver = crate::cmd::find_program("clippy-driver")
+        .or_else(|| {
+            let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
+            home.map(|home| home.join("bin/clippy-driver")).filter(|driver| driver.exists())
+        })
+        .context("there is no clippy-driver; `rustup component add clippy` brings it")?;
+    // The form in which `cargo clippy -- ARGUMENTS` gives them to the driver.
+    let arguments = ["-D", "warnings"].map(|argument| format!("{argument}__CLIPPY_HACKERY__")).concat();
+    Ok(vec![("RUSTC_WORKSPACE_WRAPPER", driver.display().to_string()), ("CLIPPY_ARGS", arguments)])
+}

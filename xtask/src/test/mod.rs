@@ -1,0 +1,148 @@
+//! Runs the tests on a fresh machine: prerequisites, one build of everything, real hosts, the tests, the count.
+//!
+//! What computes and what waits for hosts runs at the same time, see [`schedule`]. What is run is cut to size by
+//! [`selection`]: everything that has to hold at every change, all there is, or what CI runs.
+
+mod binaries;
+mod interrupt;
+mod lint;
+mod process;
+mod schedule;
+mod selection;
+mod slots;
+mod timings;
+mod units;
+
+use crate::build::{self, Profile};
+use crate::tally::Tally;
+use crate::{cmd, hosts, image};
+use anyhow::{Result, bail};
+use interrupt::Interrupt;
+use selection::Selection;
+use std::process::{Command, ExitCode};
+use std::thread;
+use timings::Timings;
+
+/// What `cargo xtask test` is asked for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Run the whole matrix as well: every story in each of its ways, points of failure, properties, fleets
+    #[arg(long, conflicts_with = "ci")]
+    all: bool,
+    /// Run what CI runs: lints, what has to hold at every change, the rest of what the last commits touched, and a slice of
+    /// the rest
+    #[arg(long)]
+    ci: bool,
+    /// Test the program as it ships, in the release profile: slower to build, and without points of failure
+    #[arg(long)]
+    release: bool,
+    /// Skip what needs a host
+    #[arg(long)]
+    no_hosts: bool,
+    /// Print how long the builds and the longest tests took
+    #[arg(long)]
+    timings: bool,
+    /// Only tests whose names contain one of these
+    filters: Vec<String>,
+}
+
+/// Builds, brings hosts up, tests, takes the hosts down. The last line printed is the count.
+pub(crate) fn test(options: &Options) -> Result<ExitCode> {
+    let interrupt = Interrupt::watch()?;
+    let timings = Timings::load()?;
+    let selection = Selection::of(options);
+    let profile = if options.release { Profile::Release } else { Profile::Dev };
+    let no_hosts = why_no_hosts(options.no_hosts);
+    if no_hosts.is_none() {
+        timings.time("needs of the hosts", hosts::install_needs)?;
+    }
+    // The images wait for the network and the disk, the builds compute.
+    let built = thread::scope(|scope| {
+        let images = no_hosts.is_none().then(|| scope.spawn(|| make_images(&timings)));
+        let built = build_all(profile, options.ci, &timings);
+        // An image that can't be made is said once its hosts are asked for.
+        images.map(|images| images.join());
+        built
+    });
+    let binaries = built?;
+    let units = selection.choose(units::of(&binaries, &options.filters)?)?;
+    let outcome = schedule::run(&units, profile, no_hosts, &interrupt, &timings)?;
+    if options.timings {
+        timings.print();
+    }
+    timings.save()?;
+    finish(&outcome, &selection, &interrupt)
+}
+
+/// What came of a run.
+#[derive(Debug, Default)]
+struct Outcome {
+    tally: Tally,
+    /// What went wrong besides tests that failed.
+    failures: Vec<String>,
+}
+
+/// Makes the images that every run needs.
+fn make_images(timings: &Timings) {
+    let make = |name: &str| {
+        if let Err(error) = timings.time(&format!("image {name}"), || image::ensure(name)) {
+            eprintln!("xtask: {error:#}");
+        }
+    };
+    make("base");
+    let names = slots::IMAGES_OF_EVERY_RUN;
+    thread::scope(|scope| names.iter().for_each(|name| drop(scope.spawn(move || make(name)))));
+}
+
+/// Builds the components, the program and the tests; with lints that refuse warnings, for CI.
+fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<binaries::Binary>> {
+    let environment = if lints { lint::environment()? } else { Vec::new() };
+    if lints {
+        timings.time("formatting", crate::lint::formatting)?;
+    }
+    thread::scope(|scope| {
+        let python =
+            scope.spawn(|| timings.time("components and clients of Python", || build::python(profile)));
+        timings.time("components", || build::components(profile, &environment))?;
+        let binaries = timings.time("tests", || binaries::build(profile, &environment))?;
+        let program = timings.time("program", || build_program(profile, &environment))?;
+        timings.time("compile cache", || build::warm(&program, Some(&schedule::test_home(&program))))?;
+        python.join().unwrap_or_else(|_| bail!("the build of what is had from Python has panicked"))?;
+        Ok(binaries)
+    })
+}
+
+fn build_program(profile: Profile, environment: &[(&str, String)]) -> Result<std::path::PathBuf> {
+    cmd::run(build::host(profile).envs(environment.iter().cloned()))?;
+    schedule::program(profile)
+}
+
+/// Why this run cannot have hosts, where that is no failure.
+fn why_no_hosts(no_hosts: bool) -> Option<String> {
+    if no_hosts {
+        return Some("--no-hosts was given".to_owned());
+    }
+    if !cmd::is_root() {
+        return Some("hosts take root, and this run isn't root".to_owned());
+    }
+    // Root in a container, say.
+    if !cmd::succeeds(Command::new("unshare").args(["--mount", "--net", "--uts", "--pid", "--fork", "true"]))
+    {
+        return Some("this root may not make namespaces".to_owned());
+    }
+    None
+}
+
+/// Prints what went wrong and the count, the slice's name before it.
+fn finish(outcome: &Outcome, selection: &Selection, interrupt: &Interrupt) -> Result<ExitCode> {
+    for failure in &outcome.failures {
+        println!("FAILED: {failure}");
+    }
+    if interrupt.is_told() {
+        bail!("interrupted; so far: {}", outcome.tally);
+    }
+    let name = selection.name().map(|name| format!("{name}: ")).unwrap_or_default();
+    println!("{name}{}", outcome.tally);
+    let fine = outcome.tally.failed == 0 && outcome.failures.is_empty();
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,254 @@
+//! Runs all units: what computes beside what waits for hosts, each slot one unit after the other, the longest first.
+
+use super::Outcome;
+use super::interrupt::Interrupt;
+use super::process::{self, Report};
+use super::slots::{self, Slot};
+use super::timings::Timings;
+use super::units::{Needs, Program, Unit};
+use crate::build::Profile;
+use crate::{hosts, tally, workspace};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// The home beside the program, in whose cache the tests keep what the program compiles.
+pub(super) fn test_home(program: &Path) -> PathBuf {
+    program.with_file_name("test-home")
+}
+
+/// The program under test.
+pub(super) fn program(profile: Profile) -> Result<PathBuf> {
+    let folder = if profile == Profile::Dev { "debug" } else { "release" };
+    let program = workspace::target_dir()?.join(folder).join(workspace::BINARY);
+    program.canonicalize().context("the program is gone")
+}
+
+/// Runs all, and takes down the hosts that it brought up.
+pub(super) fn run(
+    units: &[Unit],
+    profile: Profile,
+    no_hosts: Option<String>,
+    interrupt: &Interrupt,
+    timings: &Timings,
+) -> Result<Outcome> {
+    if let Some(reason) = &no_hosts {
+        println!("xtask: tests that need a host will be skipped: {reason}");
+    }
+    let program = program(profile)?;
+    let slots = slots::for_units(units);
+    let run = Run {
+        environment: environment(&program, profile, no_hosts.as_deref())?,
+        queue: Mutex::new(queue(units, timings)),
+        ready: Ready::default(),
+        outcome: Mutex::default(),
+        interrupt,
+        timings,
+    };
+    let mut ours = Vec::new();
+    thread::scope(|scope| {
+        for slot in &slots {
+            let run = &run;
+            scope.spawn(move || run.work(slot));
+        }
+        match &no_hosts {
+            Some(_) => slots.iter().for_each(|slot| run.ready.say(slot.needs, Ok(()))),
+            None => ours = run.bring_up(&slots, program.parent()),
+        }
+    });
+    // Without names it would be every host there is.
+    let down = if ours.is_empty() { Ok(()) } else { timings.time("hosts down", || hosts::down(&ours)) };
+    run.finish(down)
+}
+
+/// What every unit is told.
+struct Environment {
+    variables: Vec<(&'static str, String)>,
+    skip_log: tempfile::NamedTempFile,
+}
+
+fn environment(program: &Path, profile: Profile, no_hosts: Option<&str>) -> Result<Environment> {
+    let skip_log = tempfile::NamedTempFile::new().context("cannot make a file for what is skipped")?;
+    let text = |path: &Path| path.display().to_string();
+    let mut variables = vec![
+        ("LINUX_SYSADMIN_BIN", text(program)),
+        ("LINUX_SYSADMIN_SKIP_LOG", text(skip_log.path())),
+        ("XTASK", text(&std::env::current_exe()?)),
+    ];
+    if profile == Profile::Dev {
+        variables.push(("LINUX_SYSADMIN_FAULT_POINTS", "1".to_owned()));
+    }
+    variables.push(match no_hosts {
+        None => ("LINUX_SYSADMIN_TEST_HOSTS", text(&hosts::hosts_json())),
+        Some(reason) => ("LINUX_SYSADMIN_NO_HOSTS", reason.to_owned()),
+    });
+    Ok(Environment { variables, skip_log })
+}
+
+/// The units by what they need, those that took longest the last time at the end, from where they are taken.
+fn queue(units: &[Unit], timings: &Timings) -> BTreeMap<Needs, Vec<Unit>> {
+    let mut queue: BTreeMap<Needs, Vec<Unit>> = BTreeMap::new();
+    for unit in units {
+        queue.entry(unit.needs).or_default().push(unit.clone());
+    }
+    for units in queue.values_mut() {
+        units.sort_by(|a, b| timings.expected(a).total_cmp(&timings.expected(b)));
+    }
+    queue
+}
+
+/// Whether the hosts for each need are up, or why not.
+#[derive(Default)]
+struct Ready {
+    said: Mutex<BTreeMap<Needs, Result<(), String>>>,
+    changed: Condvar,
+}
+
+impl Ready {
+    fn say(&self, needs: Needs, up: Result<(), String>) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(needs, up);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self, needs: Needs) -> Result<(), String> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(up) = said.get(&needs) {
+                return up.clone();
+            }
+            said = self.changed.wait(said).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+struct Run<'a> {
+    environment: Environment,
+    queue: Mutex<BTreeMap<Needs, Vec<Unit>>>,
+    ready: Ready,
+    outcome: Mutex<Outcome>,
+    interrupt: &'a Interrupt,
+    timings: &'a Timings,
+}
+
+impl Run<'_> {
+    /// Brings up the hosts of all slots, an image after the other, those first that most wait for. Gives the names of those
+    /// that weren't up before.
+    fn bring_up(&self, slots: &[Slot], dist: Option<&Path>) -> Vec<String> {
+        self.ready.say(Needs::Nothing, Ok(()));
+        let mut ours = Vec::new();
+        let mut failed = BTreeMap::new();
+        let kinds: BTreeSet<Needs> = slots.iter().map(|slot| slot.needs).collect();
+        let of_kind =
+            |needs: Needs| slots.iter().filter(move |slot| slot.needs == needs).flat_map(|slot| &slot.hosts);
+        let first = [Needs::Debian, Needs::Rhel, Needs::Lab];
+        for group in [&first[..], &[Needs::Fleet], &[Needs::Stocked]] {
+            let group: Vec<Needs> = group.iter().copied().filter(|needs| kinds.contains(needs)).collect();
+            let mut images: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for (image, name) in group.iter().flat_map(|needs| of_kind(*needs)) {
+                images.entry(image).or_default().push(name.clone());
+            }
+            for (image, names) in images {
+                if self.interrupt.is_told() {
+                    break;
+                }
+                ours.extend(names.iter().filter(|name| !hosts::is_supervised(name)).cloned());
+                let up = self.timings.time(&format!("hosts of {image}"), || hosts::up(image, &names, dist));
+                if let Err(error) = up {
+                    failed.insert(image, format!("not all hosts of `{image}` are up: {error:#}"));
+                }
+            }
+            for needs in group {
+                let why = of_kind(needs).find_map(|(image, _)| failed.get(image).cloned());
+                self.ready.say(needs, why.map_or(Ok(()), Err));
+            }
+        }
+        ours
+    }
+
+    /// Runs units of the slot's kind until there are no more.
+    fn work(&self, slot: &Slot) {
+        let up = self.ready.wait(slot.needs);
+        while let Some(unit) = self.next(slot.needs) {
+            let report = match &up {
+                Ok(()) => process::run(&unit, &mut self.command(&unit, slot), self.interrupt)
+                    .unwrap_or_else(|error| Report::not_run(&unit, &format!("{error:#}"))),
+                Err(why) => Report::not_run(&unit, why),
+            };
+            self.tell(&unit, &report);
+        }
+    }
+
+    fn next(&self, needs: Needs) -> Option<Unit> {
+        if self.interrupt.is_told() {
+            return None;
+        }
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&needs)?.pop()
+    }
+
+    fn command(&self, unit: &Unit, slot: &Slot) -> Command {
+        let mut command = unit.command();
+        for name in ["LINUX_SYSADMIN_TEST_HOSTS", "LINUX_SYSADMIN_NO_HOSTS", "LINUX_SYSADMIN_FAULT_POINTS"] {
+            command.env_remove(name);
+        }
+        command.envs(self.environment.variables.iter().cloned());
+        if !slot.instead.is_empty() {
+            command.env("LINUX_SYSADMIN_TEST_HOST", &slot.instead);
+        }
+        if let Program::Tests { .. } = unit.program {
+            // The harness says how long each test took to those only whom a stable compiler takes for itself.
+            command.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options", "--report-time"]);
+        }
+        command
+    }
+
+    /// A line of what went well, all that was printed of what didn't.
+    fn tell(&self, unit: &Unit, report: &Report) {
+        self.timings.add(unit, report);
+        let mut outcome = self.outcome();
+        let mut stdout = std::io::stdout().lock();
+        if !report.is_fine() {
+            writeln!(stdout, "\n---- {}\n{}", unit.label, report.output).ok();
+            let why = report.broken.clone();
+            outcome.failures.push(format!(
+                "{}: {}",
+                unit.label,
+                why.unwrap_or_else(|| failed(&report.output))
+            ));
+        }
+        let result = if report.is_fine() { "ok" } else { "FAILED" };
+        let seconds = report.took.as_secs_f64();
+        writeln!(stdout, "{result:<6} {seconds:>7.1} s  {:<60} {}", unit.label, report.tally).ok();
+        outcome.tally.add(&report.tally);
+    }
+
+    fn outcome(&self) -> MutexGuard<'_, Outcome> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(self, down: Result<()>) -> Result<Outcome> {
+        let skips = tally::parse_skips(&fs::read_to_string(self.environment.skip_log.path())?);
+        let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (test, reason) in &skips {
+            println!("SKIPPED {test}: {reason}");
+        }
+        outcome.tally.skip(skips.len() as u64);
+        if let Err(error) = down {
+            outcome.failures.push(format!("the hosts could not be taken down: {error:#}"));
+        }
+        Ok(outcome)
+    }
+}
+
+/// The tests that failed, by name.
+fn failed(output: &str) -> String {
+    let names = output.lines().filter_map(|line| {
+        let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        result.starts_with("FAILED").then_some(name)
+    });
+    names.collect::<Vec<_>>().join(", ")
+}

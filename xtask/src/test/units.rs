@@ -1,0 +1,266 @@
+//! What is scheduled: some tests of one binary that have the same needs, in a process of their own.
+//!
+//! The end-to-end tests say what they need by where they are: the binary's name and the module around a test. Everything
+//! else needs no host.
+
+use super::binaries::Binary;
+use crate::workspace;
+use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// The package with the end-to-end tests.
+const END_TO_END: &str = "linux-sysadmin-tests";
+
+/// The hosts that a unit has to itself while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Needs {
+    Nothing,
+    Debian,
+    Rhel,
+    Lab,
+    Fleet,
+    Stocked,
+}
+
+/// When a unit is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tier {
+    /// At every change.
+    Every,
+    /// A story that is told at every change, in another of its ways.
+    Matrix,
+    /// In slices.
+    Thorough,
+}
+
+/// Tests that are run by one process.
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    /// What it is called where it is told of.
+    pub(super) label: String,
+    pub(super) program: Program,
+    pub(super) needs: Needs,
+    pub(super) tier: Tier,
+}
+
+/// What a unit runs.
+#[derive(Debug, Clone)]
+pub(super) enum Program {
+    Tests {
+        binary: Binary,
+        names: Vec<String>,
+        /// Whether these are all that the binary has.
+        is_all: bool,
+        /// `LINUX_SYSADMIN_TEST_WAY`.
+        way: Option<&'static str>,
+    },
+    /// cargo with these arguments; it counts as one test unless it prints a count.
+    Cargo(Vec<&'static str>),
+}
+
+/// A way in which a story can be told, and the host that it takes.
+type Way = (&'static str, Needs);
+
+const WAYS: [Way; 4] = [
+    ("inside-debian", Needs::Debian),
+    ("over-ssh-debian", Needs::Debian),
+    ("inside-rhel", Needs::Rhel),
+    ("over-ssh-rhel", Needs::Rhel),
+];
+
+/// What tests of an end-to-end binary need whose name begins with this.
+enum Place {
+    /// One process for each module.
+    Alone(Needs, Tier),
+    /// Likewise, for each way.
+    Ways(&'static [Way]),
+}
+
+fn place(target: &str, test: &str) -> Option<Place> {
+    let around = test.split("::").next().unwrap_or_default();
+    Some(match (target, around) {
+        ("contract", _) => Place::Alone(Needs::Nothing, Tier::Every),
+        ("lab", _) => Place::Alone(Needs::Lab, Tier::Every),
+        ("hosts", "inside") => Place::Alone(Needs::Debian, Tier::Every),
+        ("hosts", "debian") => Place::Ways(&WAYS[..2]),
+        ("hosts", "rhel") => Place::Ways(&WAYS[2..]),
+        ("hosts", "everywhere") => Place::Ways(&WAYS),
+        ("thorough", "alone") => Place::Alone(Needs::Nothing, Tier::Thorough),
+        ("thorough", "inside") => Place::Alone(Needs::Debian, Tier::Thorough),
+        ("thorough", "fleet") => Place::Alone(Needs::Fleet, Tier::Thorough),
+        ("thorough", "stocked") => Place::Alone(Needs::Stocked, Tier::Thorough),
+        _ => return None,
+    })
+}
+
+/// The units of all tests whose names contain one of the filters, if there are filters.
+pub(super) fn of(binaries: &[Binary], filters: &[String]) -> Result<Vec<Unit>> {
+    let mut units = Vec::new();
+    for binary in binaries {
+        let all = binary.tests()?;
+        let chosen =
+            |name: &&String| filters.is_empty() || filters.iter().any(|filter| name.contains(filter));
+        let names: Vec<String> = all.iter().filter(chosen).cloned().collect();
+        if names.is_empty() {
+            continue;
+        }
+        if binary.package == END_TO_END && binary.target != END_TO_END.replace('-', "_") {
+            units.extend(end_to_end(binary, &names)?);
+        } else {
+            let is_all = names.len() == all.len();
+            units.push(Unit {
+                label: format!("{} {}", binary.package, binary.target),
+                program: Program::Tests { binary: binary.clone(), names, is_all, way: None },
+                needs: Needs::Nothing,
+                tier: Tier::Every,
+            });
+        }
+    }
+    if filters.is_empty() {
+        units.extend(of_cargo());
+    }
+    Ok(units)
+}
+
+/// What cargo itself runs.
+fn of_cargo() -> Vec<Unit> {
+    let unit = |label: &str, tier, arguments: Vec<&'static str>| Unit {
+        label: label.to_owned(),
+        program: Program::Cargo(arguments),
+        needs: Needs::Nothing,
+        tier,
+    };
+    let mut units = vec![unit("documentation", Tier::Every, vec!["test", "--workspace", "--doc"])];
+    // A workspace of its own, which takes as long to compile as everything else.
+    if crate::cmd::find_program("c++").is_some() {
+        let clippy = ["clippy", "--manifest-path", crate::lint::FUZZ, "--bins", "--", "-D", "warnings"];
+        units.push(unit("lints of fuzz", Tier::Thorough, clippy.to_vec()));
+    }
+    units
+}
+
+/// Those of an end-to-end binary: a unit for each module and way.
+fn end_to_end(binary: &Binary, names: &[String]) -> Result<Vec<Unit>> {
+    type Key = (String, Option<&'static str>, Needs, bool);
+    let mut units: BTreeMap<Key, (Tier, Vec<String>)> = BTreeMap::new();
+    let mut stories = 0;
+    for name in names {
+        let module = name.rsplit_once("::").map_or("", |(module, _)| module);
+        let module = module.split("::").take(2).collect::<Vec<_>>().join("::");
+        let mut add = |way, needs, tier: Tier| {
+            let key = (module.clone(), way, needs, tier == Tier::Every);
+            units.entry(key).or_insert_with(|| (tier, Vec::new())).1.push(name.clone());
+        };
+        match place(&binary.target, name) {
+            None => bail!("{}: `{name}` lies where nothing says which hosts it needs", binary.target),
+            Some(Place::Alone(needs, tier)) => add(None, needs, tier),
+            Some(Place::Ways(ways)) => {
+                // One after the other, so that the ways, and with them the hosts, have as many each.
+                for (number, (way, needs)) in ways.iter().enumerate() {
+                    let is_told = stories % ways.len() == number;
+                    add(Some(*way), *needs, if is_told { Tier::Every } else { Tier::Matrix });
+                }
+                stories += 1;
+            }
+        }
+    }
+    let unit = |((module, way, needs, _), (tier, names)): (Key, (Tier, Vec<String>))| Unit {
+        label: format!("{}::{module}{}", binary.target, way.map(|way| format!(" {way}")).unwrap_or_default()),
+        program: Program::Tests { binary: binary.clone(), names, is_all: false, way },
+        needs,
+        tier,
+    };
+    Ok(units.into_iter().map(unit).collect())
+}
+
+impl Unit {
+    /// The tests that it must report, where that is known.
+    pub(super) fn expected(&self) -> Option<u64> {
+        match &self.program {
+            Program::Tests { names, .. } => Some(names.len() as u64),
+            Program::Cargo(_) => None,
+        }
+    }
+
+    /// The process.
+    pub(super) fn command(&self) -> Command {
+        match &self.program {
+            Program::Cargo(arguments) => {
+                let mut cargo = workspace::cargo();
+                cargo.args(arguments);
+                cargo
+            }
+            Program::Tests { binary, names, is_all, way } => {
+                let mut command = Command::new(&binary.file);
+                command.current_dir(&binary.folder);
+                if !is_all {
+                    command.arg("--exact").args(names);
+                }
+                if let Some(way) = way {
+                    command.env("LINUX_SYSADMIN_TEST_WAY", way);
+                }
+                command
+            }
+        }
+    }
+
+    /// The words of its name, by which it is known to be about a folder.
+    pub(super) fn words(&self) -> Vec<&str> {
+        self.label.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn binary(target: &str) -> Binary {
+        let (file, folder) = (PathBuf::from("/x"), PathBuf::from("/"));
+        Binary { package: END_TO_END.into(), target: target.into(), file, folder }
+    }
+
+    fn units(target: &str, names: &[&str]) -> Vec<Unit> {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        end_to_end(&binary(target), &names).expect("units")
+    }
+
+    fn names(unit: &Unit) -> &[String] {
+        match &unit.program {
+            Program::Tests { names, .. } => names,
+            Program::Cargo(_) => &[],
+        }
+    }
+
+    #[test]
+    fn every_story_is_told_once_at_every_change_and_in_each_of_its_ways_in_all() {
+        let stories: Vec<_> = (0..8).map(|number| format!("everywhere::cron::story{number}")).collect();
+        let stories: Vec<&str> = stories.iter().map(String::as_str).collect();
+        let units = units("hosts", &stories);
+        let mut every: Vec<_> =
+            units.iter().filter(|unit| unit.tier == Tier::Every).flat_map(names).cloned().collect();
+        every.sort();
+        assert_eq!(every, stories);
+        let told: usize = units.iter().map(|unit| names(unit).len()).sum();
+        assert_eq!(told, 8 * WAYS.len());
+        for unit in units.iter().filter(|unit| unit.tier == Tier::Every) {
+            assert_eq!(names(unit).len(), 2, "spread evenly: {}", unit.label);
+        }
+    }
+
+    #[test]
+    fn a_module_is_a_unit_of_its_own_and_its_submodules_belong_to_it() {
+        let units = units("hosts", &["inside::audit::a", "inside::audit::deep::b", "inside::system::c"]);
+        let labels: Vec<_> = units.iter().map(|unit| unit.label.as_str()).collect();
+        assert_eq!(labels, ["hosts::inside::audit", "hosts::inside::system"]);
+        assert_eq!(names(&units[0]), ["inside::audit::a", "inside::audit::deep::b"]);
+    }
+
+    #[test]
+    fn a_test_where_nothing_says_what_it_needs_is_refused() {
+        for (target, name) in [("hosts", "elsewhere::x"), ("new", "x")] {
+            assert!(end_to_end(&binary(target), &[name.to_owned()]).is_err(), "{target} {name}");
+        }
+    }
+}
