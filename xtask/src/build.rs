@@ -57,7 +57,7 @@ pub(crate) struct Built {
 pub(crate) fn build(profile: Profile) -> Result<Built> {
     let modules = workspace::modules()?;
     let packages: Vec<_> = modules.iter().map(|name| workspace::package("module", name)).collect();
-    let components = build_components(profile, &packages, &[])?;
+    let components = build_components(profile, &packages)?;
     cmd::run(&mut host(profile))?;
     let built = built(profile)?;
     place(&components, "module", &modules, &built.modules)?;
@@ -65,11 +65,10 @@ pub(crate) fn build(profile: Profile) -> Result<Built> {
     Ok(built)
 }
 
-/// Builds the modules and the tests' own components, and puts them where the tests look for them. `environment` is for the
-/// compiler of the workspace's own crates.
-pub(crate) fn components(profile: Profile, environment: &[(&str, String)]) -> Result<()> {
+/// Builds the modules and the tests' own components, and puts them where the tests look for them.
+pub(crate) fn components(profile: Profile) -> Result<()> {
     let (modules, guests) = (workspace::modules()?, workspace::guests()?);
-    let from = build_components(profile, &workspace::components()?, environment)?;
+    let from = build_components(profile, &workspace::components()?)?;
     let out = workspace::target_dir()?.join(profile.folder());
     place(&from, "module", &modules, &out.join("modules"))?;
     let test_modules = out.join("test-modules");
@@ -93,7 +92,7 @@ pub(crate) fn python(profile: Profile) -> Result<()> {
 
 /// Builds the server, the modules and the tests' own components.
 pub(crate) fn with_guests(profile: Profile) -> Result<Built> {
-    components(profile, &[])?;
+    components(profile)?;
     cmd::run(&mut host(profile))?;
     built(profile)
 }
@@ -109,7 +108,11 @@ pub(crate) fn host(profile: Profile) -> Command {
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
     match profile {
-        Profile::Dev => cargo.args(["--workspace", "--features", FAULT_POINTS]),
+        Profile::Dev => {
+            // Tests wait for it: it keeps limits of seconds on a busy machine, which its own unit tests needn't.
+            cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=1"]);
+            cargo.args(["--workspace", "--features", FAULT_POINTS])
+        }
         Profile::Release => cargo.args(["--package", workspace::BINARY]),
     };
     cargo
@@ -134,18 +137,11 @@ pub(crate) fn warm(binary: &Path, home: Option<&Path>) -> Result<()> {
 }
 
 /// Builds the components in one cargo call, so that they share the sdk; gives the folder with them.
-fn build_components(
-    profile: Profile,
-    packages: &[String],
-    environment: &[(&str, String)],
-) -> Result<PathBuf> {
+fn build_components(profile: Profile, packages: &[String]) -> Result<PathBuf> {
     let toolchain = wasm::find()?;
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--profile", profile.of_components()]);
     let out = toolchain_and_folder(profile, &toolchain, &mut cargo)?;
-    if let wasm::Toolchain::Rustup = toolchain {
-        cargo.envs(environment.iter().cloned());
-    }
     for package in packages {
         cargo.args(["--package", package]);
     }
@@ -173,6 +169,15 @@ fn toolchain_and_folder(
 ) -> Result<PathBuf> {
     toolchain.apply(cargo);
     let target = workspace::target_dir()?;
+    if profile == Profile::Dev {
+        // A module keeps limits of seconds as it ships. Nothing of this concerns macros and build scripts.
+        cargo.args([
+            "--config",
+            "profile.dev.opt-level='s'",
+            "--config",
+            "profile.dev.debug-assertions=false",
+        ]);
+    }
     let shared = profile == Profile::Dev && matches!(toolchain, wasm::Toolchain::Rustup);
     let own = if shared { target } else { target.join("modules") };
     cargo.arg("--target-dir").arg(&own);

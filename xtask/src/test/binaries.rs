@@ -22,24 +22,38 @@ pub(super) struct Binary {
 /// Builds all. The host has the features that the tested program has, so that its library is compiled once.
 pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<Vec<Binary>> {
     let mut cargo = workspace::cargo();
-    cargo.args(["test", "--no-run", "--workspace", "--message-format=json-render-diagnostics"]);
+    cargo.args(["test", "--no-run", "--workspace"]);
     if profile == Profile::Dev {
         cargo.args(["--features", FAULT_POINTS]);
     }
-    cargo.envs(environment.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = cargo.spawn().with_context(|| format!("cannot start `{}`", cmd::describe(&cargo)))?;
+    cargo.envs(environment.iter().cloned());
     let mut binaries = Vec::new();
+    messages(&mut cargo, |message| {
+        binaries.extend(parse(message));
+        true
+    })?;
+    binaries.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    Ok(binaries)
+}
+
+/// Runs cargo to its end, and counts those of its messages that are wanted. What the compiler says is printed as always.
+pub(super) fn messages(cargo: &mut Command, mut is_wanted: impl FnMut(&Value) -> bool) -> Result<usize> {
+    cargo.arg("--message-format=json").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = cargo.spawn().with_context(|| format!("cannot start `{}`", cmd::describe(cargo)))?;
+    let mut wanted = 0;
     for line in BufReader::new(child.stdout.take().context("cargo has no stdout")?).lines() {
         // Build scripts may print lines of their own.
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
-        binaries.extend(parse(&message));
+        if let Some(said) = message["message"]["rendered"].as_str() {
+            eprint!("{said}");
+        }
+        wanted += usize::from(is_wanted(&message));
     }
     let status = child.wait()?;
     if !status.success() {
-        bail!("`{}` ended with {status}", cmd::describe(&cargo));
+        bail!("`{}` ended with {status}", cmd::describe(cargo));
     }
-    binaries.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
-    Ok(binaries)
+    Ok(wanted)
 }
 
 /// A `compiler-artifact` message of cargo's, where it is about a program of tests.

@@ -1,5 +1,5 @@
-//! Lints in the same pass as the build: cargo compiles the workspace's own crates by clippy's driver, which is the same
-//! compiler. A separate `cargo clippy` would check every dependency once more.
+//! Lints in the same pass as the build of the tests: cargo compiles the workspace's own crates by clippy's driver, which is
+//! the same compiler. A separate `cargo clippy` would check every dependency once more.
 
 use anyhow::{Context, Result};
 

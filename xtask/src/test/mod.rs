@@ -48,7 +48,6 @@ pub(crate) struct Options {
 
 /// Builds, brings hosts up, tests, takes the hosts down. The last line printed is the count.
 pub(crate) fn test(options: &Options) -> Result<ExitCode> {
-    let interrupt = Interrupt::watch()?;
     let timings = Timings::load()?;
     let selection = Selection::of(options);
     let profile = if options.release { Profile::Release } else { Profile::Dev };
@@ -66,6 +65,8 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     });
     let binaries = built?;
     let units = selection.choose(units::of(&binaries, &options.filters)?)?;
+    // Until here a signal just ends this process, and what it has started with it.
+    let interrupt = Interrupt::watch()?;
     let outcome = schedule::run(&units, profile, no_hosts, &interrupt, &timings)?;
     if options.timings {
         timings.print();
@@ -103,17 +104,24 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
     thread::scope(|scope| {
         let python =
             scope.spawn(|| timings.time("components and clients of Python", || build::python(profile)));
-        timings.time("components", || build::components(profile, &environment))?;
+        timings.time("components", || build::components(profile))?;
         let binaries = timings.time("tests", || binaries::build(profile, &environment))?;
-        let program = timings.time("program", || build_program(profile, &environment))?;
+        let program = timings.time("program", || build_program(profile, lints))?;
         timings.time("compile cache", || build::warm(&program, Some(&schedule::test_home(&program))))?;
         python.join().unwrap_or_else(|_| bail!("the build of what is had from Python has panicked"))?;
         Ok(binaries)
     })
 }
 
-fn build_program(profile: Profile, environment: &[(&str, String)]) -> Result<std::path::PathBuf> {
-    cmd::run(build::host(profile).envs(environment.iter().cloned()))?;
+/// Builds the program under test. Clippy has read the same sources with the tests; what is used by tests alone is found
+/// here, as a warning of the compiler's.
+fn build_program(profile: Profile, lints: bool) -> Result<std::path::PathBuf> {
+    let warnings = binaries::messages(&mut build::host(profile), |message| {
+        message["reason"] == "compiler-message" && message["message"]["level"] == "warning"
+    })?;
+    if lints && warnings > 0 {
+        bail!("the program was compiled with {warnings} warnings; see above");
+    }
     schedule::program(profile)
 }
 

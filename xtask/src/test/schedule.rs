@@ -179,7 +179,10 @@ impl Run<'_> {
                     .unwrap_or_else(|error| Report::not_run(&unit, &format!("{error:#}"))),
                 Err(why) => Report::not_run(&unit, why),
             };
-            self.tell(&unit, &report);
+            // What was killed by the interrupt says nothing of the tests.
+            if !self.interrupt.is_told() {
+                self.tell(&unit, &report);
+            }
         }
     }
 

@@ -21,10 +21,10 @@ const FLEET: usize = 10;
 
 /// How many of each there are at most. Most of a unit's time is waiting, so there are more than processors.
 const MOST: [(Needs, usize); 6] = [
-    (Needs::Nothing, 2),
-    (Needs::Debian, 3),
+    (Needs::Nothing, 1),
+    (Needs::Debian, 2),
     (Needs::Rhel, 2),
-    (Needs::Lab, 3),
+    (Needs::Lab, 2),
     (Needs::Fleet, 1),
     (Needs::Stocked, 1),
 ];
