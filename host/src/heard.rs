@@ -7,7 +7,7 @@
 //! in the order in which they ended, but none is made of pieces of two; and a secret that goes over several lines is
 //! looked for in the lines of its own stream.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::redact::redact_lines;
@@ -35,8 +35,10 @@ struct Lines {
     bytes: usize,
     /// The number of the first that is kept.
     first: u64,
-    /// Streams that haven't ended, by their numbers.
-    open: BTreeMap<u64, Open>,
+    /// Of each stream that hasn't ended, what has no end yet.
+    open: BTreeMap<u64, Vec<u8>>,
+    /// Streams whose lines that are no longer kept began a key, and didn't end it.
+    in_key: BTreeSet<u64>,
     /// Streams so far.
     streams: u64,
 }
@@ -50,19 +52,7 @@ struct Line {
 #[derive(Clone, Copy, Debug)]
 enum SaidBy {
     Host,
-    Stream {
-        number: u64,
-        /// A key began on an earlier line, and hadn't ended before this one.
-        is_in_key: bool,
-    },
-}
-
-/// A stream that hasn't ended.
-#[derive(Debug, Default)]
-struct Open {
-    /// What has no end yet.
-    rest: Vec<u8>,
-    is_in_key: bool,
+    Stream(u64),
 }
 
 /// One stream of one command. Dropped, it has ended.
@@ -91,7 +81,7 @@ impl Heard {
         let mut lines = self.lines();
         let number = lines.streams;
         lines.streams += 1;
-        lines.open.insert(number, Open::default());
+        lines.open.insert(number, Vec::new());
         HeardStream { heard: self.clone(), number }
     }
 
@@ -125,13 +115,13 @@ impl HeardStream {
     pub fn add(&self, mut piece: &[u8]) {
         let mut lines = self.heard.lines();
         while !piece.is_empty() {
-            let Some(open) = lines.open.get_mut(&self.number) else { return };
-            let room = LONGEST - open.rest.len();
+            let Some(rest) = lines.open.get_mut(&self.number) else { return };
+            let room = LONGEST - rest.len();
             let end = piece.iter().take(room).position(|byte| *byte == b'\n');
             let taken = end.map_or(piece.len().min(room), |end| end + 1);
-            open.rest.extend_from_slice(&piece[..taken]);
+            rest.extend_from_slice(&piece[..taken]);
             piece = &piece[taken..];
-            if end.is_some() || open.rest.len() >= LONGEST {
+            if end.is_some() || rest.len() >= LONGEST {
                 lines.end_rest(self.number);
             }
         }
@@ -149,16 +139,14 @@ impl Drop for HeardStream {
 impl Lines {
     /// What a stream has said since its last line is a line.
     fn end_rest(&mut self, number: u64) {
-        let Some(open) = self.open.get_mut(&number).filter(|open| !open.rest.is_empty()) else { return };
-        let mut bytes = std::mem::take(&mut open.rest);
+        let Some(rest) = self.open.get_mut(&number).filter(|rest| !rest.is_empty()) else { return };
+        let mut bytes = std::mem::take(rest);
         // Bytes that are no text must not become another number of lines, nor hide what a line begins with.
         bytes.retain(|byte| *byte != b'\r' && *byte != 0);
         if bytes.last() != Some(&b'\n') {
             bytes.push(b'\n');
         }
-        let is_in_key = open.is_in_key;
-        open.is_in_key = goes_on_in_key(&bytes, is_in_key);
-        self.keep(Line { bytes, said_by: SaidBy::Stream { number, is_in_key } });
+        self.keep(Line { bytes, said_by: SaidBy::Stream(number) });
     }
 
     fn keep(&mut self, line: Line) {
@@ -168,6 +156,12 @@ impl Lines {
             let Some(oldest) = self.kept.pop_front() else { return };
             self.bytes -= oldest.bytes.len() + LINE;
             self.first += 1;
+            if let SaidBy::Stream(number) = oldest.said_by {
+                match goes_on_in_key(&oldest.bytes, self.in_key.contains(&number)) {
+                    true => self.in_key.insert(number),
+                    false => self.in_key.remove(&number),
+                };
+            }
         }
     }
 
@@ -179,9 +173,9 @@ impl Lines {
             let text = String::from_utf8_lossy(&line.bytes);
             match line.said_by {
                 SaidBy::Host => shown[at] = visible(&redact_lines(&text)).into_owned(),
-                SaidBy::Stream { number, is_in_key } => {
+                SaidBy::Stream(number) => {
                     let (whole, places) = streams.entry(number).or_insert_with(|| {
-                        let begins = if is_in_key { KEY_BEGINS } else { "" };
+                        let begins = if self.in_key.contains(&number) { KEY_BEGINS } else { "" };
                         (begins.to_owned(), Vec::new())
                     });
                     whole.push_str(&text);

@@ -70,24 +70,23 @@ impl Context {
 
     /// Text files at once; results in the order given.
     pub fn read_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<String>> {
-        let requests = paths
-            .iter()
-            .map(|path| Request { path: path.as_ref().to_owned(), offset: 0, max_bytes: MOST })
-            .collect::<Vec<_>>();
-        padded(self.host_read_all(requests), paths.len())
-            .into_iter()
-            .zip(paths)
-            .map(|(contents, path)| {
-                let contents = whole(path.as_ref(), contents?)?;
-                Ok(String::from_utf8_lossy(&contents).into_owned())
-            })
-            .collect()
+        let text = |contents: Vec<u8>| String::from_utf8_lossy(&contents).into_owned();
+        self.read_all_bytes(paths).into_iter().map(|contents| contents.map(text)).collect()
     }
 
     /// A file of the target as it is: for what is written back. One above 1 MiB is a problem, not half a file.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>> {
-        let request = Request { path: path.to_owned(), offset: 0, max_bytes: MOST };
-        whole(path, padded(self.host_read_all(vec![request]), 1).remove(0)?)
+        self.read_all_bytes(&[path]).remove(0)
+    }
+
+    /// [`Context::read_bytes`] of several files at once; results in the order given.
+    pub fn read_all_bytes<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<Vec<u8>>> {
+        let requests = paths
+            .iter()
+            .map(|path| Request { path: path.as_ref().to_owned(), offset: 0, max_bytes: MOST })
+            .collect::<Vec<_>>();
+        let answers = padded(self.host_read_all(requests), paths.len()).into_iter().zip(paths);
+        answers.map(|(contents, path)| whole(path.as_ref(), contents?)).collect()
     }
 
     /// Symlinks aren't followed; `None` for what doesn't exist.

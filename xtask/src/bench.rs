@@ -2,10 +2,12 @@
 //! means something. Prints a table and writes it as JSON.
 
 mod ansible;
+mod examples;
 mod knowledge;
 mod lab;
 mod many;
 mod remote;
+mod tools;
 
 use crate::build::{self, Built, Profile};
 use crate::{cmd, workspace};
@@ -20,17 +22,8 @@ use std::time::{Duration, Instant};
 
 const STARTS: usize = 60;
 const CALLS: usize = 1000;
-/// What every tool is called with before the memory is read; the others need nothing.
-const ARGUMENTS: [(&str, &str); 8] = [
-    ("svc_status", r#"{"service":"ssh"}"#),
-    ("cron_validate", r#"{"expression":"*/5 * * * *"}"#),
-    ("cron_next_runs", r#"{"expression":"*/5 * * * *"}"#),
-    ("perf_overview", r#"{"sample_ms":0}"#),
-    ("perf_top_processes", r#"{"sample_ms":0}"#),
-    ("perf_disk_io", r#"{"sample_ms":0}"#),
-    ("perf_network_io", r#"{"sample_ms":0}"#),
-    ("perf_bottleneck", r#"{"sample_ms":10}"#),
-];
+/// Calls of every tool before the memory is read.
+const CALLS_OF_EACH: usize = 100;
 
 /// One figure and its floor, both in `unit`.
 struct Row {
@@ -48,6 +41,8 @@ pub(crate) enum Part {
     Start,
     /// Single calls on this machine, policy verdicts, reading a file
     Calls,
+    /// Each tool that only looks, beside its commands run at once
+    Tools,
     /// Over SSH, beside ssh
     Remote,
     /// Fifty hosts at once, beside ssh and Ansible
@@ -71,6 +66,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
 
     let mut rows = Vec::new();
     for part in Part::value_variants().iter().filter(|part| parts.is_empty() || parts.contains(part)) {
+        say(&format!("{part:?}"));
         match part {
             Part::Start => rows.extend(starts(ours, peer)?),
             Part::Calls => {
@@ -78,10 +74,11 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
                 rows.push(files(ours)?);
                 rows.push(verdict(&built)?);
             }
+            Part::Tools => rows.extend(tools::calls(&built)?),
             Part::Remote => rows.extend(remote::calls(&built)?),
             Part::Many => rows.extend(many::calls(&built)?),
             Part::Knowledge => rows.extend(knowledge::calls(&built)?),
-            Part::Memory => rows.extend(memory(&tools, ours, peer)?),
+            Part::Memory => rows.extend(memory(ours, peer)?),
         }
     }
 
@@ -111,6 +108,11 @@ impl Row {
             "ratio": self.ours / self.floor, "floor_is": self.floor_is,
         })
     }
+}
+
+/// Tells who waits what is being measured: on stderr, since the table is for stdout.
+fn say(what: &str) {
+    eprintln!("bench: {what}");
 }
 
 fn build_floor() -> Result<PathBuf> {
@@ -241,13 +243,9 @@ fn verdict(built: &Built) -> Result<Row> {
     })
 }
 
-/// Resident memory at rest, and after a hundred calls of every tool.
-fn memory(
-    tools: &str,
-    ours: impl Fn() -> Result<Server>,
-    peer: impl Fn() -> Result<Server>,
-) -> Result<Vec<Row>> {
-    let tools: Vec<Value> = serde_json::from_str(tools)?;
+/// Resident memory at rest, and after a hundred calls of every tool that only looks.
+fn memory(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) -> Result<Vec<Row>> {
+    let tools = examples::looking(&mut ours()?)?;
     let mut servers = [ours()?, peer()?];
     let mut resident = Vec::new();
     for server in &mut servers {
@@ -256,13 +254,10 @@ fn memory(
         resident.push(server.resident()?);
     }
     for server in &mut servers {
-        for tool in &tools {
-            let name = tool["name"].as_str().context("a tool without a name")?;
-            let arguments =
-                ARGUMENTS.iter().find(|(tool, _)| *tool == name).map_or("{}", |(_, arguments)| arguments);
-            let params = json!({"name": name, "arguments": serde_json::from_str::<Value>(arguments)?});
-            for _ in 0..100 {
-                server.request("tools/call", params.clone())?;
+        for (at, tool) in tools.iter().enumerate() {
+            say(&format!("{CALLS_OF_EACH} calls of {}, {} of {}", tool.name, at + 1, tools.len()));
+            for _ in 0..CALLS_OF_EACH {
+                server.request("tools/call", tool.call())?;
             }
         }
         resident.push(server.resident()?);
@@ -277,7 +272,7 @@ fn memory(
             floor_is: floor_is.into(),
         },
         Row {
-            what: "memory after 100 calls of every tool".into(),
+            what: "memory after 100 calls of every looking tool".into(),
             unit: "MB",
             ours: resident[2],
             floor: resident[3],

@@ -1,6 +1,7 @@
 //! Which process makes a change, so that whoever finds it without an end can tell whether it is still being made.
 
 use std::fs;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,9 +65,11 @@ impl Process {
     }
 }
 
-/// This boot's own name.
+/// This boot's own name, which no process outlives.
 pub fn boot_id() -> Option<String> {
-    first_line("/proc/sys/kernel/random/boot_id")
+    static BOOT_ID: LazyLock<Option<String>> =
+        LazyLock::new(|| first_line("/proc/sys/kernel/random/boot_id"));
+    BOOT_ID.clone()
 }
 
 fn first_line(path: &str) -> Option<String> {

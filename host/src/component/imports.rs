@@ -117,7 +117,9 @@ impl exec_command::Host for State {
             let ran = checked.and_then(|(command, number)| {
                 let output = outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer")))?;
                 call.executed.ended(number, output.exit_code);
-                call.looked.note(&command, &output);
+                if call.may_have_plan() {
+                    call.looked.note(&command, &output);
+                }
                 Ok(output)
             });
             call.to_guest(ran.map(convert::output))
@@ -182,9 +184,12 @@ impl target_files::Host for State {
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
         let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
+        call.log.looks_at("read", || requests.iter().map(|request| &request.path).collect());
         let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
-        for (request, answer) in requests.iter().zip(&answers) {
-            call.has_seen(request, answer);
+        if call.may_have_plan() {
+            for (request, answer) in requests.iter().zip(&answers) {
+                call.has_seen(request, answer);
+            }
         }
         let answers = requests.iter().zip(answers);
         Ok(answers
@@ -204,6 +209,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
+        call.log.looks_at("stat", || paths.iter().collect());
         let answers = call.target.stat_all(paths.clone(), &call.grants().access(&privilege), check).await;
         let answers = paths.iter().zip(answers);
         Ok(answers
@@ -226,6 +232,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_list);
+        call.log.looks_at("list", || vec![&path]);
         let names = call.target.list_dir(path.clone(), &call.grants().access(&privilege), check).await;
         Ok(call.to_guest(reading(names, &path, &privilege)))
     }
@@ -241,7 +248,7 @@ impl confirm::Host for State {
         let wall_time = self.wall_time.clone();
         let _still = wall_time.stands_still();
         let call = self.call()?;
-        if call.risk == Risk::ReadOnly {
+        if !call.may_have_plan() {
             let refused = read_only_tool(&call.tool);
             // On record as what it is: it was not only looking.
             let _ = call.plan.set(Err(refused.clone()));
@@ -283,6 +290,11 @@ impl Call {
                 self.log.refused(problem, &[]);
             }
         })
+    }
+
+    /// Whether a plan may come of what is looked at, which is kept for then.
+    fn may_have_plan(&self) -> bool {
+        self.risk != Risk::ReadOnly
     }
 
     /// A plan is made of what was read here.

@@ -76,6 +76,11 @@ impl CallLog {
         state.line(stream).add(rest);
     }
 
+    /// What the guest looks at besides commands, which are on record: `read`, `stat` or `list`, and the paths.
+    pub(super) fn looks_at<'a>(&self, how: &str, paths: impl FnOnce() -> Vec<&'a String>) {
+        tracing::debug!(module = &*self.module, how, paths = ?paths(), "looks at");
+    }
+
     /// A grant didn't allow something; `granted` is what comes close to it.
     pub(super) fn refused(&self, problem: &Problem, granted: &[&str]) {
         let mut state = self.state();

@@ -4,6 +4,7 @@
 //! path, with the kernel told to follow no further link. So a link that is swapped in between leads to an error. As
 //! root, only directories that nobody else can change are gone through, see [`super::resolve`].
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -47,8 +48,25 @@ pub(super) fn read(request: &ReadRequest, trusted: &Trusted, check: &PathCheck) 
     Ok(contents)
 }
 
-/// What is at the path itself: a symlink there is not followed, one above it is.
-pub(super) fn stat(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Metadata>, Problem> {
+/// What is at the paths themselves: a symlink there is not followed, one above it is. The tables of accounts and groups
+/// are read once for each number and not for each path.
+pub(super) fn stat_all(
+    paths: &[String],
+    trusted: &Trusted,
+    check: &PathCheck,
+) -> Vec<Result<Option<Metadata>, Problem>> {
+    let (mut users, mut groups) = (HashMap::new(), HashMap::new());
+    let mut stat = |path| {
+        let Some(mut entry) = entry(path, trusted, check)? else { return Ok(None) };
+        let owner = users.entry(entry.uid).or_insert_with_key(|uid| name_of("/etc/passwd", *uid));
+        let group = groups.entry(entry.gid).or_insert_with_key(|gid| name_of("/etc/group", *gid));
+        entry.names = Some((owner.clone(), group.clone()));
+        Ok(Some(Metadata::from(&entry)))
+    };
+    paths.iter().map(|path| stat(path)).collect()
+}
+
+fn entry(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Entry>, Problem> {
     check(path, path)?;
     if !is_kernels(path) {
         assure(path, Last::Kept, trusted)?;
@@ -74,7 +92,7 @@ pub(super) fn stat(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<O
         Err(error) => return Err(Problem::io(path, &error.into())),
     };
     let metadata = found.metadata().map_err(|error| Problem::io(path, &error))?;
-    Ok(Some(Metadata::from(&Entry::from(&metadata))))
+    Ok(Some(Entry::from(&metadata)))
 }
 
 /// The names in a directory, sorted.
@@ -170,6 +188,10 @@ mod tests {
 
     fn request(path: &Path, offset: i64, max_bytes: u64) -> ReadRequest {
         ReadRequest { path: text(path), offset, max_bytes }
+    }
+
+    fn stat(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Metadata>, Problem> {
+        stat_all(&[path.to_owned()], trusted, check).remove(0)
     }
 
     #[test]

@@ -182,7 +182,7 @@ impl Local {
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         let count = paths.len();
-        let stat = move || paths.iter().map(|path| files::stat(path, &trusted, &*check)).collect();
+        let stat = move || files::stat_all(&paths, &trusted, &*check);
         blocking(stat).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 

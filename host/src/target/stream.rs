@@ -66,10 +66,11 @@ impl Captured {
 
 /// Collects into `captured` until the end of the stream.
 pub(super) async fn capture(mut source: impl AsyncRead + Unpin, keep: Keep, captured: &mut Captured) {
-    let mut chunk = vec![0; 64 * 1024];
+    let mut chunk = Vec::with_capacity(64 * 1024);
     // A read error is the end of what can be had of a pipe.
-    while let Ok(count @ 1..) = source.read(&mut chunk).await {
-        captured.add(&chunk[..count], keep);
+    while let Ok(1..) = source.read_buf(&mut chunk).await {
+        captured.add(&chunk, keep);
+        chunk.clear();
     }
 }
 

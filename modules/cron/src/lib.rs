@@ -334,6 +334,9 @@ pub fn module() -> Module {
         .path(PathGrant::read(target::PASSWD, "accounts that may have crontabs"))
         .path(PathGrant::read(system::SYSTEM, "the system's jobs").as_root_if_available())
         .path(PathGrant::read(system::ANACRON, "jobs that anacron makes up for").as_root_if_available());
+    let module = target::spools().fold(module, |module, spool| {
+        module.path(PathGrant::read(spool, "which accounts have a crontab").as_root_if_available())
+    });
     let directories = [system::DIRECTORY].into_iter().chain(system::PARTS);
     let module = directories.fold(module, |module, directory| {
         // Names are listed only where everything below is granted.

@@ -1,7 +1,7 @@
 //! Accounts' crontabs on the target, through `crontab`: the spool is group-writable on Debian, so that it isn't read
 //! as root, and installing through `crontab` has the syntax checked and the daemon told.
 
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 /// The account that the target is reached as.
 pub(crate) const ACCOUNT: CommandLine = CommandLine::new("id --user --name");
@@ -17,6 +17,10 @@ pub(crate) const DELETE: CommandLine = CommandLine::new("crontab -r");
 pub(crate) const INSTALL_OF: &str = "crontab -u <user> - < stdin";
 /// Installs the caller's own crontab.
 pub(crate) const INSTALL: &str = "crontab - < stdin";
+
+/// Where cron keeps crontabs, by the family of distributions: a file for each account that has one, by its name. Their
+/// names can be listed as root, though others than root may write to the directory; what is in them is `crontab`'s to say.
+const SPOOLS: [(&str, &str); 2] = [("debian", "/var/spool/cron/crontabs"), ("rhel", "/var/spool/cron")];
 
 /// Where the names of the accounts are. Those of a directory service aren't.
 pub(crate) const PASSWD: &str = "/etc/passwd";
@@ -97,7 +101,7 @@ impl Owner {
 
 /// With root's rights where they can be had; crontab itself says where it needs them.
 fn list_of(user: &str) -> Command {
-    LIST_OF.with([user]).privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable)
+    LIST_OF.with([user]).privilege(Privilege::RootIfAvailable)
 }
 
 /// The account that the target is reached as.
@@ -160,7 +164,7 @@ pub(crate) fn all(cx: &Context) -> (Vec<Crontab>, Vec<String>) {
     let mut unread = Vec::new();
     let mut crontabs = Vec::new();
     if own.as_deref() == Some("root") || cx.distro().sudo_available {
-        let users = accounts(cx, &mut notes);
+        let users = with_crontab(accounts(cx, &mut notes), cx);
         for users in users.chunks(AT_ONCE) {
             let outputs = cx.run_all(users.iter().map(|user| list_of(user)).collect());
             for (user, output) in users.iter().zip(outputs) {
@@ -183,6 +187,22 @@ pub(crate) fn all(cx: &Context) -> (Vec<Crontab>, Vec<String>) {
     }
     notes.extend(missing(&unread));
     (crontabs, notes)
+}
+
+/// Those of the accounts that have a crontab; all of them where that isn't known, since `crontab` knows it of each.
+fn with_crontab(mut users: Vec<String>, cx: &Context) -> Vec<String> {
+    let family = cx.distro().family;
+    let spool = SPOOLS.iter().find(|(known, _)| *known == family);
+    let cx = cx.files_as(Privilege::RootIfAvailable);
+    if let Some(names) = spool.and_then(|(_, spool)| cx.list_dir(spool).ok()) {
+        users.retain(|user| names.contains(user));
+    }
+    users
+}
+
+/// The directories whose names are listed for that.
+pub(crate) fn spools() -> impl Iterator<Item = &'static str> {
+    SPOOLS.iter().map(|(_, spool)| *spool)
 }
 
 /// Says which crontabs are missing, and why the first of them is.

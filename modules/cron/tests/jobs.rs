@@ -119,6 +119,8 @@ fn the_grants_are_what_the_tools_run() {
             "/etc/passwd",
             "/etc/crontab",
             "/etc/anacrontab",
+            "/var/spool/cron/crontabs",
+            "/var/spool/cron",
             "/etc/cron.d/**",
             "/etc/cron.hourly/**",
             "/etc/cron.daily/**",
@@ -221,6 +223,20 @@ fn without_root_only_the_accounts_own_crontab_is_listed() {
     let target = reached_as("admin").answer(&["crontab", "-u", "root", "-l"], 1, "", said);
     let problem = target.call(&module(), "cron_list", json!({"user": "root"})).unwrap_err();
     assert_eq!((problem.code.as_str(), problem.category), ("PRIVILEGE_REQUIRED", Category::Privilege));
+}
+
+#[test]
+fn only_accounts_with_a_crontab_are_asked_for_where_the_spool_tells_them() {
+    // The others are not recorded: asking for one of them would be told as a crontab that was not read.
+    let target = reached_as("root")
+        .answer(&["crontab", "-u", "admin", "-l"], 0, ADMINS, "")
+        .file("/var/spool/cron/crontabs/admin", "")
+        .file("/var/spool/cron/crontabs/crontab.w1x2", "");
+    let (items, notes) = list(target, json!({}));
+    let users: Vec<_> =
+        items.iter().filter(|item| item["source"] == "crontab").map(|item| &item["user"]).collect();
+    assert_eq!(users, ["admin", "admin", "admin"]);
+    assert!(notes.iter().all(|note| !note.contains("not read")), "{notes:?}");
 }
 
 #[test]

@@ -6,7 +6,12 @@ use linux_sysadmin_sdk::prelude::*;
 use crate::commands::INSTALLED;
 
 pub(crate) fn installed(cx: &Context) -> Result<Vec<Installed>> {
-    let said = cx.run(INSTALLED.command())?.success("dpkg-query")?;
+    read(cx.run(INSTALLED.command()))
+}
+
+/// What [`INSTALLED`] says, for who runs it at once with other commands.
+pub(crate) fn read(output: Result<Output>) -> Result<Vec<Installed>> {
+    let said = output?.success("dpkg-query")?;
     parse(&said.text())
 }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::packages::{Available, Found, Info, State};
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{OutputStream, prelude::*};
 
-use crate::commands::{AUTOMATIC, NAMES, POLICY, SEARCH, SEARCH_NAMES, SHOW};
+use crate::commands::{AUTOMATIC, INSTALLED, NAMES, POLICY, SEARCH, SEARCH_NAMES, SHOW};
 use crate::database;
 
 /// `apt-cache search` and `pkgnames` may say more than is kept of an output: they are read as they come, up to this.
@@ -76,15 +76,16 @@ fn parse_policy(text: &str) -> BTreeMap<String, Policy> {
 
 pub(crate) fn names(like: &str, cx: &Context) -> Result<Vec<String>> {
     let first: String = like.chars().take(1).collect();
-    lines(NAMES.with([first]), cx)
+    lines(cx.open(NAMES.with([first]))?, cx)
 }
 
 pub(crate) fn search(words: &[String], names_only: bool, cx: &Context) -> Result<Vec<Found>> {
     // Words are regular expressions to apt-cache.
     let words = words.iter().map(|word| word.replace('.', "[.]").replace('+', "[+]"));
     let line = if names_only { SEARCH_NAMES } else { SEARCH };
-    let installed = database::installed(cx)?;
-    let installed: BTreeMap<_, _> = installed
+    // It searches while dpkg is asked.
+    let searching = cx.open(line.with(words))?;
+    let installed: BTreeMap<_, _> = database::installed(cx)?
         .into_iter()
         .filter(|package| package.state != State::ConfigFiles)
         .map(|package| (package.name, package.version))
@@ -98,11 +99,10 @@ pub(crate) fn search(words: &[String], names_only: bool, cx: &Context) -> Result
             summary: summary.to_owned(),
         })
     };
-    Ok(lines(line.with(words), cx)?.into_iter().filter_map(found).collect())
+    Ok(lines(searching, cx)?.into_iter().filter_map(found).collect())
 }
 
-fn lines(command: Command, cx: &Context) -> Result<Vec<String>> {
-    let mut stream = cx.open(command)?;
+fn lines(mut stream: OutputStream, cx: &Context) -> Result<Vec<String>> {
     let mut said = Vec::new();
     loop {
         let piece = stream.read(1 << 18)?;
@@ -123,10 +123,10 @@ fn lines(command: Command, cx: &Context) -> Result<Vec<String>> {
 }
 
 pub(crate) fn info(name: &str, cx: &Context) -> Result<Option<Info>> {
-    let [show, policy, automatic] =
-        cx.run_each([SHOW.with([name]), POLICY.with([name]), AUTOMATIC.with([name])]);
+    let [show, policy, automatic, installed] =
+        cx.run_each([SHOW.with([name]), POLICY.with([name]), AUTOMATIC.with([name]), INSTALLED.command()]);
     let policy = parse_policy(&policy?.success("apt-cache policy")?.text()).remove(name).unwrap_or_default();
-    let installed = database::installed(cx)?;
+    let installed = database::read(installed)?;
     let here = installed.into_iter().find(|package| package.name == name);
     let show = show?;
     let stanzas = stanzas(&show.text());

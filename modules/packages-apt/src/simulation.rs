@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linux_sysadmin_sdk::packages::{Operation, Request, Simulated, State, Update, Updates, Verb};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::commands::{NEWER, SHOW_VERSIONS};
+use crate::commands::{INSTALLED, NEWER, SHOW_VERSIONS};
 use crate::output::{errors, names_below};
 use crate::records::Sizes;
 use crate::{commands, database, explain, records};
@@ -143,10 +143,10 @@ fn size(simulated: &mut Simulated, cx: &Context) {
 pub(crate) fn updates(cx: &Context) -> Result<Updates> {
     let ours = commands::simulation(&Request::UpdateAll).unwrap_or_else(|| NEWER.command());
     let slow = |command: Command| command.duration(linux_sysadmin_sdk::DurationCategory::Normal);
-    let [newer, ours] = cx.run_each([slow(NEWER.command()), slow(ours)]);
+    let [newer, ours, installed] = cx.run_each([slow(NEWER.command()), slow(ours), INSTALLED.command()]);
     let newer = said(newer?)?;
     let ours: BTreeSet<_> = parse(&said(ours?)?)?.operations.into_iter().map(|done| done.name).collect();
-    let installed = database::installed(cx)?;
+    let installed = database::read(installed)?;
     let installed: BTreeMap<_, _> = installed
         .iter()
         .filter(|package| package.state != State::ConfigFiles)

@@ -217,7 +217,7 @@ pub(crate) fn disk_io(args: SampleArgs, cx: &Context) -> Result<Listing<Disk>> {
     let interval = Interval::take(cx, args.sample_ms, || Ok(vec![DISKSTATS.to_owned()]))?;
     let (mut items, skipped) = disks(&interval, listed(cx).as_ref())?;
     name(cx, &mut items);
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(interval.rate_note("request"));
     if skipped > 0 {
         notes.push(format!("{skipped} lines of {DISKSTATS} weren't understood"));
     }

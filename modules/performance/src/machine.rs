@@ -29,6 +29,8 @@ pub(crate) struct Machine {
     pub(crate) processes: Vec<Process>,
     /// How long the sample was, in seconds; since boot, if asked for.
     pub(crate) over_s: f64,
+    /// The resolution of CPU shares, in percent of one core; none since boot.
+    pub(crate) cpu_within_pct: Option<f64>,
     /// Rates are averages since boot, not to be mixed with what is now.
     pub(crate) since_boot: bool,
     pub(crate) missing: Vec<String>,
@@ -93,6 +95,7 @@ impl Machine {
             interfaces,
             processes: process::processes(&interval),
             over_s: hundredth(interval.seconds),
+            cpu_within_pct: interval.cpu_within_pct(),
             since_boot: interval.before.is_none(),
             missing,
         })

@@ -167,7 +167,8 @@ pub(crate) fn interfaces(interval: &Interval, cx: &Context) -> Result<Vec<Interf
 
 pub(crate) fn network_io(args: SampleArgs, cx: &Context) -> Result<Listing<Interface>> {
     let interval = Interval::take(cx, args.sample_ms, || Ok(vec![NET_DEV.to_owned()]))?;
-    Ok(interfaces(&interval, cx)?.into())
+    let notes = Vec::from_iter(interval.rate_note("packet"));
+    Ok(Listing { items: interfaces(&interval, cx)?, total: None, notes })
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ pub(crate) struct Overview {
     top: Vec<Top>,
     /// How long the sample was, in seconds.
     over_s: f64,
+    /// The resolution of CPU shares: so many percent of one core are one clock tick of the sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_within_pct: Option<f64>,
     /// What couldn't be read, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
@@ -100,6 +103,7 @@ pub(crate) fn overview(args: SampleArgs, cx: &Context) -> Result<Analysis<Overvi
         }),
         top,
         over_s: machine.over_s,
+        cpu_within_pct: machine.cpu_within_pct,
         missing: machine.missing,
     };
     Ok(Analysis { data, summary, severity: severity(&findings) })

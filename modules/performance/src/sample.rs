@@ -8,8 +8,13 @@ use std::time::Duration;
 
 use linux_sysadmin_sdk::prelude::*;
 
-/// Long enough for 50 clock ticks per core (2% of one), short enough to wait for.
-const DEFAULT_MS: u32 = 500;
+use crate::number::{hundredth, tenth};
+
+/// Long enough for 20 clock ticks per core (5% of one), short enough to wait for.
+const DEFAULT_MS: u32 = 200;
+
+/// The kernel counts CPU time in ticks of 10 ms (`USER_HZ`, proc_pid_stat(5)).
+const TICK_S: f64 = 0.01;
 
 /// Clock ticks are 10 ms; over less than ten of them, shares are noise. A shorter sample is made this long.
 const SHORTEST_MS: u32 = 100;
@@ -99,6 +104,22 @@ impl Interval {
         Ok(Self { before: Some(before), after, seconds })
     }
 
+    /// The least that a share of CPU can differ by, in percent of one core: one clock tick of the sample. None of counts
+    /// since boot, where a tick is nothing.
+    pub(crate) fn cpu_within_pct(&self) -> Option<f64> {
+        let is_sample = self.before.is_some() && self.seconds > 0.0;
+        is_sample.then(|| tenth(TICK_S / self.seconds * 100.0))
+    }
+
+    /// What a single event makes of a rate, for the notes of tools that count events. None of counts since boot.
+    pub(crate) fn rate_note(&self, event: &str) -> Option<String> {
+        let is_sample = self.before.is_some() && self.seconds > 0.0;
+        is_sample.then(|| {
+            let (seconds, each) = (hundredth(self.seconds), tenth(1.0 / self.seconds));
+            format!("the sample was {seconds} s, so one {event} counts as {each} per second")
+        })
+    }
+
     /// One file of both readings, parsed. The earlier one is None where counts since boot are wanted; one that
     /// couldn't be read is a problem, as everything since boot would be taken for the sample's.
     pub(crate) fn both<T>(&self, path: &str, parse: impl Fn(&str) -> Result<T>) -> Result<(Option<T>, T)> {
@@ -177,6 +198,21 @@ mod tests {
             let seconds = seconds("x", "x", sample_ms).unwrap();
             assert!((seconds - expected).abs() < 1e-9, "{sample_ms}: {seconds}");
         }
+    }
+
+    #[test]
+    fn a_sample_says_how_fine_it_is_and_counts_since_boot_do_not() {
+        let cx = FakeTarget::new().context();
+        let reading = || Reading::take(&cx, Vec::new());
+        let over = |seconds| Interval { before: Some(reading()), after: reading(), seconds };
+        assert_eq!(over(0.2).cpu_within_pct(), Some(5.0));
+        assert_eq!(over(1.0).cpu_within_pct(), Some(1.0));
+        let note = over(0.2).rate_note("request");
+        assert_eq!(note.unwrap(), "the sample was 0.2 s, so one request counts as 5 per second");
+        let since_boot = Interval { before: None, after: reading(), seconds: 9.0 };
+        assert_eq!((since_boot.cpu_within_pct(), since_boot.rate_note("request")), (None, None));
+        // No clock moved.
+        assert_eq!(over(0.0).cpu_within_pct(), None);
     }
 
     #[test]

@@ -24,7 +24,10 @@ pub(crate) fn top_processes(args: TopArgs, cx: &Context) -> Result<Listing<Shown
     // With `hidepid`, others' processes can't even be listed; PID 1 is always there, and root's.
     let hidden = !processes.iter().any(|process| process.stat.pid == 1);
     let (processes, total) = wanted(processes, cx.limit(), cx.filter());
-    let mut notes = Vec::new();
+    let within = interval.cpu_within_pct();
+    let mut notes = Vec::from_iter(
+        within.map(|within| format!("cpu_pct is right to within {within}, where 100 is one core")),
+    );
     if hidden {
         notes.push("PID 1 can't be read: processes of other accounts may be hidden (hidepid)".to_owned());
     }

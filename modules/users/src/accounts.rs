@@ -130,6 +130,11 @@ pub(crate) struct Accounts {
 impl Accounts {
     pub(crate) fn look(cx: &Context) -> Result<Self> {
         let [users, groups] = cx.run_each([USERS.command(), GROUPS.command()]);
+        Self::of(users, groups, cx)
+    }
+
+    /// Of what [`USERS`] and [`GROUPS`] say, for a tool that runs them at once with other commands.
+    pub(crate) fn of(users: Result<Output>, groups: Result<Output>, cx: &Context) -> Result<Self> {
         let mut files = cx.read_all(&FILES).into_iter();
         let mut next = || files.next().unwrap_or(Ok(String::new()));
         let (passwd, group) = (next()?, next()?);

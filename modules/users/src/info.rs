@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::accounts::{Accounts, GROUPS_OF, User};
+use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS, User};
 use crate::files::{self, Stat};
 use crate::list::{sudo, sudo_rules};
 use crate::logins::{self, Logins, Password};
@@ -99,11 +99,19 @@ const FOREVER: u32 = 99_999;
 
 pub(crate) fn user_info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
     name::must_be_user(&args.user)?;
-    let (mut accounts, user) = Accounts::look(cx)?.with(&args.user, cx)?;
+    let [users, groups, ids, logins, password, processes] = cx.run_each([
+        USERS.command(),
+        GROUPS.command(),
+        GROUPS_OF.with([&args.user]),
+        Logins::command(Some(&args.user)),
+        logins::status_of(&args.user),
+        Processes::command(),
+    ]);
+    let (mut accounts, user) = Accounts::of(users, groups, cx)?.with(&args.user, cx)?;
     let mut notes = Vec::new();
-    let groups = groups(&user, &mut accounts, cx);
+    let groups = groups_of(&user, &mut accounts, ids);
     let shells = cx.read("/etc/shells").map(|text| name::shells(&text)).unwrap_or_default();
-    let login = login(&user, &mut notes, cx);
+    let login = login(&user, (Logins::of_output(logins), logins::statuses(password)), &mut notes, cx);
     let home = home(&user, &mut notes, cx);
     let rules = sudo_rules(&mut notes, cx);
     let sudo = rules.map(|rules| {
@@ -114,7 +122,7 @@ pub(crate) fn user_info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
             rules: fitting.map(|placed| SudoRule::new(placed, &rules)).collect(),
         }
     });
-    let processes = match Processes::of(user.uid, cx) {
+    let processes = match Processes::of_output(user.uid, processes) {
         Ok(processes) => Some(processes),
         Err(problem) => {
             notes.push(format!("processes aren't known: {}", problem.message));
@@ -144,10 +152,9 @@ pub(crate) fn user_info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
 }
 
 /// Besides the primary one. A directory needn't list its groups: `id` asks for this account's.
-fn groups(user: &User, accounts: &mut Accounts, cx: &Context) -> Vec<String> {
+fn groups_of(user: &User, accounts: &mut Accounts, ids: Result<Output>) -> Vec<String> {
     let primary = accounts.group_name(user.gid);
-    let output = cx.run(GROUPS_OF.with([&user.name])).and_then(|output| output.success("id"));
-    let Ok(output) = output else {
+    let Ok(output) = ids.and_then(|output| output.success("id")) else {
         return accounts.secondary(user).into_iter().map(str::to_owned).collect();
     };
     let all: Vec<String> = output.text().split_whitespace().map(str::to_owned).collect();
@@ -164,8 +171,12 @@ fn groups(user: &User, accounts: &mut Accounts, cx: &Context) -> Vec<String> {
     all.into_iter().filter(|name| *name != primary).collect()
 }
 
-fn login(user: &User, notes: &mut Vec<String>, cx: &Context) -> Login {
-    let logins = Logins::look(Some(&user.name), cx);
+fn login(
+    user: &User,
+    (logins, passwords): (Logins, Vec<(String, Password)>),
+    notes: &mut Vec<String>,
+    cx: &Context,
+) -> Login {
     if let Some(missing) = &logins.missing {
         notes.push(format!("logins and expiry aren't known: {missing}"));
     }
@@ -177,7 +188,7 @@ fn login(user: &User, notes: &mut Vec<String>, cx: &Context) -> Login {
         );
     }
     Login {
-        password: logins::password(&user.name, cx),
+        password: passwords.into_iter().find(|(name, _)| *name == user.name).map(|(_, password)| password),
         password_changed: found.changed,
         min_days: found.days_min.filter(|days| *days > 0),
         max_days: found.days_max.filter(|days| *days < FOREVER),

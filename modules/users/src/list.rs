@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::accounts::{Accounts, User};
+use crate::accounts::{Accounts, GROUPS, USERS, User};
 use crate::logins::{self, Logins, Password};
 use crate::name::Expiry;
 use crate::sudoers::Sudoers;
@@ -59,10 +59,11 @@ pub(crate) struct Item {
 }
 
 pub(crate) fn user_list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
-    let accounts = Accounts::look(cx)?;
-    let logins = Logins::look(None, cx);
+    let [users, groups, logins, passwords] =
+        cx.run_each([USERS.command(), GROUPS.command(), Logins::command(None), logins::status_of_all()]);
+    let accounts = Accounts::of(users, groups, cx)?;
+    let (logins, passwords) = (Logins::of_output(logins), logins::statuses(passwords));
     let mut notes = Vec::new();
-    let passwords = logins::passwords(cx);
     if let Some(missing) = &logins.missing {
         notes.push(format!("logins and expiry aren't known: {missing}"));
     } else if !logins.has_shadow() || passwords.is_empty() {

@@ -61,11 +61,18 @@ pub(crate) struct Logins {
 impl Logins {
     /// With root's rights where they can be had.
     pub(crate) fn look(user: Option<&str>, cx: &Context) -> Self {
+        Self::of_output(cx.run(Self::command(user)))
+    }
+
+    /// What [`Logins::look`] runs, for a tool that runs it at once with other commands.
+    pub(crate) fn command(user: Option<&str>) -> Command {
         let command = user.map_or_else(|| ALL.command(), |user| ONE.with([user]));
-        let output = cx
-            .run(command.privilege(Privilege::RootIfAvailable))
-            .and_then(|output| output.success("lslogins"));
-        match output {
+        command.privilege(Privilege::RootIfAvailable)
+    }
+
+    /// What [`Logins::command`] says.
+    pub(crate) fn of_output(output: Result<Output>) -> Self {
+        match output.and_then(|output| output.success("lslogins")) {
             Ok(output) => Self { all: read(&output.text()), missing: None },
             Err(problem) => Self { all: Vec::new(), missing: Some(problem.message) },
         }
@@ -150,27 +157,31 @@ fn unescaped(value: &str) -> String {
 
 /// Of one account; none where that can't be told.
 pub(crate) fn password(user: &str, cx: &Context) -> Option<Password> {
-    let output = cx.run(PASSWORD.with([user]).privilege(Privilege::RootIfAvailable)).ok()?;
-    let output = output.success("passwd").ok()?;
-    output.text().lines().find_map(status).filter(|(name, _)| name == user).map(|(_, password)| password)
+    let said = statuses(cx.run(status_of(user)));
+    said.into_iter().find(|(name, _)| name == user).map(|(_, password)| password)
+}
+
+/// Asks passwd for one account.
+pub(crate) fn status_of(user: &str) -> Command {
+    PASSWORD.with([user]).privilege(Privilege::RootIfAvailable)
+}
+
+/// Asks passwd for all accounts.
+pub(crate) fn status_of_all() -> Command {
+    PASSWORDS.command().privilege(Privilege::RootIfAvailable)
 }
 
 /// Those of them that no password opens.
 pub(crate) fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
-    let ask = |user: &String| PASSWORD.with([user]).privilege(Privilege::RootIfAvailable);
-    let answers = cx.run_all(users.iter().map(ask).collect());
-    let is_locked = |answer: Result<Output>| {
-        let output = answer.and_then(|output| output.success("passwd")).ok();
-        output.and_then(|output| output.text().lines().find_map(status)).map(|(_, password)| password)
-            == Some(Password::Locked)
-    };
+    let answers = cx.run_all(users.iter().map(|user| status_of(user)).collect());
+    let is_locked =
+        |answer| statuses(answer).first().is_some_and(|(_, password)| *password == Password::Locked);
     let answers = users.into_iter().zip(answers);
     answers.filter_map(|(user, answer)| is_locked(answer).then_some(user)).collect()
 }
 
-/// Of all accounts, where they can be told.
-pub(crate) fn passwords(cx: &Context) -> Vec<(String, Password)> {
-    let output = cx.run(PASSWORDS.command().privilege(Privilege::RootIfAvailable));
+/// What passwd says of each account that it was asked for; nothing where it couldn't be asked.
+pub(crate) fn statuses(output: Result<Output>) -> Vec<(String, Password)> {
     let output = output.and_then(|output| output.success("passwd"));
     output.map(|output| output.text().lines().filter_map(status).collect()).unwrap_or_default()
 }

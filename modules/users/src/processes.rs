@@ -19,7 +19,17 @@ pub(crate) struct Processes {
 impl Processes {
     /// None where they can't be told.
     pub(crate) fn of(uid: u32, cx: &Context) -> Result<Self> {
-        let output = cx.run(PROCESSES.command().privilege(Privilege::RootIfAvailable))?.success("ps")?;
+        Self::of_output(uid, cx.run(Self::command()))
+    }
+
+    /// What [`Processes::of`] runs, for a tool that runs it at once with other commands.
+    pub(crate) fn command() -> Command {
+        PROCESSES.command().privilege(Privilege::RootIfAvailable)
+    }
+
+    /// What [`Processes::command`] says.
+    pub(crate) fn of_output(uid: u32, output: Result<Output>) -> Result<Self> {
+        let output = output?.success("ps")?;
         let text = output.text();
         let own = text.lines().filter_map(process).filter(|(owner, ..)| *owner == uid);
         let names: Vec<String> = own.map(|(_, pid, name)| format!("{name} ({pid})")).collect();

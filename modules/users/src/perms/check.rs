@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::accounts::{Accounts, GROUPS_OF};
+use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS};
 use crate::files::{self, Kind, Stat};
 use crate::name;
 use crate::sudoers::rights::Who;
@@ -99,9 +99,11 @@ pub(crate) fn perms_check(args: CheckArgs, cx: &Context) -> Result<Listing<Check
 
 /// With the groups that only `id` knows.
 pub(super) fn who(user: &str, cx: &Context) -> Result<Who> {
-    let (accounts, user) = Accounts::look(cx)?.with(user, cx)?;
+    name::must_be_user(user)?;
+    let [users, groups, names] = cx.run_each([USERS.command(), GROUPS.command(), GROUPS_OF.with([user])]);
+    let (accounts, user) = Accounts::of(users, groups, cx)?.with(user, cx)?;
     let mut who = Who::of(&user, &accounts);
-    let names = cx.run(GROUPS_OF.with([&user.name])).and_then(|output| output.success("id"));
+    let names = names.and_then(|output| output.success("id"));
     let names = names.map(|output| output.text().into_owned()).unwrap_or_default();
     for name in names.split_whitespace() {
         if let Some(group) =

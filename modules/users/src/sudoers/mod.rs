@@ -60,9 +60,9 @@ impl Sudoers {
         };
         let mut new = Self { main, others: Vec::new(), host, notes: Vec::new() };
         let (names, passed_over): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| is_read(name));
-        for name in names {
-            let path = format!("{DIRECTORY}/{name}");
-            match cx.read_bytes(&path) {
+        let paths: Vec<_> = names.into_iter().map(|name| format!("{DIRECTORY}/{name}")).collect();
+        for (contents, path) in cx.read_all_bytes(&paths).into_iter().zip(paths) {
+            match contents {
                 Ok(contents) => new.others.push(File::new(path, &contents)),
                 Err(problem) => new.notes.push(format!("{path} wasn't read: {}", problem.message)),
             }

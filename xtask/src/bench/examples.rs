@@ -1,0 +1,62 @@
+//! The tools that only look, and what they are called with to be measured: `examples.json` in a module's folder has the
+//! arguments by the tool's name. A tool that isn't there is called without any.
+
+use super::{Server, say};
+use crate::workspace;
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+
+/// A tool that only looks and that answers here.
+pub(super) struct Tool {
+    pub(super) name: String,
+    arguments: Value,
+}
+
+impl Tool {
+    /// The parameters of `tools/call`.
+    pub(super) fn call(&self) -> Value {
+        json!({"name": self.name, "arguments": self.arguments})
+    }
+}
+
+/// Those that this server answers with success, once each. The others are named with the reason.
+pub(super) fn looking(server: &mut Server) -> Result<Vec<Tool>> {
+    server.initialize()?;
+    let mut examples = of_modules()?;
+    let listed = server.request("tools/list", json!({}))?;
+    let mut tools = Vec::new();
+    for tool in listed["tools"].as_array().context("no tools")? {
+        let name = tool["name"].as_str().context("a tool without a name")?.to_owned();
+        let arguments = examples.remove(&name).unwrap_or_else(|| json!({}));
+        if tool["annotations"]["readOnlyHint"] != true {
+            continue;
+        }
+        let tool = Tool { name, arguments };
+        let answer = &server.request("tools/call", tool.call())?["structuredContent"];
+        match answer["status"].as_str() {
+            Some("success") => tools.push(tool),
+            _ => say(&format!(
+                "not measured: {} answers {}: {}",
+                tool.name, answer["error_code"], answer["message"]
+            )),
+        }
+    }
+    if let Some((name, _)) = examples.iter().next() {
+        bail!("an examples.json is for {name}, and there is no such tool");
+    }
+    Ok(tools)
+}
+
+fn of_modules() -> Result<Map<String, Value>> {
+    let mut all = Map::new();
+    for module in workspace::modules()? {
+        let path = workspace::root().join("modules").join(module).join("examples.json");
+        if path.exists() {
+            let text = std::fs::read_to_string(&path)?;
+            let examples: Map<String, Value> =
+                serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+            all.extend(examples);
+        }
+    }
+    Ok(all)
+}

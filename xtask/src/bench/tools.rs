@@ -1,0 +1,134 @@
+//! Each tool that only looks, beside what it looks at: a call is made once and traced (its commands are on record, the
+//! files that it reads are in the log), and then all of that is done natively and at once, by turns with the call.
+
+use super::{Row, Server, examples, median, say};
+use crate::build::Built;
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 30;
+/// A tool that takes longer than this in all is measured in fewer rounds.
+const LONGEST: Duration = Duration::from_secs(10);
+const FEWEST_ROUNDS: usize = 5;
+/// What a tool that runs no command may take at least, in milliseconds: reading a few files of the kernel's takes nothing.
+const WITHOUT_COMMAND_MS: f64 = 0.5;
+/// What a tool may take, times its floor.
+const AIM: f64 = 1.2;
+
+/// What one call looked at.
+#[derive(Default)]
+struct Looked {
+    commands: Vec<Vec<String>>,
+    read: Vec<String>,
+    listed: Vec<String>,
+    stat: Vec<String>,
+}
+
+pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
+    let state = tempfile::tempdir()?;
+    let log = state.path().join("log");
+    let mut traced = Server::start(
+        Command::new(&built.binary)
+            .arg("serve")
+            .env("XDG_STATE_HOME", state.path())
+            .env("LINUX_SYSADMIN_LOG", "debug")
+            .stderr(std::fs::File::create(&log)?),
+    )?;
+    let tools = examples::looking(&mut traced)?;
+    let mut server = Server::start(Command::new(&built.binary).arg("serve"))?;
+    server.initialize()?;
+    let mut rows = Vec::new();
+    for (at, tool) in tools.iter().enumerate() {
+        say(&format!("{}, {} of {}", tool.name, at + 1, tools.len()));
+        let logged = std::fs::metadata(&log)?.len() as usize;
+        traced.request("tools/call", tool.call())?;
+        let looked = Looked::of_last_call(state.path(), &log, logged)?;
+        // The first call of a tool loads its module.
+        server.request("tools/call", tool.call())?;
+        let (mut with, mut bare) = (Vec::new(), Vec::new());
+        let began = Instant::now();
+        while with.len() < ROUNDS && (with.len() < FEWEST_ROUNDS || began.elapsed() < LONGEST) {
+            let started = Instant::now();
+            server.request("tools/call", tool.call())?;
+            with.push(started.elapsed());
+            let started = Instant::now();
+            looked.again();
+            bare.push(started.elapsed());
+        }
+        rows.push(looked.row(&tool.name, median(with, 0.5), median(bare, 0.5)));
+    }
+    let within = rows.iter().filter(|row| row.ours <= AIM * row.floor).count();
+    say(&format!("{within} of {} tools take at most {AIM} times their floor", rows.len()));
+    Ok(rows)
+}
+
+impl Looked {
+    fn of_last_call(state: &Path, log: &Path, logged: usize) -> Result<Self> {
+        // The log is written by a thread of its own.
+        std::thread::sleep(Duration::from_millis(20));
+        let audit = std::fs::read_to_string(state.join("linux-sysadmin/audit.jsonl"))?;
+        let record: Value = serde_json::from_str(audit.lines().last().context("no record of the call")?)?;
+        let mut looked = Self::default();
+        for command in record["commands"].as_array().into_iter().flatten() {
+            looked.commands.push(shell_words::split(command["command"].as_str().context("no command")?)?);
+        }
+        let text = String::from_utf8_lossy(&std::fs::read(log)?[logged..]).into_owned();
+        for line in text.lines() {
+            let Some((before, paths)) = line.split_once(" paths=") else { continue };
+            let paths: Vec<String> = serde_json::from_str(paths).with_context(|| line.to_owned())?;
+            match before.rsplit_once("how=").map(|(_, how)| how.trim_matches('"')) {
+                Some("read") => looked.read.extend(paths),
+                Some("list") => looked.listed.extend(paths),
+                _ => looked.stat.extend(paths),
+            }
+        }
+        Ok(looked)
+    }
+
+    /// All of it, and nothing else: commands side by side, as nobody could be faster.
+    fn again(&self) {
+        std::thread::scope(|scope| {
+            for argv in &self.commands {
+                scope.spawn(|| run(argv));
+            }
+            for path in &self.read {
+                std::hint::black_box(std::fs::read(path).ok());
+            }
+            for path in &self.listed {
+                std::hint::black_box(std::fs::read_dir(path).map(Iterator::count).ok());
+            }
+            for path in &self.stat {
+                std::hint::black_box(std::fs::symlink_metadata(path).ok());
+            }
+        });
+    }
+
+    fn row(&self, tool: &str, ours: f64, floor: f64) -> Row {
+        let (commands, files) = (self.commands.len(), self.read.len() + self.listed.len() + self.stat.len());
+        let (floor, floor_is) = match commands {
+            0 if floor < WITHOUT_COMMAND_MS => {
+                (WITHOUT_COMMAND_MS, format!("aim: {files} files, no command"))
+            }
+            0 => (floor, format!("reading {files} files")),
+            _ => (floor, format!("{commands} commands at once, {files} files")),
+        };
+        Row { what: tool.to_owned().into(), unit: "ms", ours, floor, floor_is: floor_is.into() }
+    }
+}
+
+/// As the server runs it: with its variables and no others, and its output read.
+fn run(argv: &[String]) {
+    let variables = argv.iter().take_while(|token| token.contains('=')).count();
+    let Some((program, args)) = argv[variables..].split_first() else { return };
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env_clear()
+        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("LC_ALL", "C.UTF-8").env("HOME", "/root").current_dir("/").stdin(Stdio::null());
+    command.envs(argv[..variables].iter().filter_map(|variable| variable.split_once('=')));
+    std::hint::black_box(command.output().ok());
+}
