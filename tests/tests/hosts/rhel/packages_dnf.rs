@@ -225,6 +225,7 @@ async fn nobody_waits_for_another_dnf() {
     let shown = client.envelope("pkg_install", conf).await;
     let line = shown["preview"]["command"].as_str().unwrap_or_else(|| panic!("a command: {shown}"));
     let line = line.strip_prefix("sudo -n ").unwrap_or(line).to_owned();
+    dnf.0.sh("touch /run/lsa-slow-goes-on");
     dnf.0.sh("setsid dnf --quiet --assumeyes install lab-slow > /dev/null 2>&1 < /dev/null &");
     dnf.0.until("test -e /var/lib/dnf/rpmdb_lock.pid");
     let refused = client.envelope("pkg_install", json!({"packages": "lab-conf"})).await;
@@ -234,6 +235,7 @@ async fn nobody_waits_for_another_dnf() {
     // Whoever comes between the look and the command: dnf itself gives up.
     let script = format!("{line}; echo \"exit code $?\"; test -e /var/lib/dnf/rpmdb_lock.pid && echo held");
     let said = dnf.0.sh(&script);
+    dnf.0.sh("rm /run/lsa-slow-goes-on");
     assert!(said.contains("exit code 200\nheld"), "{said}");
     dnf.0.until("! test -e /var/lib/dnf/rpmdb_lock.pid");
     assert_eq!(dnf.version("lab-conf"), "");
