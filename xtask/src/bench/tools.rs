@@ -119,16 +119,20 @@ impl Looked {
     }
 }
 
-/// As the server runs it: with its variables and no others, and its output read.
+/// A program with the environment that the server gives it, and nothing else of the server: what a locale costs is the
+/// command's own time.
+pub(super) fn bare(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("LC_ALL", "C.UTF-8").env("HOME", "/root").current_dir("/").stdin(Stdio::null());
+    command
+}
+
 fn run(argv: &[String]) {
     let variables = argv.iter().take_while(|token| token.contains('=')).count();
     let Some((program, args)) = argv[variables..].split_first() else { return };
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .env_clear()
-        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-    command.env("LC_ALL", "C.UTF-8").env("HOME", "/root").current_dir("/").stdin(Stdio::null());
+    let mut command = bare(Path::new(program));
+    command.args(args);
     command.envs(argv[..variables].iter().filter_map(|variable| variable.split_once('=')));
     std::hint::black_box(command.output().ok());
 }
