@@ -136,6 +136,17 @@ pub(crate) fn warm(binary: &Path, home: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
+/// Does the same for the tests' own components. What is refused is some tests' business.
+pub(crate) fn warm_guests(binary: &Path, home: &Path) -> Result<()> {
+    let folder = binary.with_file_name("test-modules");
+    for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let mut tools = Command::new(binary);
+        tools.env_clear().env("HOME", home).arg("tools").arg("--modules").arg(entry?.path());
+        cmd::succeeds(&mut tools);
+    }
+    Ok(())
+}
+
 /// Builds the components in one cargo call, so that they share the sdk; gives the folder with them.
 fn build_components(profile: Profile, packages: &[String]) -> Result<PathBuf> {
     let toolchain = wasm::find()?;

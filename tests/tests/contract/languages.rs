@@ -86,15 +86,18 @@ fn a_component_that_takes_too_much_to_compile_is_refused_with_what_it_may_take()
         return;
     }
     // It takes some 390 MiB and several seconds of a core.
-    for (limit, said) in
-        [("compile_memory_mib: 256", "can't be compiled"), ("compile_seconds: 1", "compute for 1 s")]
-    {
+    for (limit, said) in [
+        ("compile_memory_mib: 256", &["can't be compiled"][..]),
+        // A busy machine gives it less than a second of a core in the two that it may take.
+        ("compile_seconds: 1", &["compute for 1 s", "took longer than 2 s"]),
+    ] {
         let home = Home::cold();
         fs::create_dir_all(home.config().parent().expect("a directory")).expect("made");
         fs::write(home.config(), format!("modules:\n  limits:\n    {limit}\n")).expect("written");
         let output = home.add(&component("python"));
         let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(output.status.code() == Some(1) && words.contains(said), "{limit}: {words}");
+        let is_said = said.iter().any(|said| words.contains(said));
+        assert!(output.status.code() == Some(1) && is_said, "{limit}: {words}");
         assert!(!home.data().exists());
     }
 }

@@ -107,8 +107,11 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         timings.time("components", || build::components(profile))?;
         let binaries = timings.time("tests", || binaries::build(profile, &environment))?;
         let program = timings.time("program", || build_program(profile, lints))?;
-        timings.time("compile cache", || build::warm(&program, Some(&schedule::test_home(&program))))?;
         python.join().unwrap_or_else(|_| bail!("the build of what is had from Python has panicked"))?;
+        timings.time("compile cache", || {
+            let home = schedule::test_home(&program);
+            build::warm(&program, Some(&home)).and_then(|()| build::warm_guests(&program, &home))
+        })?;
         Ok(binaries)
     })
 }
