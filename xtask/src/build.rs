@@ -110,7 +110,7 @@ pub(crate) fn host(profile: Profile) -> Command {
     match profile {
         Profile::Dev => {
             // Tests wait for it: it keeps limits of seconds on a busy machine, which its own unit tests needn't.
-            cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=1"]);
+            cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=2"]);
             cargo.args(["--workspace", "--features", FAULT_POINTS])
         }
         Profile::Release => cargo.args(["--package", workspace::BINARY]),

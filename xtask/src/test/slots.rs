@@ -19,12 +19,13 @@ pub(super) struct Slot {
 const LAB: [(&str, &str); 3] = [("debian", "debian1"), ("rhel-like", "rhel1"), ("bare", "bare1")];
 const FLEET: usize = 10;
 
-/// How many of each there are at most. Most of a unit's time is waiting, so there are more than processors.
+/// How many of each there are at most: enough to keep two processors busy while some wait, and few enough that each keeps
+/// limits of seconds.
 const MOST: [(Needs, usize); 6] = [
     (Needs::Nothing, 1),
     (Needs::Debian, 2),
     (Needs::Rhel, 1),
-    (Needs::Lab, 2),
+    (Needs::Lab, 1),
     (Needs::Fleet, 1),
     (Needs::Stocked, 1),
 ];
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_test_finds_a_host_by_each_name_of_a_lab() {
-        assert_eq!(slot(Needs::Lab, 2).instead, "debian1=debian2,rhel1=rhel2,bare1=bare2");
+        assert_eq!(slot(Needs::Lab, 1).instead, "debian1=debian2,rhel1=rhel2,bare1=bare2");
         assert_eq!(slot(Needs::Rhel, 1).instead, "debian1=rhel4,rhel1=rhel4,bare1=rhel4");
     }
 }
