@@ -1,6 +1,7 @@
 //! One tool call, from request to envelope.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,8 @@ pub struct Pipeline {
     mode: Mode,
     gate: Arc<Gate>,
     jobs: Arc<Jobs>,
+    /// Whether the modules' files are read, or about to be.
+    was_read: AtomicBool,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -175,17 +178,23 @@ impl Pipeline {
             mode: system::mode(),
             gate,
             jobs: Arc::default(),
+            was_read: AtomicBool::new(false),
             first_run,
         })
     }
 
-    /// Reads what only calls need, beside everything else: whoever has listed the tools calls one soon.
-    pub fn get_ready(&self) {
+    /// Reads what only calls need, and the modules that were listed without being read, beside everything else: whoever
+    /// has listed the tools calls one soon.
+    pub fn get_ready(self: &Arc<Self>) {
         let gate = self.gate.clone();
         tokio::task::spawn_blocking(move || {
             gate.policy();
             gate.knowledge().get();
         });
+        if !self.was_read.swap(true, Ordering::Relaxed) {
+            let pipeline = self.clone();
+            tokio::spawn(async move { pipeline.reload().await });
+        }
     }
 
     /// Ends what waits, and returns when no plan and no call is on its way.
@@ -557,6 +566,7 @@ impl Pipeline {
             .routed
             .get_or_init(|| Routed::new(&call.origin, &module, &tool, used, &facts.family, dry_run));
 
+        let grants = self.grants(&module, target).await?;
         let turn = Held::default();
         // What is about connections or about other calls takes its turn only where it has a plan.
         if tool.risk > Risk::ReadOnly && !dry_run && !live.is_of_host(name) {
@@ -577,7 +587,7 @@ impl Pipeline {
             tool: tool.name.clone(),
             risk: tool.risk,
             target: target.clone(),
-            grants: self.grants(&module, target),
+            grants: grants.clone(),
             learns: module.learns(),
             times: Times { times, ceiling: self.loaded.config.errors.ceiling() },
             reach: reach.clone(),
@@ -611,8 +621,16 @@ impl Pipeline {
 
     /// A module's, where anything may run at all: a call about connections has this machine as its target even where
     /// nothing may be run on it.
-    fn grants(&self, module: &Module, target: &Target) -> Arc<Grants> {
-        if target.is_remote() || self.targets.here().is_ok() { module.grants() } else { Arc::default() }
+    async fn grants(&self, module: &Module, target: &Target) -> Result<Arc<Grants>, Problem> {
+        let grants = match module.grants().await {
+            Ok(grants) => grants,
+            Err(problem) => {
+                // It isn't what was listed; the next call finds what it is.
+                self.reload().await;
+                return Err(problem);
+            }
+        };
+        Ok(if target.is_remote() || self.targets.here().is_ok() { grants } else { Arc::default() })
     }
 
     fn connections(&self, target: &Arc<Target>, call: &Call, dry_run: bool) -> Arc<dyn Connections> {

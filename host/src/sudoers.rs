@@ -9,6 +9,7 @@ use crate::capability::{
 };
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
+use crate::problem::Problem;
 use crate::target::{Command, Keep, Privilege, Target};
 
 /// Why there is no fragment.
@@ -20,6 +21,9 @@ pub enum SudoersError {
     /// Of a grant that is none; a module that has one isn't loaded.
     #[error("a grant can't be read: {0}")]
     Pattern(#[from] PatternError),
+    /// Of a module that isn't what it was, so that nobody knows what it needs.
+    #[error("{}", .0.message)]
+    Module(Problem),
 }
 
 /// A command that another account's rights are needed for.
@@ -38,6 +42,7 @@ pub async fn fragment(
     knowledge: &Lazy,
 ) -> Result<Fragment, SudoersError> {
     let description = &module.description;
+    module.grants().await.map_err(SudoersError::Module)?;
     let mut requests = module.granted();
     if module.learns() {
         for known in detected(target, knowledge).await {

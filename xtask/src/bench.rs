@@ -7,6 +7,7 @@ mod knowledge;
 mod lab;
 mod many;
 mod remote;
+mod start;
 mod tools;
 
 use crate::build::{self, Built, Profile};
@@ -20,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const STARTS: usize = 60;
 const CALLS: usize = 1000;
 /// Calls of every tool before the memory is read.
 const CALLS_OF_EACH: usize = 100;
@@ -39,7 +39,7 @@ struct Row {
 /// What is measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
-    /// From the start of the server to its answer
+    /// From the start of the server to its answers and its memory at rest, with the modules and with four times as many
     Start,
     /// Single calls on this machine, policy verdicts, reading a file
     Calls,
@@ -51,7 +51,7 @@ pub(crate) enum Part {
     Many,
     /// Bytes and large logs, beside the commands that one would type
     Knowledge,
-    /// At rest, and after a hundred calls of every tool
+    /// After a hundred calls of every tool
     Memory,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
     for part in Part::value_variants().iter().filter(|part| parts.is_empty() || parts.contains(part)) {
         say(&format!("{part:?}"));
         match part {
-            Part::Start => rows.extend(starts(ours, peer)?),
+            Part::Start => rows.extend(start::starts(&built, &floor)?),
             Part::Calls => {
                 rows.extend(calls(&built)?);
                 rows.push(files(ours)?);
@@ -120,41 +120,6 @@ fn say(what: &str) {
 fn build_floor() -> Result<PathBuf> {
     cmd::run(workspace::cargo().args(["build", "--release", "--package", "bench-floor"]))?;
     Ok(workspace::target_dir()?.join("release/bench-floor"))
-}
-
-/// From spawn to the answers that a client waits for; ours and the floor by turns.
-fn starts(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) -> Result<Vec<Row>> {
-    // The first start may compile; nobody measures that here.
-    ours()?.initialize()?;
-    let mut times = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
-    for _ in 0..STARTS {
-        for (which, start) in [(0, &ours as &dyn Fn() -> Result<Server>), (2, &peer)] {
-            let started = Instant::now();
-            let mut server = start()?;
-            server.initialize()?;
-            times[which].push(started.elapsed());
-            server.request("tools/list", json!({}))?;
-            times[which + 1].push(started.elapsed());
-        }
-    }
-    let [initialize, list, floor_initialize, floor_list] = times.map(|times| median(times, 0.5));
-    let floor_is = "native server, same protocol library";
-    Ok(vec![
-        Row {
-            what: "spawn to initialize, median".into(),
-            unit: "ms",
-            ours: initialize,
-            floor: floor_initialize,
-            floor_is: floor_is.into(),
-        },
-        Row {
-            what: "spawn to tools/list, median".into(),
-            unit: "ms",
-            ours: list,
-            floor: floor_list,
-            floor_is: floor_is.into(),
-        },
-    ])
 }
 
 /// A call that runs one command, less that command, bare.
@@ -245,7 +210,7 @@ fn verdict(built: &Built) -> Result<Row> {
     })
 }
 
-/// Resident memory at rest, and after a hundred calls of every tool that only looks.
+/// Resident memory after a hundred calls of every tool that only looks.
 fn memory(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) -> Result<Vec<Row>> {
     let tools = examples::looking(&mut ours()?)?;
     let mut servers = [ours()?, peer()?];
@@ -253,7 +218,6 @@ fn memory(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) 
     for server in &mut servers {
         server.initialize()?;
         server.request("tools/list", json!({}))?;
-        resident.push(server.resident()?);
     }
     for server in &mut servers {
         for (at, tool) in tools.iter().enumerate() {
@@ -270,22 +234,13 @@ fn memory(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) 
         resident.push(server.resident()?);
     }
     let floor_is = "native server, same protocol library";
-    Ok(vec![
-        Row {
-            what: "memory at rest".into(),
-            unit: "MB",
-            ours: resident[0],
-            floor: resident[1],
-            floor_is: floor_is.into(),
-        },
-        Row {
-            what: "memory after 100 calls of every looking tool".into(),
-            unit: "MB",
-            ours: resident[2],
-            floor: resident[3],
-            floor_is: floor_is.into(),
-        },
-    ])
+    Ok(vec![Row {
+        what: "memory after 100 calls of every looking tool".into(),
+        unit: "MB",
+        ours: resident[0],
+        floor: resident[1],
+        floor_is: floor_is.into(),
+    }])
 }
 
 /// Milliseconds at this quantile.
@@ -333,6 +288,25 @@ impl Server {
             bail!("{method} was answered by {answer}");
         }
         Ok(answer["result"].take())
+    }
+
+    /// Once it does nothing more by itself: its processor time stands still.
+    fn at_rest(&self) -> Result<f64> {
+        let ticks = || -> Result<Vec<String>> {
+            let stat =
+                std::fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("stat"))?;
+            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+            Ok(fields.skip(11).take(2).map(str::to_owned).collect())
+        };
+        let mut before = ticks()?;
+        loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let now = ticks()?;
+            if now == before {
+                return self.resident();
+            }
+            before = now;
+        }
     }
 
     fn resident(&self) -> Result<f64> {

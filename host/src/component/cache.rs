@@ -11,8 +11,10 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -20,6 +22,50 @@ use wasmtime::component::Component;
 use super::description::Description;
 
 const DIGEST_BYTES: usize = 32;
+
+/// A component, as it was when its bytes were last read: enough to list its tools without reading them again. Nothing
+/// runs by it, see [`super::module::Module::ready`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Known {
+    /// What it said of itself.
+    pub(super) description: Description,
+    /// The file that had its bytes, where that can be told by looking at the file.
+    pub(super) file: Option<Stamp>,
+}
+
+/// What changes when somebody writes to a file, or puts another in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// How far the clock of a file system may jump: two changes in between can look like one.
+    const COARSEST: Duration = Duration::from_secs(2);
+
+    /// As the file is now; none, where it can't be looked at.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let file = fs::metadata(path).ok()?;
+        Some(Self {
+            device: file.dev(),
+            inode: file.ino(),
+            size: file.size(),
+            modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
+        })
+    }
+
+    /// Whether a change after this would show: not of a file that has changed just now.
+    pub(super) fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let changed = Duration::from_secs(self.changed.0.try_into().unwrap_or(u64::MAX));
+        changed.checked_add(Self::COARSEST).is_some_and(|settled| settled < now)
+    }
+}
 
 /// Where entries are; nowhere, where no safe place for them could be had.
 #[derive(Default)]
@@ -57,16 +103,27 @@ impl Cache {
     }
 
     /// What the component with this SHA-256 said of itself.
-    pub(super) fn description(&self, sha256: &str) -> Option<Description> {
-        let entry = self.read(&description_name(sha256))?;
+    pub(super) fn known(&self, sha256: &str) -> Option<Known> {
+        let entry = self.read(&known_name(sha256))?;
         serde_json::from_slice(&entry[DIGEST_BYTES..]).ok()
     }
 
-    /// Keeps a description.
-    pub(super) fn keep_description(&self, description: &Description, sha256: &str) {
-        match serde_json::to_vec(description) {
-            Ok(text) => self.write(&description_name(sha256), &text),
+    /// Keeps what it said.
+    pub(super) fn keep_known(&self, known: &Known, sha256: &str) {
+        match serde_json::to_vec(known) {
+            Ok(text) => self.write(&known_name(sha256), &text),
             Err(error) => tracing::warn!(sha256, %error, "a description could not be kept"),
+        }
+    }
+
+    /// Removes what it is kept to have said.
+    pub(super) fn forget_known(&self, sha256: &str) {
+        let Some(directory) = &self.0 else { return };
+        match fs::remove_file(directory.join(known_name(sha256))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(sha256, %error, "a cache entry could not be removed");
+            }
+            _ => {}
         }
     }
 
@@ -134,7 +191,7 @@ fn code_name(sha256: &str, compatibility: &str) -> String {
     format!("{sha256}-{compatibility}.cwasm")
 }
 
-fn description_name(sha256: &str) -> String {
+fn known_name(sha256: &str) -> String {
     // The host's version, too: it decides what a stored description looks like and what is checked in it.
     format!("{sha256}-{}.json", env!("CARGO_PKG_VERSION"))
 }
@@ -182,21 +239,44 @@ mod tests {
     #[test]
     fn a_description_from_before_there_were_aliases_is_made_anew() {
         let (_directory, cache) = cache();
-        let mut kept = serde_json::json!({
+        let mut kept = serde_json::json!({"file": null, "description": {
             "name": "test", "version": "1.0.0", "summary": "", "domain": "test", "serves": [], "imports": [],
             "requests": {"commands": [], "paths": []}, "sha256": "",
             "tools": [{
                 "name": "tool", "summary": "", "input_schema": {"type": "object"}, "risk": "read-only",
                 "shape": "single", "duration": "quick",
             }],
-        });
+        }});
         let mut read = |aliases: Option<serde_json::Value>| {
-            kept["tools"][0].as_object_mut().unwrap().extend(aliases.map(|all| ("aliases".to_owned(), all)));
-            cache.write(&description_name("00"), kept.to_string().as_bytes());
-            cache.description("00")
+            kept["description"]["tools"][0]
+                .as_object_mut()
+                .unwrap()
+                .extend(aliases.map(|all| ("aliases".to_owned(), all)));
+            cache.write(&known_name("00"), kept.to_string().as_bytes());
+            cache.known("00")
         };
         assert!(read(None).is_none());
         assert!(read(Some(serde_json::json!({}))).is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_written_to_or_replaced_has_another_stamp() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("a.wasm"), directory.path().join("b.wasm"));
+        fs::write(&path, b"first").unwrap();
+        let past = SystemTime::now() - Duration::from_secs(3600);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(past).unwrap();
+        let before = Stamp::of(&path).unwrap();
+        assert_eq!(Stamp::of(&path).unwrap(), before);
+        assert!(!before.is_settled(), "when it was changed is now, whatever it says of its bytes");
+        assert!(Stamp { changed: (0, 0), ..before.clone() }.is_settled());
+        assert!(!Stamp { changed: (i64::MAX, 0), ..before.clone() }.is_settled());
+        fs::write(&other, b"other").unwrap();
+        fs::File::options().write(true).open(&other).unwrap().set_modified(past).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert_ne!(Stamp::of(&path).unwrap(), before);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(Stamp::of(&path), None);
     }
 
     #[test]

@@ -117,8 +117,9 @@ impl Workshop {
         let name = path.display().to_string();
         let (path, origin) = (path.to_owned(), Origin::User);
         let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        let candidate = Candidate { name, origin, path, sha256: sha256.clone(), entry: None };
-        let module = Module::load(&self.loader, candidate, Ok(sha256)).await;
+        let candidate = Candidate { name, origin, path, sha256, entry: None };
+        // By its own word, whatever is kept: somebody decides by it.
+        let module = Module::load(&self.loader, candidate, Ok(None)).await;
         let module = module.map_err(|error: LoadError| refused(error.to_string()))?;
         let conflicts = self.registry.conflicts(&module, updates);
         Ok(Examined { module, size, conflicts })

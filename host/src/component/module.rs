@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -15,12 +16,13 @@ use wasmtime::component::InstancePre;
 
 use super::bindings::exports::sysadmin::module::tools;
 use super::bindings::{SystemModule, SystemModulePre};
-use super::cache::{Cache, compiled};
+use super::cache::{Cache, Known, Stamp, compiled};
 use super::compile::{self, CompileError};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{Lazy, Shared};
 use super::limits::Stopped;
 use super::lock::Entry;
+use super::registry::Bytes;
 use super::source::{Candidate, Origin};
 use super::store::{self, CallContext, State};
 use super::surface::{Surface, SurfaceError, check_imports};
@@ -66,6 +68,8 @@ pub struct Module {
     grants: Arc<Grants>,
     loader: Arc<Loader>,
     ready: OnceCell<SystemModulePre<State>>,
+    /// Its component says something else of itself than this.
+    is_disowned: AtomicBool,
 }
 
 /// What loads components.
@@ -107,6 +111,8 @@ pub(super) enum LoadError {
     Fickle,
     #[error("it describes itself differently from when it was added")]
     Described,
+    #[error("it describes itself differently from what was kept of it; that is made anew, so call it again")]
+    Kept,
     #[error("it says that its name is {0:?}, and it was added under another")]
     Name(String),
     #[error(transparent)]
@@ -114,34 +120,70 @@ pub(super) enum LoadError {
 }
 
 impl Loader {
-    /// Whether loading it means to compile a third party's component.
-    pub(super) fn must_compile(&self, candidate: &Candidate) -> bool {
-        candidate.origin != Origin::Host && self.cache.description(&candidate.sha256).is_none()
+    /// Whether these files are as pinned, and what is kept of what their components said. Those that are read are read
+    /// at the same time.
+    pub(super) fn look_at_all(
+        &self,
+        candidates: &[Candidate],
+        bytes: Bytes,
+    ) -> Vec<Result<Option<Description>, LoadError>> {
+        let looked_at = |candidate: &Candidate| {
+            let known = self.cache.known(&candidate.sha256);
+            let stamp = Stamp::of(&candidate.path);
+            let is_known = known.as_ref().is_some_and(|known| known.file.is_some() && known.file == stamp);
+            (known, stamp, is_known && bytes == Bytes::AsKept)
+        };
+        std::thread::scope(|scope| {
+            let looking: Vec<_> = candidates
+                .iter()
+                .map(|candidate| match looked_at(candidate) {
+                    (known, _, true) => Ok(known.map(|known| known.description)),
+                    (known, stamp, false) => Err(scope.spawn(|| self.read(candidate, known, stamp))),
+                })
+                .collect();
+            let read = |reading: std::thread::ScopedJoinHandle<_>| {
+                reading.join().unwrap_or_else(|_| Err(io::Error::other("reading it failed").into()))
+            };
+            looking.into_iter().map(|looked_at| looked_at.map_or_else(read, Ok)).collect()
+        })
     }
 
-    /// A component's description; nothing is compiled where it was kept. Bytes are given where they were at hand.
+    /// Hashes a file, and keeps what it looks like where its bytes are those that were pinned.
+    fn read(
+        &self,
+        candidate: &Candidate,
+        known: Option<Known>,
+        stamp: Option<Stamp>,
+    ) -> Result<Option<Description>, LoadError> {
+        verify(candidate)?;
+        let Some(mut known) = known else { return Ok(None) };
+        let is_same = stamp == Stamp::of(&candidate.path) && stamp != known.file;
+        if is_same && stamp.as_ref().is_some_and(Stamp::is_settled) {
+            known.file = stamp;
+            self.cache.keep_known(&known, &candidate.sha256);
+        }
+        Ok(Some(known.description))
+    }
+
+    /// What the component of a file says of itself, and its code.
     async fn describe(
         &self,
         source: &Source<'_>,
-    ) -> Result<(Description, Option<SystemModulePre<State>>), LoadError> {
-        if let Some(description) = self.cache.description(source.sha256) {
-            return Ok((description, None));
-        }
+    ) -> Result<(Description, SystemModulePre<State>), LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
-        let bytes = source.read()?;
+        let bytes = tokio::task::block_in_place(|| source.read())?;
         let surface = Surface::read(&bytes)?;
         surface.check(source.origin.world())?;
-        let pre = self.prepare(source, Some(bytes)).await?;
+        let pre = self.prepare(source, bytes).await?;
         let description = describe(shared, &pre, surface.imports).await?;
-        self.cache.keep_description(&description, source.sha256);
-        Ok((description, Some(pre)))
+        Ok((description, pre))
     }
 
-    /// The code, ready to be called: from the cache, or compiled from the very bytes that have the SHA-256.
+    /// The code of these bytes, ready to be called: from the cache, or compiled now.
     async fn prepare(
         &self,
         source: &Source<'_>,
-        bytes: Option<Vec<u8>>,
+        bytes: Vec<u8>,
     ) -> Result<SystemModulePre<State>, LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
         let (sha256, compatibility) = (source.sha256, shared.compatibility());
@@ -149,7 +191,6 @@ impl Loader {
         let component = match tokio::task::block_in_place(kept) {
             Some(component) => component,
             None => {
-                let bytes = bytes.map_or_else(|| source.read(), Ok)?;
                 let code = match source.origin {
                     Origin::Host => {
                         tokio::task::block_in_place(|| shared.engine.precompile_component(&bytes))
@@ -192,16 +233,23 @@ impl Source<'_> {
 }
 
 impl Module {
-    /// From a file whose bytes have this SHA-256.
+    /// From a file that was looked at: by what is kept of what its component said, or by what it says now.
     pub(super) async fn load(
         loader: &Arc<Loader>,
         candidate: Candidate,
-        found: Result<String, LoadError>,
+        looked_at: Result<Option<Description>, LoadError>,
     ) -> Result<Self, LoadError> {
         let Candidate { path, sha256, origin, entry, .. } = candidate;
-        let source = Source { path: &path, sha256: &sha256, origin };
-        source.check(found?)?;
-        let (description, pre) = loader.describe(&source).await?;
+        let (description, pre) = match looked_at? {
+            Some(description) => (description, None),
+            None => {
+                let source = Source { path: &path, sha256: &sha256, origin };
+                let (description, pre) = loader.describe(&source).await?;
+                let known = Known { description, file: None };
+                loader.cache.keep_known(&known, &sha256);
+                (known.description, Some(pre))
+            }
+        };
         check_imports(&description.imports, origin.world())?;
         description.check_for(origin.world())?;
         if let Some(entry) = &entry {
@@ -213,8 +261,18 @@ impl Module {
             }
         }
         let grants = Arc::new(description.grants(entry.as_ref().map(|entry| &entry.grants))?);
-        let ready = OnceCell::new_with(pre);
-        Ok(Self { description, sha256, origin, path, entry, grants, loader: loader.clone(), ready })
+        let (ready, is_disowned) = (OnceCell::new_with(pre), AtomicBool::new(false));
+        Ok(Self {
+            description,
+            sha256,
+            origin,
+            path,
+            entry,
+            grants,
+            loader: loader.clone(),
+            ready,
+            is_disowned,
+        })
     }
 
     /// Its file.
@@ -227,7 +285,7 @@ impl Module {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
-    /// The file's bytes, where they are still those that were looked at.
+    /// The file's bytes, where they are still those that were pinned.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, LoadError> {
         Source { path: &self.path, sha256: &self.sha256, origin: self.origin }.read()
     }
@@ -238,6 +296,7 @@ impl Module {
             && self.path == candidate.path
             && self.origin == candidate.origin
             && self.entry == candidate.entry
+            && !self.is_disowned.load(Ordering::Relaxed)
     }
 
     /// Whether it takes the place of a tool of the host's own modules.
@@ -251,8 +310,9 @@ impl Module {
     }
 
     /// What it may do.
-    pub fn grants(&self) -> Arc<Grants> {
-        self.grants.clone()
+    pub async fn grants(&self) -> Result<Arc<Grants>, Problem> {
+        self.ready().await?;
+        Ok(self.grants.clone())
     }
 
     /// What of its requests holds.
@@ -294,7 +354,7 @@ impl Module {
         call: CallContext,
     ) -> Result<Reply, Problem> {
         let wall_time = call.times.of(tool.duration.wall_time());
-        let pre = self.ready.get_or_try_init(|| self.prepare()).await?;
+        let pre = self.ready().await?;
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
         let module: Arc<str> = self.description.name.as_str().into();
@@ -325,16 +385,22 @@ impl Module {
         })
     }
 
-    /// Loads the code, where the file is still the one that was looked at.
-    async fn prepare(&self) -> Result<SystemModulePre<State>, Problem> {
+    /// The code, once the file's bytes are seen to be those that were pinned, and to say of themselves what was kept:
+    /// nothing of the module runs before that, and nothing is granted to it.
+    pub(super) async fn ready(&self) -> Result<&SystemModulePre<State>, Problem> {
+        let ready = self.ready.get_or_try_init(|| self.prepare()).await;
+        ready.map_err(|error| self.unavailable(&error))
+    }
+
+    async fn prepare(&self) -> Result<SystemModulePre<State>, LoadError> {
         let source = Source { path: &self.path, sha256: &self.sha256, origin: self.origin };
-        let found = tokio::task::block_in_place(|| hash(&self.path));
-        let checked = found.and_then(|found| source.check(found));
-        match checked {
-            Ok(()) => self.loader.prepare(&source, None).await,
-            Err(error) => Err(error),
+        let (description, pre) = self.loader.describe(&source).await?;
+        if description == self.description {
+            return Ok(pre);
         }
-        .map_err(|error| self.unavailable(&error))
+        self.is_disowned.store(true, Ordering::Relaxed);
+        self.loader.cache.forget_known(&self.sha256);
+        Err(LoadError::Kept)
     }
 
     fn shared(&self) -> Result<&Shared, LoadError> {
@@ -390,7 +456,7 @@ pub(super) fn verify(candidate: &Candidate) -> Result<(), LoadError> {
     Source { path, sha256, origin: *origin }.check(hash(path)?)
 }
 
-/// The file's SHA-256, piece by piece: at a start with a warm cache nothing else of it is needed.
+/// The file's SHA-256, piece by piece: nothing else of it is needed.
 pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
     let mut file = open(path)?;
     let mut hasher = Sha256::new();

@@ -1,14 +1,14 @@
 //! The modules that are used, and which of them answers to a tool's name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cache::Cache;
 use super::description::Tool;
 use super::engine::Lazy;
-use super::module::{self, LoadError, Loader, Module};
-use super::source::{Absent, Candidate, Origin, Places, candidates};
+use super::module::{Loader, Module};
+use super::source::{Absent, Origin, Places, candidates};
 use crate::config::Modules;
 use crate::target::Facts;
 
@@ -24,6 +24,8 @@ pub struct Registry {
     tools: BTreeMap<String, Vec<(usize, usize)>>,
     /// What older clients call a tool, and its name.
     aliases: BTreeMap<String, String>,
+    /// Every name and alias that any of the modules has.
+    names: BTreeSet<String>,
 }
 
 /// What to do with a third party's component that isn't in the cache.
@@ -33,6 +35,15 @@ pub enum Cold {
     Compile,
     /// Leave it out for now: somebody waits for the rest.
     Later,
+}
+
+/// Whether a file's bytes are read to know that they are those that were pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bytes {
+    /// Always.
+    Read,
+    /// Not where the file is still the one that they were last read from: they are read before anything of them runs.
+    AsKept,
 }
 
 /// Where a call goes.
@@ -94,38 +105,38 @@ impl Registry {
     /// Loads what the places hold. A component that can't be used takes nothing else with it.
     pub async fn load(places: &Places, config: &Modules, cache: Option<PathBuf>, cold: Cold) -> Self {
         let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
-        Self::with(Arc::new(loader), places, config, cold).await
+        Self::empty(Arc::new(loader), config).filled(places, &[], (cold, Bytes::AsKept)).await
     }
 
-    /// As [`Registry::load`], with a loader that others use as well.
+    /// As [`Registry::load`], with a loader that others use as well, and with every file read.
     pub(super) async fn with(loader: Arc<Loader>, places: &Places, config: &Modules, cold: Cold) -> Self {
-        Self::empty(loader, config).filled(places, &[], cold).await
+        Self::empty(loader, config).filled(places, &[], (cold, Bytes::Read)).await
     }
 
-    /// Anew, keeping what hasn't changed.
+    /// Anew, keeping what hasn't changed. Every file is read.
     pub async fn reload(&self, places: &Places, config: &Modules) -> Self {
-        Self::empty(self.loader.clone(), config).filled(places, &self.modules, Cold::Compile).await
+        let how = (Cold::Compile, Bytes::Read);
+        Self::empty(self.loader.clone(), config).filled(places, &self.modules, how).await
     }
 
     fn empty(loader: Arc<Loader>, config: &Modules) -> Self {
-        let (modules, absent, tools, aliases) = Default::default();
-        Self { loader, config: config.clone(), modules, absent, tools, aliases, later: false }
+        let (modules, absent, tools, aliases, names) = Default::default();
+        Self { loader, config: config.clone(), modules, absent, tools, aliases, names, later: false }
     }
 
-    async fn filled(mut self, places: &Places, known: &[Arc<Module>], cold: Cold) -> Self {
+    async fn filled(mut self, places: &Places, known: &[Arc<Module>], (cold, bytes): (Cold, Bytes)) -> Self {
         let config = &self.config;
         let (candidates, absent) = candidates(places, config);
         self.absent = absent;
-        let found = hashes(&candidates);
-        for (candidate, found) in candidates.into_iter().zip(found) {
+        let looked_at = self.loader.look_at_all(&candidates, bytes);
+        for (candidate, looked_at) in candidates.into_iter().zip(looked_at) {
             let (name, origin, path) = (candidate.name.clone(), candidate.origin, candidate.path.clone());
-            let unchanged = known.iter().find(|module| {
-                module.is(&candidate) && found.as_ref().is_ok_and(|found| *found == candidate.sha256)
-            });
-            let as_pinned = found.as_ref().is_ok_and(|found| *found == candidate.sha256);
+            let as_pinned = looked_at.is_ok();
+            let unchanged = known.iter().find(|module| module.is(&candidate)).filter(|_| as_pinned);
+            let must_compile = matches!(&looked_at, Ok(None)) && origin != Origin::Host;
             if cold == Cold::Later && unchanged.is_none() && as_pinned && origin != Origin::Host {
                 // Those after it wait as well: what it is called and has is theirs to respect.
-                if self.later || self.loader.must_compile(&candidate) {
+                if self.later || must_compile {
                     self.later = true;
                     let reason = "it is not compiled yet; a server does that while it runs";
                     self.absent.push(Absent::refused(&name, origin, &path, reason));
@@ -134,7 +145,7 @@ impl Registry {
             }
             let loaded = match unchanged {
                 Some(module) => Ok(module.clone()),
-                None => Module::load(&self.loader, candidate, found).await.map(Arc::new),
+                None => Module::load(&self.loader, candidate, looked_at).await.map(Arc::new),
             };
             let added = match loaded {
                 Ok(module) => self.add(module).map_err(|conflict| conflict.to_string()),
@@ -169,6 +180,10 @@ impl Registry {
     pub(super) fn conflicts(&self, module: &Module, updates: bool) -> Vec<Conflict> {
         let mut conflicts = Vec::new();
         let name = &module.description.name;
+        let is_new = |name: &str| !self.names.contains(name);
+        if names(module).all(is_new) && self.modules.iter().all(|other| other.description.name != *name) {
+            return conflicts;
+        }
         let others = self.modules.iter().filter(|other| !updates || other.description.name != *name);
         for other in others {
             if other.description.name == *name {
@@ -204,6 +219,7 @@ impl Registry {
         if let Some(conflict) = self.conflicts(&module, false).into_iter().next() {
             return Err(conflict);
         }
+        self.names.extend(names(&module).map(str::to_owned));
         let number = self.modules.len();
         for (index, tool) in module.description.tools.iter().enumerate() {
             let answering = self.tools.entry(tool.name.clone()).or_default();
@@ -259,16 +275,8 @@ impl Registry {
     }
 }
 
-/// Of all files at once: with a warm cache, hashing is nearly all of a start.
-fn hashes(candidates: &[Candidate]) -> Vec<Result<String, LoadError>> {
-    std::thread::scope(|scope| {
-        let hashing: Vec<_> =
-            candidates.iter().map(|candidate| scope.spawn(|| module::hash(&candidate.path))).collect();
-        hashing
-            .into_iter()
-            .map(|thread| {
-                thread.join().unwrap_or_else(|_| Err(std::io::Error::other("hashing it failed").into()))
-            })
-            .collect()
-    })
+/// What its tools answer to.
+fn names(module: &Module) -> impl Iterator<Item = &str> {
+    let tools = module.description.tools.iter();
+    tools.flat_map(|tool| std::iter::once(&tool.name).chain(&tool.aliases.tool)).map(String::as_str)
 }

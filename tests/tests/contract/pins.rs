@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use linux_sysadmin_tests::{Client, Home, component, modules};
+use linux_sysadmin_tests::{Client, Home, component, guest, modules};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
@@ -368,6 +370,98 @@ async fn a_component_that_is_swapped_under_a_running_server_is_noticed_and_never
     assert!(status.success());
     // At the next start, too.
     let mut client = open(&home).await;
+    assert!(!listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+}
+
+/// The component's folder, copied: the modules of a server whose file may be another's.
+fn own(home: &Home, name: &str) -> (PathBuf, PathBuf) {
+    let (folder, own) = (guest(name), home.path().join("own"));
+    fs::create_dir(&own).expect("a directory");
+    for entry in fs::read_dir(folder).expect("the component").flatten() {
+        fs::copy(entry.path(), own.join(entry.file_name())).expect("a copy");
+    }
+    let file = own.join(format!("{name}.wasm"));
+    (own, file)
+}
+
+/// Changes what is kept of the only component, as nobody but the account itself can: its digest is right.
+fn edit_kept(home: &Home, edit: impl FnOnce(&mut Value)) {
+    let kept = fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path());
+    let mut kept = kept.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let path = kept.next().expect("a description");
+    assert_eq!(kept.next(), None);
+    let mut value = serde_json::from_slice(&fs::read(&path).expect("an entry")[32..]).expect("JSON");
+    edit(&mut value);
+    let text = value.to_string();
+    fs::write(path, [Sha256::digest(&text).as_slice(), text.as_bytes()].concat()).expect("written");
+}
+
+async fn served(home: &Home, modules: &Path) -> Client {
+    Client::open(home, modules, "2025-06-18").await.0
+}
+
+#[tokio::test]
+async fn a_description_that_was_edited_where_it_is_kept_lowers_no_risk_and_grants_nothing() {
+    let home = Home::cold();
+    let (own, _) = own(&home, "greeter-next");
+    let mut client = served(&home, &own).await;
+    let list = listed(&mut client).await;
+    client.close().await;
+    let edits: [fn(&mut Value); 4] = [
+        |kept| kept["tools"][1]["risk"] = json!("read-only"),
+        |kept| {
+            let mut tool = kept["tools"][0].clone();
+            tool["name"] = json!("greet_more");
+            kept["tools"].as_array_mut().expect("tools").push(tool);
+        },
+        |kept| kept["requests"]["commands"][0]["pattern"] = json!("id"),
+        |kept| kept["requests"]["paths"][0]["glob"] = json!("/etc/passwd"),
+    ];
+    for edit in edits {
+        edit_kept(&home, |kept| edit(&mut kept["description"]));
+        let mut client = served(&home, &own).await;
+        let refused = client.envelope("greet", json!({})).await;
+        assert_eq!(refused["error_code"], "MODULE_UNAVAILABLE", "{refused}");
+        assert!(refused["message"].to_string().contains("describes itself differently"), "{refused}");
+        assert_eq!(refused["command_executed"], Value::Null, "{refused}");
+        // It is known by its own word from now on, here and at the next start.
+        assert_eq!(listed(&mut client).await, list);
+        assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
+        client.close().await;
+        let mut client = served(&home, &own).await;
+        assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_component_that_is_listed_without_being_read_is_read_before_anything_of_it_runs() {
+    let home = Home::cold();
+    let (own, file) = own(&home, "greeter");
+    assert_eq!(home.call(&own, "greet", json!({})).0, Some(0));
+    // Another one in its place, which looks as if it had been there when the file was read.
+    fs::copy(component("shadow"), &file).expect("swapped");
+    let looks = fs::metadata(&file).expect("a file");
+    edit_kept(&home, |kept| {
+        kept["file"] = json!({
+            "device": looks.dev(),
+            "inode": looks.ino(),
+            "size": looks.size(),
+            "modified": [looks.mtime(), looks.mtime_nsec()],
+            "changed": [looks.ctime(), looks.ctime_nsec()],
+        });
+    });
+    // Before anything has read it.
+    let mut client = served(&home, &own).await;
+    let refused = client.envelope("greet", json!({})).await;
+    assert_eq!(refused["error_code"], "MODULE_UNAVAILABLE", "{refused}");
+    assert!(refused["message"].to_string().contains("somebody has changed the file"), "{refused}");
+    client.close().await;
+    // And by the server itself, once it has answered.
+    let mut client = served(&home, &own).await;
+    assert!(listed(&mut client).await.contains("greet_users"));
+    list_changed(&mut client).await;
     assert!(!listed(&mut client).await.contains("greet_users"));
     client.close().await;
 }
