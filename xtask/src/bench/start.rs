@@ -1,0 +1,124 @@
+//! From the start of the server to the answers that a client waits for, and what it then holds: with the modules that
+//! ship, and with copies of them under other names, as if that many had been written.
+
+use super::{Row, Server, median, say};
+use crate::build::Built;
+use crate::cmd;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+const STARTS: usize = 60;
+/// Of each module, beside itself.
+const COPIES: u8 = 3;
+const FLOOR_IS: &str = "native server, same protocol library, same list";
+
+/// Both sizes.
+pub(super) fn starts(built: &Built, floor: &Path) -> Result<Vec<Row>> {
+    let many = built.binary.with_file_name("bench-modules");
+    let tools = listed(built, &built.modules)?;
+    copy(built, &many)?;
+    say("compiling copies of the modules, once");
+    let all = listed(built, &many)?;
+    let (few, many_tools) = (tools.as_array().map_or(0, Vec::len), all.as_array().map_or(0, Vec::len));
+    ensure!(
+        few > 0 && many_tools == few * (1 + usize::from(COPIES)),
+        "{few} tools and {many_tools} of copies"
+    );
+    let mut rows = measured(built, floor, &built.modules, &tools)?;
+    rows.extend(measured(built, floor, &many, &all)?);
+    Ok(rows)
+}
+
+/// What the server lists with these modules; it compiles them, where they aren't.
+fn listed(built: &Built, modules: &Path) -> Result<Value> {
+    let mut command = Command::new(&built.binary);
+    let listed = cmd::output(command.args(["tools", "--json", "--modules"]).arg(modules))?;
+    Ok(serde_json::from_str(&listed)?)
+}
+
+/// The modules and their copies, pinned.
+fn copy(built: &Built, into: &Path) -> Result<()> {
+    if into.exists() {
+        fs::remove_dir_all(into)?;
+    }
+    fs::create_dir_all(into)?;
+    let mut sums = String::new();
+    for path in components(&built.modules)? {
+        let bytes = fs::read(&path)?;
+        let name = path.file_stem().and_then(|stem| stem.to_str()).context("a module without a name")?;
+        for number in 0..=COPIES {
+            let bytes = if number == 0 { bytes.clone() } else { renamed(&bytes, name, b'0' + number) };
+            let file = format!("{name}{number}.wasm");
+            writeln!(sums, "{}  {file}", hex::encode(Sha256::digest(&bytes)))?;
+            fs::write(into.join(file), bytes)?;
+        }
+    }
+    Ok(fs::write(into.join("SHA256SUMS"), sums)?)
+}
+
+fn components(modules: &Path) -> Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(modules)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|is| is == "wasm")).collect())
+}
+
+/// A component of the same size whose name is another, and the names of its tools and their aliases too: the letter at
+/// the name's end, and each underscore between two letters, is the digit. What else has such a name changes with it;
+/// nobody calls it.
+fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
+    let mut renamed = bytes.to_vec();
+    let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
+    for at in 1..bytes.len() {
+        // Names of interfaces follow a slash.
+        if bytes[at..].starts_with(name.as_bytes()) && bytes[at - 1] != b'/' {
+            renamed[at + name.len() - 1] = digit;
+        }
+        if bytes[at] == b'_' && is_letter(at - 1) && is_letter(at + 1) {
+            renamed[at] = digit;
+        }
+    }
+    renamed
+}
+
+/// By turns, ours and the floor.
+fn measured(built: &Built, floor: &Path, modules: &Path, tools: &Value) -> Result<Vec<Row>> {
+    let list = built.binary.with_file_name("bench-tools.json");
+    fs::write(&list, tools.to_string())?;
+    let ours = || Server::start(Command::new(&built.binary).arg("serve").arg("--modules").arg(modules));
+    let peer = || Server::start(Command::new(floor).arg(&list));
+    // What was written a moment ago is read at each start.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    ours()?.initialize()?;
+    let mut times: [Vec<_>; 4] = Default::default();
+    let mut resident = [0.0, 0.0];
+    for _ in 0..STARTS {
+        for (which, start) in [(0, &ours as &dyn Fn() -> Result<Server>), (1, &peer)] {
+            let started = Instant::now();
+            let mut server = start()?;
+            server.initialize()?;
+            times[which].push(started.elapsed());
+            server.request("tools/list", json!({}))?;
+            times[2 + which].push(started.elapsed());
+            resident[which] = server.at_rest()?;
+        }
+    }
+    let count = components(modules)?.len();
+    let [initialize, floor_initialize, listing, floor_listing] = times.map(|times| median(times, 0.5));
+    let row = |what: &str, unit, ours, floor| Row {
+        what: format!("{count} modules: {what}").into(),
+        unit,
+        ours,
+        floor,
+        floor_is: FLOOR_IS.into(),
+    };
+    Ok(vec![
+        row("spawn to initialize", "ms", initialize, floor_initialize),
+        row("spawn to tools/list", "ms", listing, floor_listing),
+        row("memory at rest", "MB", resident[0], resident[1]),
+    ])
+}
