@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases::Older;
@@ -45,6 +45,9 @@ use crate::visible::excerpt;
 /// Everything that a call needs and that outlives it.
 pub struct Pipeline {
     live: RwLock<Arc<Live>>,
+    cold: Cold,
+    /// Done once the modules are loaded.
+    first_look: OnceCell<()>,
     /// Counts the changes of the tools' list.
     changes: watch::Sender<u64>,
     /// Held while the modules are looked at anew, so that the latest look wins.
@@ -61,11 +64,14 @@ pub struct Pipeline {
     mode: Mode,
     gate: Arc<Gate>,
     jobs: Arc<Jobs>,
-    /// Whether the modules' files are read, or about to be.
-    was_read: AtomicBool,
+    /// What only calls need is read, or about to be.
+    is_ready: AtomicBool,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
+
+/// By then a client has the list that it has just asked for.
+const LISTED: Duration = Duration::from_millis(20);
 
 /// What a module has left once its plan was interrupted: to say what was undone.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -146,12 +152,12 @@ pub struct Caller {
 }
 
 impl Pipeline {
-    /// With the modules of these places, for the targets of the configuration. An error where that can't be followed.
-    pub async fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, StartError> {
+    /// With the modules of these places, for the targets of the configuration. An error where that can't be followed. The
+    /// modules are loaded by who first asks for them.
+    pub fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, StartError> {
         let policy = Policy::load(&loaded.config.policy)?;
         let cache = config::directory("XDG_CACHE_HOME", ".cache");
-        let registry = Registry::load(&places, &loaded.config.modules, cache, cold).await;
-        registry.tell_absent();
+        let registry = Registry::new(&loaded.config.modules, cache);
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = || Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
@@ -166,6 +172,8 @@ impl Pipeline {
         let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, knowledge, audit));
         Ok(Self {
             live: RwLock::new(Arc::new(live)),
+            cold,
+            first_look: OnceCell::new(),
             changes: watch::Sender::new(0),
             reloading: tokio::sync::Mutex::default(),
             places,
@@ -178,23 +186,26 @@ impl Pipeline {
             mode: system::mode(),
             gate,
             jobs: Arc::default(),
-            was_read: AtomicBool::new(false),
+            is_ready: AtomicBool::new(false),
             first_run,
         })
     }
 
-    /// Reads what only calls need, and the modules that were listed without being read, beside everything else: whoever
-    /// has listed the tools calls one soon.
+    /// Reads what only calls need, and the files of the modules that were listed without being read: whoever has listed
+    /// the tools calls one soon. The list goes out before that.
     pub fn get_ready(self: &Arc<Self>) {
-        let gate = self.gate.clone();
-        tokio::task::spawn_blocking(move || {
-            gate.policy();
-            gate.knowledge().get();
-        });
-        if !self.was_read.swap(true, Ordering::Relaxed) {
-            let pipeline = self.clone();
-            tokio::spawn(async move { pipeline.reload().await });
+        if self.is_ready.swap(true, Ordering::Relaxed) {
+            return;
         }
+        let (pipeline, gate) = (self.clone(), self.gate.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(LISTED).await;
+            tokio::task::spawn_blocking(move || {
+                gate.policy();
+                gate.knowledge().get();
+            });
+            pipeline.reload().await;
+        });
     }
 
     /// Ends what waits, and returns when no plan and no call is on its way.
@@ -221,13 +232,31 @@ impl Pipeline {
     /// that itself asks for such calls.
     pub fn job_after(&self, tool: &str, has_tasks: bool) -> Option<Duration> {
         let seconds = self.loaded.config.jobs.after_seconds.get();
-        let live = self.live();
+        let live = self.now();
         let can_ask = || has_tasks || live.registry.modules().iter().any(|module| module.imports("jobs"));
         (seconds > 0 && can_ask() && !live.is_of_host(tool)).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// The modules and their tools as they are now.
-    pub fn live(&self) -> Arc<Live> {
+    /// The modules and their tools as they are now, once they are loaded.
+    pub async fn live(&self) -> Arc<Live> {
+        self.first_look.get_or_init(|| self.load()).await;
+        self.now()
+    }
+
+    async fn load(&self) {
+        let _held = self.reloading.lock().await;
+        let registry = self.now().registry.load(&self.places, self.cold).await;
+        registry.tell_absent();
+        tracing::info!(modules = registry.modules().len(), tools = registry.tools().count(), "loaded");
+        self.set_live(Live { registry, validators: Validators::default(), config_error: None });
+    }
+
+    fn set_live(&self, live: Live) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(live);
+    }
+
+    /// The modules and their tools as they are now: none, before they are loaded.
+    fn now(&self) -> Arc<Live> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -248,8 +277,9 @@ impl Pipeline {
 
     /// Looks at the modules and at their part of the configuration anew.
     pub async fn reload(&self) {
+        self.live().await;
         let _held = self.reloading.lock().await;
-        let before = self.live();
+        let before = self.now();
         let (modules, config_error) = match config::read_again(&self.loaded) {
             Ok(config) => (config.modules, None),
             Err(error) => {
@@ -261,8 +291,7 @@ impl Pipeline {
         registry.tell_absent();
         let same = registry.tools().eq(before.registry.tools());
         tracing::info!(modules = registry.modules().len(), same_tools = same, "looked at the modules anew");
-        let live = Live { registry, validators: Validators::default(), config_error };
-        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(live);
+        self.set_live(Live { registry, validators: Validators::default(), config_error });
         if !same {
             self.announce();
         }
@@ -270,18 +299,18 @@ impl Pipeline {
 
     /// With no module.
     #[cfg(test)]
-    pub async fn without_modules() -> Self {
+    pub fn without_modules() -> Self {
         let places = Places { host: None, system: "/nonexistent".into(), user: None };
         let loaded = Loaded { config: Default::default(), path: Default::default(), generated: false };
-        match Self::new(places, loaded, Cold::Compile).await {
+        match Self::new(places, loaded, Cold::Compile) {
             Ok(pipeline) => pipeline,
             Err(error) => panic!("the built-in rules hold: {error}"),
         }
     }
 
     /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.
-    pub fn call(self: &Arc<Self>, mut request: Request) -> Called {
-        let live = self.live();
+    pub async fn call(self: &Arc<Self>, mut request: Request) -> Called {
+        let live = self.live().await;
         let tool = live.registry.tool(&request.tool);
         let put_right = match tool {
             Some(tool) => request.older.put_right(tool, &mut request.tool, &mut request.arguments),
@@ -345,7 +374,7 @@ impl Pipeline {
     /// Where it works.
     fn pick(&self, tool: &Tool, request: &mut Request) -> Result<Picked, Problem> {
         if tool.on_controller {
-            let of_host = self.live().is_of_host(&tool.name);
+            let of_host = self.now().is_of_host(&tool.name);
             return if of_host { Ok(self.targets.controller()) } else { self.targets.here() }
                 .map(Picked::One);
         }
@@ -369,7 +398,7 @@ impl Pipeline {
     fn begin(self: &Arc<Self>, request: Request, key: CallKey, picked: Picked) -> Running {
         match picked {
             Picked::One(target) => {
-                let of_host = self.live().is_of_host(&request.tool);
+                let of_host = self.now().is_of_host(&request.tool);
                 self.begin_on(request, key, target, if of_host { &self.room_of_host } else { &self.room })
             }
             Picked::Many(targets) => self.begin_on_many(request, key, targets),
@@ -397,7 +426,7 @@ impl Pipeline {
         let tool = about.tool.clone();
         Running::begin(about, key, &self.room, move |desk, _, cancelled| async move {
             let started = Instant::now();
-            let only_looks = pipeline.live().registry.tool(&request.tool).map(|tool| tool.risk);
+            let only_looks = pipeline.now().registry.tool(&request.tool).map(|tool| tool.risk);
             if only_looks == Some(Risk::ReadOnly) {
                 desk.executed().decided();
             }
@@ -552,7 +581,7 @@ impl Pipeline {
         call: &Call,
         progress: Progress,
     ) -> Result<(Answer, Reply), Problem> {
-        let live = self.live();
+        let live = self.now();
         let known = live.registry.tool(name).ok_or_else(|| live.unknown_tool(name))?;
         let arguments = arguments::check(&live.validators, known, given, older)?;
         let facts = target.facts().await?;

@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_told_has_every_member_and_the_same_again_when_it_is_gathered_anew() {
-        let live = Pipeline::without_modules().await.live();
+        let live = Pipeline::without_modules().live().await;
         let target = Arc::new(Target::local(Overrides::default()));
         let loaded = Loaded { config: Default::default(), path: "/c.yaml".into(), generated: true };
         let mut facts = (*target.facts().await.unwrap()).clone();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::Reach;
+use crate::{Reach, shared_cache};
 
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -124,6 +124,22 @@ impl Host {
         let home = if account == "root" { "HOME=/root".to_owned() } else { format!("HOME=/home/{account}") };
         let head = ["runuser", "-u", account, "--", "env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
         self.command(&[&head[..], argv].concat())
+    }
+
+    /// Gives the account what the tests have compiled, in this directory of its own: else it would compile that anew.
+    pub fn warm(&self, account: &str, cache: &str) {
+        let mut pack = Command::new("tar");
+        pack.arg("-C").arg(shared_cache()).args(["-c", "."]);
+        let mut packed = pack.stdout(Stdio::piped()).spawn().expect("tar starts");
+        let unpack = format!(
+            "install -d -m 700 -o {account} -g {account} {cache} && tar -C {cache} -x --no-same-owner &&
+             chown -R {account}:{account} {cache}"
+        );
+        let mut unpack = self.command(&["sh", "-c", &unpack]);
+        let unpacked = unpack.stdin(packed.stdout.take().expect("stdout")).status().expect("xtask runs");
+        // With 1 it says that other tests were adding to what it read; an entry that isn't whole is made anew.
+        let packed = packed.wait().expect("tar ends").code();
+        assert!(unpacked.success() && matches!(packed, Some(0 | 1)), "{cache}: {packed:?}");
     }
 
     /// Whether a script of sh succeeds on the host.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host, shared_cache, skipped};
+use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host, skipped};
 
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 /// Where a copy of it is on the host, without modules beside it.
@@ -352,18 +352,8 @@ impl Machine {
         if self.holds(&format!("test \"$(stat -c %U {cache})\" = {account}")) {
             return;
         }
-        let mut pack = Command::new("tar");
-        pack.arg("-C").arg(shared_cache()).args(["-c", "."]);
-        let mut packed = pack.stdout(Stdio::piped()).spawn().expect("tar starts");
-        let unpack = format!(
-            "rm -rf {cache}; install -d -m 755 {CACHES}; mkdir -m 700 {cache} &&
-             tar -C {cache} -x && chown -R {account}:{account} {cache}"
-        );
-        let mut unpack = self.host.command(&["sh", "-c", &unpack]);
-        let unpacked = unpack.stdin(packed.stdout.take().expect("stdout")).status().expect("xtask runs");
-        // With 1 it says that other tests were adding to what it read; an entry that isn't whole is made anew.
-        let packed = packed.wait().expect("tar ends").code();
-        assert!(unpacked.success() && matches!(packed, Some(0 | 1)), "{cache}: {packed:?}");
+        self.sh(&format!("rm -rf {cache}; install -d -m 755 {CACHES}"));
+        self.host.warm(account, &cache);
     }
 
     fn has_at_home(&self, home: &str, path: &str) -> bool {

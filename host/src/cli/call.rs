@@ -42,7 +42,7 @@ impl Call {
         let arguments = match &self.json {
             Some(text) => object(text)?,
             None => {
-                let live = pipeline.live();
+                let live = pipeline.live().await;
                 let tool = live.registry.tool(&self.tool);
                 let schema = tool.map(arguments::schema).unwrap_or_default();
                 let declared =
@@ -59,7 +59,7 @@ impl Call {
             two_step: false,
             answered: None,
         };
-        let Called { begun, note } = pipeline.call(request);
+        let Called { begun, note } = pipeline.call(request).await;
         let mut envelope = match begun {
             Begun::Runs(running) => follow(*running).await,
             // This process has only this call.

@@ -150,10 +150,10 @@ impl Cli {
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve(place) => serve::run(places, place.within(loaded)).await,
-            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile).await?),
+            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile)?).await,
             Command::Call(command) => {
                 let loaded = command.place.within(loaded);
-                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile).await?)).await
+                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile)?)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,
             // Done above.

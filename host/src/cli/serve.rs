@@ -36,8 +36,10 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
             |error| tracing::error!(%error, "changes of modules are not noticed until the next start"),
         )
         .ok();
-    // Whoever waits for an answer to `initialize` doesn't wait for a compiler.
-    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later).await?);
+    // Whoever waits for an answer to `initialize` waits neither for the modules nor for a compiler.
+    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later)?);
+    let loading = pipeline.clone();
+    tokio::spawn(async move { loading.live().await });
     // Nobody waits for it: all that comes of it is a line.
     let telling = tokio::task::spawn_blocking(tell_unfinished);
     server::serve(pipeline, watch).await?;

@@ -25,8 +25,8 @@ pub(super) struct Sudoers {
 
 impl Sudoers {
     pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-        let pipeline = Pipeline::new(places, self.place.within(loaded), Cold::Compile).await?;
-        let (live, target) = (pipeline.live(), pipeline.targets().usual());
+        let pipeline = Pipeline::new(places, self.place.within(loaded), Cold::Compile)?;
+        let (live, target) = (pipeline.live().await, pipeline.targets().usual());
         let account = match self.account {
             Some(account) => account,
             None => target.facts().await?.user.clone(),

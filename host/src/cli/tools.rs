@@ -17,9 +17,9 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
+        let live = pipeline.live().await;
         let mut output = io::stdout().lock();
-        let live = pipeline.live();
         let offered = Shown { two_step: false, hosts: pipeline.targets().offers_hosts() };
         if self.json {
             let tools: Vec<_> =

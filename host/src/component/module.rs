@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::num::NonZero;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,11 +66,27 @@ pub struct Module {
     path: PathBuf,
     /// Of a third party's.
     entry: Option<Entry>,
-    grants: Arc<Grants>,
     loader: Arc<Loader>,
-    ready: OnceCell<SystemModulePre<State>>,
+    ready: OnceCell<Ready>,
     /// Its component says something else of itself than this.
     is_disowned: AtomicBool,
+}
+
+/// What a call needs of a component that is what it is listed as.
+struct Ready {
+    code: SystemModulePre<State>,
+    grants: Arc<Grants>,
+}
+
+impl Ready {
+    fn new(
+        code: SystemModulePre<State>,
+        description: &Description,
+        entry: Option<&Entry>,
+    ) -> Result<Self, LoadError> {
+        let grants = Arc::new(description.grants(entry.map(|entry| &entry.grants))?);
+        Ok(Self { code, grants })
+    }
 }
 
 /// What loads components.
@@ -120,45 +137,43 @@ pub(super) enum LoadError {
 }
 
 impl Loader {
-    /// Whether these files are as pinned, and what is kept of what their components said. Those that are read are read
-    /// at the same time.
+    /// Whether these files are as pinned, and what is kept of what their components said, which isn't asked of those that
+    /// are in use. As many are looked at at the same time as there are processors.
     pub(super) fn look_at_all(
         &self,
         candidates: &[Candidate],
+        in_use: &[Arc<Module>],
         bytes: Bytes,
     ) -> Vec<Result<Option<Description>, LoadError>> {
-        let looked_at = |candidate: &Candidate| {
-            let known = self.cache.known(&candidate.sha256);
-            let stamp = Stamp::of(&candidate.path);
-            let is_known = known.as_ref().is_some_and(|known| known.file.is_some() && known.file == stamp);
-            (known, stamp, is_known && bytes == Bytes::AsKept)
+        let is_in_use = |candidate: &Candidate| in_use.iter().any(|module| module.is(candidate));
+        let look_at = |candidate: &Candidate| match is_in_use(candidate) {
+            true => verify(candidate).map(|()| None),
+            false => self.look_at(candidate, bytes),
         };
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let share = candidates.len().div_ceil(processors).max(1);
         std::thread::scope(|scope| {
-            let looking: Vec<_> = candidates
-                .iter()
-                .map(|candidate| match looked_at(candidate) {
-                    (known, _, true) => Ok(known.map(|known| known.description)),
-                    (known, stamp, false) => Err(scope.spawn(|| self.read(candidate, known, stamp))),
-                })
-                .collect();
-            let read = |reading: std::thread::ScopedJoinHandle<_>| {
-                reading.join().unwrap_or_else(|_| Err(io::Error::other("reading it failed").into()))
-            };
-            looking.into_iter().map(|looked_at| looked_at.map_or_else(read, Ok)).collect()
+            let mut shares = candidates.chunks(share).map(|share| share.iter().map(look_at));
+            let first = shares.next();
+            let others: Vec<_> = shares.map(|share| scope.spawn(|| share.collect::<Vec<_>>())).collect();
+            let mut all: Vec<_> = first.into_iter().flatten().collect();
+            for looking in others {
+                all.extend(looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            all
         })
     }
 
-    /// Hashes a file, and keeps what it looks like where its bytes are those that were pinned.
-    fn read(
-        &self,
-        candidate: &Candidate,
-        known: Option<Known>,
-        stamp: Option<Stamp>,
-    ) -> Result<Option<Description>, LoadError> {
-        verify(candidate)?;
+    fn look_at(&self, candidate: &Candidate, bytes: Bytes) -> Result<Option<Description>, LoadError> {
+        let known = self.cache.known(&candidate.sha256);
+        let stamp = Stamp::of(&candidate.path);
+        let is_known = known.as_ref().is_some_and(|known| known.file.is_some() && known.file == stamp);
+        if !is_known || bytes == Bytes::Read {
+            verify(candidate)?;
+        }
         let Some(mut known) = known else { return Ok(None) };
-        let is_same = stamp == Stamp::of(&candidate.path) && stamp != known.file;
-        if is_same && stamp.as_ref().is_some_and(Stamp::is_settled) {
+        let is_same = || stamp == Stamp::of(&candidate.path);
+        if !is_known && stamp.as_ref().is_some_and(Stamp::is_settled) && is_same() {
             known.file = stamp;
             self.cache.keep_known(&known, &candidate.sha256);
         }
@@ -240,14 +255,15 @@ impl Module {
         looked_at: Result<Option<Description>, LoadError>,
     ) -> Result<Self, LoadError> {
         let Candidate { path, sha256, origin, entry, .. } = candidate;
-        let (description, pre) = match looked_at? {
+        let (description, ready) = match looked_at? {
             Some(description) => (description, None),
             None => {
                 let source = Source { path: &path, sha256: &sha256, origin };
-                let (description, pre) = loader.describe(&source).await?;
+                let (description, code) = loader.describe(&source).await?;
+                let ready = Ready::new(code, &description, entry.as_ref())?;
                 let known = Known { description, file: None };
                 loader.cache.keep_known(&known, &sha256);
-                (known.description, Some(pre))
+                (known.description, Some(ready))
             }
         };
         check_imports(&description.imports, origin.world())?;
@@ -260,15 +276,13 @@ impl Module {
                 return Err(LoadError::Name(description.name));
             }
         }
-        let grants = Arc::new(description.grants(entry.as_ref().map(|entry| &entry.grants))?);
-        let (ready, is_disowned) = (OnceCell::new_with(pre), AtomicBool::new(false));
+        let (ready, is_disowned) = (OnceCell::new_with(ready), AtomicBool::new(false));
         Ok(Self {
             description,
             sha256,
             origin,
             path,
             entry,
-            grants,
             loader: loader.clone(),
             ready,
             is_disowned,
@@ -311,8 +325,7 @@ impl Module {
 
     /// What it may do.
     pub async fn grants(&self) -> Result<Arc<Grants>, Problem> {
-        self.ready().await?;
-        Ok(self.grants.clone())
+        Ok(self.ready().await?.grants.clone())
     }
 
     /// What of its requests holds.
@@ -354,7 +367,7 @@ impl Module {
         call: CallContext,
     ) -> Result<Reply, Problem> {
         let wall_time = call.times.of(tool.duration.wall_time());
-        let pre = self.ready().await?;
+        let Ready { code, .. } = self.ready().await?;
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
         let module: Arc<str> = self.description.name.as_str().into();
@@ -363,7 +376,7 @@ impl Module {
         let (guest_time, looking) = (store.data().guest_time.clone(), store.data().wall_time.clone());
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
-            let instance = pre.instantiate_async(&mut store).await?;
+            let instance = code.instantiate_async(&mut store).await?;
             instance.sysadmin_module_tools().call_call(&mut store, &tool.name, &arguments, &context).await
         };
         let called = tokio::select! {
@@ -385,18 +398,18 @@ impl Module {
         })
     }
 
-    /// The code, once the file's bytes are seen to be those that were pinned, and to say of themselves what was kept:
+    /// Code and grants, once the file's bytes are seen to be those that were pinned, and to say of themselves what was kept:
     /// nothing of the module runs before that, and nothing is granted to it.
-    pub(super) async fn ready(&self) -> Result<&SystemModulePre<State>, Problem> {
+    async fn ready(&self) -> Result<&Ready, Problem> {
         let ready = self.ready.get_or_try_init(|| self.prepare()).await;
         ready.map_err(|error| self.unavailable(&error))
     }
 
-    async fn prepare(&self) -> Result<SystemModulePre<State>, LoadError> {
+    async fn prepare(&self) -> Result<Ready, LoadError> {
         let source = Source { path: &self.path, sha256: &self.sha256, origin: self.origin };
-        let (description, pre) = self.loader.describe(&source).await?;
+        let (description, code) = self.loader.describe(&source).await?;
         if description == self.description {
-            return Ok(pre);
+            return Ready::new(code, &description, self.entry.as_ref());
         }
         self.is_disowned.store(true, Ordering::Relaxed);
         self.loader.cache.forget_known(&self.sha256);

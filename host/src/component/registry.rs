@@ -102,10 +102,15 @@ pub enum Conflict {
 }
 
 impl Registry {
-    /// Loads what the places hold. A component that can't be used takes nothing else with it.
-    pub async fn load(places: &Places, config: &Modules, cache: Option<PathBuf>, cold: Cold) -> Self {
+    /// Of no module, yet.
+    pub fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
         let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
-        Self::empty(Arc::new(loader), config).filled(places, &[], (cold, Bytes::AsKept)).await
+        Self::empty(Arc::new(loader), config)
+    }
+
+    /// Loads what the places hold. A component that can't be used takes nothing else with it.
+    pub async fn load(&self, places: &Places, cold: Cold) -> Self {
+        Self::empty(self.loader.clone(), &self.config).filled(places, &[], (cold, Bytes::AsKept)).await
     }
 
     /// As [`Registry::load`], with a loader that others use as well, and with every file read.
@@ -128,7 +133,7 @@ impl Registry {
         let config = &self.config;
         let (candidates, absent) = candidates(places, config);
         self.absent = absent;
-        let looked_at = self.loader.look_at_all(&candidates, bytes);
+        let looked_at = self.loader.look_at_all(&candidates, known, bytes);
         for (candidate, looked_at) in candidates.into_iter().zip(looked_at) {
             let (name, origin, path) = (candidate.name.clone(), candidate.origin, candidate.path.clone());
             let as_pinned = looked_at.is_ok();

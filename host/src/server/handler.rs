@@ -212,7 +212,7 @@ impl ServerHandler for Handler {
         self.changes.given();
         let hosts = self.pipeline.targets().offers_hosts();
         let shown = Shown { two_step: self.two_step(&context), hosts };
-        let tools = self.pipeline.live().registry.tools().map(|tool| describe_tool(tool, shown)).collect();
+        let tools = self.pipeline.live().await.registry.tools().map(|tool| describe_tool(tool, shown)).collect();
         self.pipeline.get_ready();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -297,7 +297,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.to_string();
-        let is_known = self.pipeline.live().registry.tool(&name).is_some();
+        let is_known = self.pipeline.live().await.registry.tool(&name).is_some();
         let answered = self.seal.answered(&request);
         let asked = Request {
             tool: name,
@@ -307,7 +307,7 @@ impl ServerHandler for Handler {
             two_step: self.two_step(&context),
             answered,
         };
-        let Called { begun, note } = self.pipeline.call(asked);
+        let Called { begun, note } = self.pipeline.call(asked).await;
         let followed = match begun {
             Begun::Runs(running) => self.follow(*running, &note, &context).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),

@@ -28,11 +28,10 @@ const ENDING: Duration = Duration::from_millis(500);
 
 /// Serves on stdin and stdout until the end of input, or until a signal asks for the end.
 pub async fn serve(pipeline: Arc<Pipeline>, watch: Option<Watch>) -> anyhow::Result<()> {
-    let tools = pipeline.live().registry.tools().count();
     if let Some(watch) = watch {
         tokio::spawn(watch.follow(pipeline.clone()));
     }
-    tracing::info!(tools, "serving MCP on stdin and stdout");
+    tracing::info!("serving MCP on stdin and stdout");
     let (input, output) = rmcp::transport::io::stdio_pipes();
     serve_over(pipeline, input, output, crate::signals::asked_to_end()).await
 }

@@ -18,7 +18,7 @@ struct Client {
 impl Client {
     /// With a server whose output holds so many bytes that nobody has read.
     async fn new(unread: usize) -> Self {
-        let pipeline = Arc::new(Pipeline::without_modules().await);
+        let pipeline = Arc::new(Pipeline::without_modules());
         let (input, their_input) = tokio::io::duplex(1 << 20);
         let (their_output, output) = tokio::io::duplex(unread);
         let never = std::future::pending();
@@ -230,7 +230,7 @@ async fn subscriptions_take_no_turns() {
 
 #[tokio::test]
 async fn a_server_that_is_asked_to_end_ends_its_subscriptions() {
-    let pipeline = Arc::new(Pipeline::without_modules().await);
+    let pipeline = Arc::new(Pipeline::without_modules());
     let (input, their_input) = tokio::io::duplex(1 << 20);
     let (their_output, output) = tokio::io::duplex(1 << 20);
     let asked = CancellationToken::new();

@@ -35,7 +35,7 @@ pub async fn wanted(target: &Target, modules: &Path, home: Option<&Path>) -> Res
         None => config::Modules::default(),
     };
     let places = Places { user: None, ..Places::new(Some(modules.to_owned())) };
-    let registry = Registry::load(&places, &config, cache(), Cold::Compile).await;
+    let registry = Registry::new(&config, cache()).load(&places, Cold::Compile).await;
     let knowledge = Lazy::default();
     let mut wanted = Wanted::default();
     for absent in registry.absent().iter().filter(|absent| !absent.disabled) {

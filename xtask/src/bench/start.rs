@@ -67,18 +67,29 @@ fn components(modules: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|is| is == "wasm")).collect())
 }
 
+/// Facts of targets by which modules are chosen.
+const FACTS: [&str; 2] = ["package_manager", "init_system"];
+
 /// A component of the same size whose name is another, and the names of its tools and their aliases too: the letter at
-/// the name's end, and each underscore between two letters, is the digit. What else has such a name changes with it;
-/// nobody calls it.
+/// the name's end, and each underscore between two letters, is the digit. What else is called so changes with it, but for
+/// what the host knows by its name; nobody calls it.
 fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
     let mut renamed = bytes.to_vec();
     let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
+    let is_of = |fact: &str, at: usize| {
+        let start = fact.find('_').and_then(|before| at.checked_sub(before));
+        start.is_some_and(|start| bytes[start..].starts_with(fact.as_bytes()))
+    };
     for at in 1..bytes.len() {
-        // Names of interfaces follow a slash.
-        if bytes[at..].starts_with(name.as_bytes()) && bytes[at - 1] != b'/' {
+        // Interfaces follow a slash, and fields of their records a hyphen or their own length; the module's name comes
+        // before its version.
+        let is_versioned = bytes.get(at + name.len()).is_some_and(u8::is_ascii_digit);
+        let is_field = bytes[at - 1] == b'-' || usize::from(bytes[at - 1]) == name.len();
+        let is_of_contract = bytes[at - 1] == b'/' || is_field && !is_versioned;
+        if bytes[at..].starts_with(name.as_bytes()) && !is_of_contract {
             renamed[at + name.len() - 1] = digit;
         }
-        if bytes[at] == b'_' && is_letter(at - 1) && is_letter(at + 1) {
+        if bytes[at] == b'_' && is_letter(at - 1) && is_letter(at + 1) && !FACTS.iter().any(|fact| is_of(fact, at)) {
             renamed[at] = digit;
         }
     }

@@ -21,6 +21,7 @@ impl Account {
         let account = Self(host);
         account.clean();
         account.0.run(&["useradd", "--create-home", ACCOUNT]);
+        account.0.warm(ACCOUNT, &format!("/home/{ACCOUNT}/.cache"));
         account
     }
 

@@ -36,6 +36,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
     let test = "the_fragments_of_the_modules_that_ship_are_enough_for_their_changes";
     let Some(machine) = Changing::by(Reach::Inside("debian1"), test, PREPARE, CLEAN) else { return };
     machine.sh(&format!("install -d -m 700 -o {ACCOUNT} -g {ACCOUNT} /var/lib/planner/{ACCOUNT}"));
+    machine.host().warm(ACCOUNT, &format!("/home/{ACCOUNT}/.cache"));
     machine.configure(ACCOUNT, "safety:\n  confirmation_threshold: critical\n");
     let restart = json!({"service": "lsa-works"});
     let mut client = machine.serve_shipped(ACCOUNT, ACCOUNT).await;

@@ -17,6 +17,9 @@ impl Machine {
         let machine = Self(host);
         machine.clean();
         machine.0.run(&["useradd", "--create-home", ACCOUNT]);
+        for (account, home) in [(ACCOUNT, format!("/home/{ACCOUNT}")), ("root", "/root".to_owned())] {
+            machine.0.warm(account, &format!("{home}/.cache"));
+        }
         machine
     }
 

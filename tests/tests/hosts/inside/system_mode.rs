@@ -47,13 +47,17 @@ struct Person(Changing);
 
 impl Person {
     fn new(test: &str) -> Option<Self> {
-        Some(Self(Changing::by(Reach::Inside("debian1"), test, PREPARE, CLEAN)?))
+        let person = Self(Changing::by(Reach::Inside("debian1"), test, PREPARE, CLEAN)?);
+        person.0.host().warm("root", "/root/.cache");
+        person.0.host().warm(PERSON, "/home/lsa-person/.cache");
+        Some(person)
     }
 
     /// Where system mode has been set up.
     fn with_system_mode(test: &str) -> Option<Self> {
         let person = Self::new(test)?;
         person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
+        person.0.host().warm(ACCOUNT, &format!("{HOME}/.cache"));
         Some(person)
     }
 
