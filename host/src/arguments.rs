@@ -56,10 +56,11 @@ pub struct Shown {
 pub fn shown_schema(tool: &Tool, shown: Shown) -> Map<String, Value> {
     let mut schema = schema(tool);
     let mut common = Vec::new();
-    if shown.hosts && takes_host(tool) {
+    let is_own = |name| declares(&schema, name);
+    if shown.hosts && !tool.on_controller && !is_own(HOST) {
         common.push((HOST, json!({"type": ["string", "array"]})));
     }
-    if shown.two_step && takes_confirmed(tool) {
+    if shown.two_step && tool.risk > Risk::ReadOnly && !is_own(CONFIRMED) {
         common.push((CONFIRMED, json!({"type": "boolean"})));
     }
     if !common.is_empty()
@@ -92,13 +93,13 @@ pub fn take_host(tool: &Tool, arguments: &mut Map<String, Value>) -> Result<Opti
 
 /// Whether it may be the host's. A tool that declares it keeps it.
 fn takes_host(tool: &Tool) -> bool {
-    !tool.on_controller && !declares(tool, HOST)
+    !tool.on_controller && !declares(&tool.input_schema, HOST)
 }
 
 /// Takes out which of several agents asks, where that is said and isn't the tool's own argument. Anything may be said.
 pub fn take_agent(tool: &Tool, arguments: &mut Map<String, Value>) -> Option<String> {
     match arguments.get(AGENT) {
-        Some(Value::String(said)) if !declares(tool, AGENT) => {
+        Some(Value::String(said)) if !declares(&tool.input_schema, AGENT) => {
             let said = excerpt(said, LONGEST_AGENT);
             arguments.remove(AGENT);
             Some(said)
@@ -109,7 +110,7 @@ pub fn take_agent(tool: &Tool, arguments: &mut Map<String, Value>) -> Option<Str
 
 /// Whether the caller says that nothing is to be changed.
 pub fn is_dry_run(tool: &Tool, arguments: &Map<String, Value>) -> bool {
-    !declares(tool, DRY_RUN) && arguments.get(DRY_RUN) == Some(&Value::Bool(true))
+    !declares(&tool.input_schema, DRY_RUN) && arguments.get(DRY_RUN) == Some(&Value::Bool(true))
 }
 
 /// Takes out whether the client says that the call is confirmed. It counts in two steps only, and is refused elsewhere: who
@@ -135,16 +136,16 @@ pub fn take_confirmed(
 
 /// Whether it may be the host's. A tool that declares it keeps it.
 fn takes_confirmed(tool: &Tool) -> bool {
-    tool.risk > Risk::ReadOnly && !declares(tool, CONFIRMED)
+    tool.risk > Risk::ReadOnly && !declares(&tool.input_schema, CONFIRMED)
 }
 
-fn declares(tool: &Tool, name: &str) -> bool {
-    tool.input_schema.get("properties").is_some_and(|own| own.get(name).is_some())
+fn declares(schema: &Map<String, Value>, name: &str) -> bool {
+    schema.get("properties").is_some_and(|own| own.get(name).is_some())
 }
 
 /// The schema that arguments are held against.
 pub fn schema(tool: &Tool) -> Map<String, Value> {
-    let mut schema = tool.input_schema.clone();
+    let mut schema = tool.input_schema.read();
     let mut common = Vec::new();
     if tool.shape == Shape::Listing {
         common.push((LISTING[0], json!({"type": "integer", "minimum": 1, "maximum": Limit::MOST})));
@@ -176,26 +177,34 @@ pub struct Arguments {
     pub dry_run: bool,
 }
 
-/// The schemas' compiled forms by tool: made at a tool's first call, since compiling costs more than checking.
+/// The schemas that arguments are held against, by tool, with their compiled forms: made at a tool's first call, since
+/// compiling costs more than checking.
 #[derive(Default)]
-pub struct Validators(Mutex<HashMap<String, Arc<Validator>>>);
+pub struct Validators(Mutex<HashMap<String, Arc<Compiled>>>);
+
+#[derive(Debug)]
+struct Compiled {
+    schema: Value,
+    validator: Validator,
+}
 
 impl Validators {
-    fn of(&self, tool: &Tool) -> Result<Arc<Validator>, Problem> {
+    fn of(&self, tool: &Tool) -> Result<Arc<Compiled>, Problem> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(validator) = known.get(&tool.name) {
-            return Ok(validator.clone());
+        if let Some(compiled) = known.get(&tool.name) {
+            return Ok(compiled.clone());
         }
-        let validator = jsonschema::validator_for(&Value::Object(schema(tool))).map_err(|error| {
+        let schema = Value::Object(schema(tool));
+        let validator = jsonschema::validator_for(&schema).map_err(|error| {
             Problem::new(
                 "INVALID_SCHEMA",
                 Category::Internal,
                 format!("the schema of {}: {error}", tool.name),
             )
         })?;
-        let validator = Arc::new(validator);
-        known.insert(tool.name.clone(), validator.clone());
-        Ok(validator)
+        let compiled = Arc::new(Compiled { schema, validator });
+        known.insert(tool.name.clone(), compiled.clone());
+        Ok(compiled)
     }
 }
 
@@ -212,7 +221,8 @@ pub fn check(
         let message = format!("the arguments are {size} bytes as JSON; at most {MOST_BYTES} are taken");
         return Err(Problem::new("ARGUMENTS_TOO_LARGE", Category::Validation, message));
     }
-    let (schema, mut arguments) = (schema(tool), arguments);
+    let (compiled, mut arguments) = (validators.of(tool)?, arguments);
+    let Compiled { schema, validator } = &*compiled;
     let has = |part: &str, name: &str| match schema.get(part) {
         Some(Value::Object(members)) => members.contains_key(name),
         Some(Value::Array(names)) => names.iter().any(|known| known == name),
@@ -222,9 +232,9 @@ pub fn check(
     arguments.retain(|name, value| !value.is_null() || !has("properties", name) || has("required", name));
     let instance = Value::Object(arguments);
     let (mut violations, mut corrections) = (Vec::new(), Vec::new());
-    for error in validators.of(tool)?.iter_errors(&instance) {
+    for error in validator.iter_errors(&instance) {
         violations.push(violation(&error, older));
-        corrections.extend(corrected(&error, &schema));
+        corrections.extend(corrected(&error, schema));
     }
     if !violations.is_empty() {
         corrections.truncate(MOST_CORRECTIONS);
@@ -233,7 +243,7 @@ pub fn check(
         return Err(problem);
     }
     let Value::Object(mut arguments) = instance else { return Err(invalid(tool, violations)) };
-    let declared = |name: &str| declares(tool, name);
+    let declared = |name: &str| declares(&tool.input_schema, name);
     let mut common = |name: &str| match tool.shape == Shape::Listing && !declared(name) {
         true => arguments.remove(name),
         false => None,
@@ -263,7 +273,7 @@ fn violation(error: &jsonschema::ValidationError, older: &Older) -> String {
 }
 
 /// What would be right in its place, where that can be told.
-fn corrected(error: &jsonschema::ValidationError, schema: &Map<String, Value>) -> Vec<String> {
+fn corrected(error: &jsonschema::ValidationError, schema: &Value) -> Vec<String> {
     let at = error.instance_path().to_string();
     let name = excerpt(at.trim_start_matches('/'), 100);
     match error.kind() {

@@ -64,8 +64,8 @@ pub struct Pipeline {
     mode: Mode,
     gate: Arc<Gate>,
     jobs: Arc<Jobs>,
-    /// What only calls need is read, or about to be.
-    is_ready: AtomicBool,
+    /// The modules' files are read, or about to be.
+    are_read: AtomicBool,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
@@ -186,24 +186,19 @@ impl Pipeline {
             mode: system::mode(),
             gate,
             jobs: Arc::default(),
-            is_ready: AtomicBool::new(false),
+            are_read: AtomicBool::new(false),
             first_run,
         })
     }
 
-    /// Reads what only calls need, and the files of the modules that were listed without being read: whoever has listed
-    /// the tools calls one soon. The list goes out before that.
-    pub fn get_ready(self: &Arc<Self>) {
-        if self.is_ready.swap(true, Ordering::Relaxed) {
+    /// Reads the files of the modules that were listed without being read, once the list is on its way.
+    pub fn read_modules(self: &Arc<Self>) {
+        if self.are_read.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (pipeline, gate) = (self.clone(), self.gate.clone());
+        let pipeline = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(LISTED).await;
-            tokio::task::spawn_blocking(move || {
-                gate.policy();
-                gate.knowledge().get();
-            });
             pipeline.reload().await;
         });
     }

@@ -10,6 +10,7 @@ use super::aliases::Aliases;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
 use super::convert;
+use super::json::Json;
 use super::surface::World;
 use crate::capability::{CommandRequest, Grants, PathRequest, Requests, Risk};
 use crate::config::is_module_name;
@@ -87,7 +88,7 @@ pub struct Tool {
     /// For the model.
     pub summary: String,
     /// JSON Schema of its own arguments.
-    pub input_schema: Map<String, Value>,
+    pub input_schema: Json<Map<String, Value>>,
     /// The least risk of any call.
     pub risk: Risk,
     /// Of its answer.
@@ -147,7 +148,7 @@ pub struct Description {
     /// The interfaces that it imports, as read from its bytes.
     pub imports: Vec<String>,
     /// What it asks for.
-    pub requests: Requests,
+    pub requests: Json<Requests>,
     /// SHA-256 of everything that it said, word for word.
     pub sha256: String,
 }
@@ -190,6 +191,9 @@ pub enum DescriptionError {
     /// Something asked for that this host can't grant.
     #[error("{0}, which this version of the host can't grant")]
     Ungrantable(&'static str),
+    /// What it says can't be kept.
+    #[error("what it says can't be kept as JSON: {0}")]
+    Json(#[from] serde_json::Error),
     /// A grant that can't be understood.
     #[error(transparent)]
     Grant(#[from] crate::capability::GrantError),
@@ -216,10 +220,10 @@ impl Description {
             serves: said.serves.into_iter().map(condition).collect(),
             tools: said.tools.into_iter().map(tool).collect::<Result<_, _>>()?,
             imports,
-            requests: Requests {
+            requests: Json::new(&Requests {
                 commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
                 paths: capabilities.paths.into_iter().map(convert::path_request).collect(),
-            },
+            })?,
             sha256,
         };
         description.check()?;
@@ -344,7 +348,7 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
         .map_err(|reason| DescriptionError::Alias { tool: said.name.clone(), reason })?;
     Ok(Tool {
         summary: visible(&said.summary).into_owned(),
-        input_schema,
+        input_schema: Json::new(&input_schema)?,
         risk,
         on_controller,
         aliases,

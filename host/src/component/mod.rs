@@ -9,6 +9,7 @@ mod description;
 mod engine;
 mod imports;
 mod install;
+mod json;
 mod knowledge;
 mod limits;
 mod lock;

@@ -340,7 +340,7 @@ impl Module {
 
     fn requests(&self, granted: bool) -> Requests {
         let accepted = self.entry.as_ref().map(|entry| &entry.grants);
-        let mut requests = self.description.requests.clone();
+        let mut requests = self.description.requests.read();
         requests.commands.retain(|asked| accepted.is_none_or(|all| all.commands.contains(asked)) == granted);
         requests.paths.retain(|asked| accepted.is_none_or(|all| all.paths.contains(asked)) == granted);
         requests

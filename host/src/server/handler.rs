@@ -213,7 +213,7 @@ impl ServerHandler for Handler {
         let hosts = self.pipeline.targets().offers_hosts();
         let shown = Shown { two_step: self.two_step(&context), hosts };
         let tools = self.pipeline.live().await.registry.tools().map(|tool| describe_tool(tool, shown)).collect();
-        self.pipeline.get_ready();
+        self.pipeline.read_modules();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
