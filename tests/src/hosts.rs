@@ -32,6 +32,17 @@ pub fn host(test: &str, name: &str) -> Option<Host> {
     }
 }
 
+/// As [`host`], where root has what the tests have compiled already.
+pub fn warmed(test: &str, name: &str) -> Option<Host> {
+    let host = host(test, name)?;
+    let turn = host.turn("cache.lock");
+    turn.lock().expect("a turn");
+    if !host.holds("test -d /root/.cache/linux-sysadmin") {
+        host.warm("root", "/root/.cache");
+    }
+    Some(host)
+}
+
 /// The way to its host that a story is told on: `LINUX_SYSADMIN_TEST_WAY`, which is `inside` or `over-ssh` and `debian` or
 /// `rhel`, as `over-ssh-rhel`. Without it, inside a Debian host.
 pub fn way() -> Reach {

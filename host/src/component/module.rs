@@ -277,16 +277,7 @@ impl Module {
             }
         }
         let (ready, is_disowned) = (OnceCell::new_with(ready), AtomicBool::new(false));
-        Ok(Self {
-            description,
-            sha256,
-            origin,
-            path,
-            entry,
-            loader: loader.clone(),
-            ready,
-            is_disowned,
-        })
+        Ok(Self { description, sha256, origin, path, entry, loader: loader.clone(), ready, is_disowned })
     }
 
     /// Its file.

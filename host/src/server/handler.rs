@@ -212,7 +212,8 @@ impl ServerHandler for Handler {
         self.changes.given();
         let hosts = self.pipeline.targets().offers_hosts();
         let shown = Shown { two_step: self.two_step(&context), hosts };
-        let tools = self.pipeline.live().await.registry.tools().map(|tool| describe_tool(tool, shown)).collect();
+        let tools =
+            self.pipeline.live().await.registry.tools().map(|tool| describe_tool(tool, shown)).collect();
         self.pipeline.read_modules();
         Ok(ListToolsResult::with_all_items(tools))
     }

@@ -89,7 +89,11 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
         if bytes[at..].starts_with(name.as_bytes()) && !is_of_contract {
             renamed[at + name.len() - 1] = digit;
         }
-        if bytes[at] == b'_' && is_letter(at - 1) && is_letter(at + 1) && !FACTS.iter().any(|fact| is_of(fact, at)) {
+        if bytes[at] == b'_'
+            && is_letter(at - 1)
+            && is_letter(at + 1)
+            && !FACTS.iter().any(|fact| is_of(fact, at))
+        {
             renamed[at] = digit;
         }
     }

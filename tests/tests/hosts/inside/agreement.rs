@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use linux_sysadmin_tests::{Home, Host, host, modules};
+use linux_sysadmin_tests::{Home, Host, modules, warmed};
 use serde_json::{Value, json};
 
 /// One test lets a service fail that another would see come and go.
@@ -34,7 +34,7 @@ fn shown(host: &Host, properties: &str, units: &[String]) -> Vec<BTreeMap<String
 #[test]
 fn every_service_is_listed_with_the_state_that_systemctl_gives() {
     let _turn = FAILING.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(host) = host("every_service_is_listed_with_the_state_that_systemctl_gives", "debian1") else {
+    let Some(host) = warmed("every_service_is_listed_with_the_state_that_systemctl_gives", "debian1") else {
         return;
     };
     let envelope = call(&host, "svc_list", &json!({"limit": 10000}));
@@ -88,7 +88,9 @@ fn every_service_is_listed_with_the_state_that_systemctl_gives() {
 #[test]
 fn a_failed_service_comes_first_and_the_filter_finds_it() {
     let _turn = FAILING.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(host) = host("a_failed_service_comes_first_and_the_filter_finds_it", "debian1") else { return };
+    let Some(host) = warmed("a_failed_service_comes_first_and_the_filter_finds_it", "debian1") else {
+        return;
+    };
     let unit = "linux-sysadmin-test-fails";
     let started = host.command(&["systemd-run", &format!("--unit={unit}"), "--wait", "false"]).output();
     assert!(!started.expect("systemd-run").status.success());
@@ -104,7 +106,7 @@ fn a_failed_service_comes_first_and_the_filter_finds_it() {
 
 #[test]
 fn the_status_of_nginx_is_what_systemctl_shows() {
-    let Some(host) = host("the_status_of_nginx_is_what_systemctl_shows", "debian1") else { return };
+    let Some(host) = warmed("the_status_of_nginx_is_what_systemctl_shows", "debian1") else { return };
     let properties = "ActiveState,SubState,UnitFileState,MainPID,FragmentPath,NRestarts,ExecMainStartTimestamp,Description";
     let state = shown(&host, properties, &["nginx.service".to_owned()]).remove(0);
     let status = call(&host, "svc_status", &json!({"service": "nginx"}));
@@ -135,7 +137,7 @@ fn the_status_of_nginx_is_what_systemctl_shows() {
 
 #[test]
 fn every_timer_is_listed_with_the_times_that_systemctl_gives() {
-    let Some(host) = host("every_timer_is_listed_with_the_times_that_systemctl_gives", "debian1") else {
+    let Some(host) = warmed("every_timer_is_listed_with_the_times_that_systemctl_gives", "debian1") else {
         return;
     };
     let envelope = call(&host, "timer_list", &json!({"limit": 10000}));
@@ -204,7 +206,7 @@ fn memory_cores_and_boot_time_are_those_of_this_machine() {
 
 #[test]
 fn memory_cores_and_boot_time_are_those_of_the_host() {
-    let Some(host) = host("memory_cores_and_boot_time_are_those_of_the_host", "debian1") else { return };
+    let Some(host) = warmed("memory_cores_and_boot_time_are_those_of_the_host", "debian1") else { return };
     let memory = call(&host, "perf_memory", &json!({}));
     let uptime = call(&host, "perf_uptime", &json!({}));
     fixed_figures(&host.run(&["cat", "/proc/meminfo"]), &host.run(&["cat", "/proc/stat"]), &memory, &uptime);
@@ -212,7 +214,7 @@ fn memory_cores_and_boot_time_are_those_of_the_host() {
 
 #[test]
 fn the_session_says_what_the_host_is() {
-    let Some(host) = host("the_session_says_what_the_host_is", "debian1") else { return };
+    let Some(host) = warmed("the_session_says_what_the_host_is", "debian1") else { return };
     let session = call(&host, "sysadmin_session_info", &json!({}));
     let data = &session["data"];
     assert_eq!(data["distro"]["hostname"], host.run(&["hostname"]).trim());

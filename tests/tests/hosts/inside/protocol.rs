@@ -1,6 +1,6 @@
 //! Each protocol generation lists and calls every tool, through the real binary over stdio.
 
-use linux_sysadmin_tests::{Client, Home, harmless, harmless_error, host, modules};
+use linux_sysadmin_tests::{Client, Home, harmless, harmless_error, modules, warmed};
 use serde_json::{Value, json};
 
 const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
@@ -104,7 +104,7 @@ async fn every_generation_lists_every_tool_and_calls_those_that_only_look() {
 
 #[tokio::test]
 async fn on_a_systemd_machine_every_tool_answers_in_every_generation() {
-    let Some(host) = host("on_a_systemd_machine_every_tool_answers_in_every_generation", "debian1") else {
+    let Some(host) = warmed("on_a_systemd_machine_every_tool_answers_in_every_generation", "debian1") else {
         return;
     };
     for version in GENERATIONS {

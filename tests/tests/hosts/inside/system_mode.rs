@@ -1,6 +1,6 @@
 //! System mode on a real host: what a person can do who may start the server, and what not.
 
-use linux_sysadmin_tests::{Changing, Client, Expected, Reach, at_terminal};
+use linux_sysadmin_tests::{Changing, Client, Expected, Reach, at_terminal, warmed};
 use serde_json::{Value, json};
 
 const PERSON: &str = "lsa-person";
@@ -47,8 +47,8 @@ struct Person(Changing);
 
 impl Person {
     fn new(test: &str) -> Option<Self> {
+        warmed(test, "debian1")?;
         let person = Self(Changing::by(Reach::Inside("debian1"), test, PREPARE, CLEAN)?);
-        person.0.host().warm("root", "/root/.cache");
         person.0.host().warm(PERSON, "/home/lsa-person/.cache");
         Some(person)
     }
@@ -398,6 +398,8 @@ fn nothing_that_the_client_sets_reaches_the_server() {
 async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     let test = "the_server_acts_for_a_person_who_cannot_touch_it";
     let Some(person) = Person::with_system_mode(test) else { return };
+    let heads = "journalctl --sync; journalctl --cursor-file=/run/lsa-cursor -t linux-sysadmin -o cat";
+    person.0.sh(&format!("set -e; rm -f /run/lsa-cursor; {heads} -n 1"));
     let mut client = person.serve().await;
     let looks = client.envelope("perf_uptime", json!({})).await;
     assert_eq!(looks["status"], "success", "{looks}");
@@ -437,9 +439,8 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     assert_eq!((status.code(), stderr.contains("sudo")), (Some(0), false), "{stderr}");
 
     // What it did is on record, and the journal, which that account can't change, knows the heads.
-    let heads = "journalctl --sync; journalctl -t linux-sysadmin -o cat _UID=$(id -u linux-sysadmin)";
     person.0.sh(&format!(
-        "set -e; {heads} --since=-1min > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
+        "set -e; {heads} _UID=$(id -u linux-sysadmin) > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
          sudo -u {ACCOUNT} {PROGRAM} audit verify --heads - < /run/lsa-heads"
     ));
 }
