@@ -10,6 +10,8 @@ mod remote;
 mod start;
 mod tools;
 
+pub(crate) use tools::inside as tools_inside;
+
 use crate::build::{self, Built, Profile};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
@@ -76,7 +78,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
                 rows.push(files(ours)?);
                 rows.push(verdict(&built)?);
             }
-            Part::Tools => rows.extend(tools::calls(&built)?),
+            Part::Tools => rows.extend(tools::on_host(&built)?),
             Part::Remote => rows.extend(remote::calls(&built)?),
             Part::Many => rows.extend(many::calls(&built)?),
             Part::Knowledge => rows.extend(knowledge::calls(&built)?),
@@ -104,6 +106,15 @@ fn show(rows: &[Row]) {
 }
 
 impl Row {
+    /// As [`Row::json`] gives it.
+    fn read(row: &Value) -> Result<Self> {
+        let text =
+            |member: &str| Ok(row[member].as_str().with_context(|| format!("{member} of {row}"))?.to_owned());
+        let number = |member: &str| row[member].as_f64().with_context(|| format!("{member} of {row}"));
+        let (ours, floor) = (number("ours")?, number("floor")?);
+        Ok(Self { what: text("what")?.into(), unit: "ms", ours, floor, floor_is: text("floor_is")?.into() })
+    }
+
     fn json(&self) -> Value {
         json!({
             "what": self.what, "unit": self.unit, "ours": self.ours, "floor": self.floor,
@@ -155,15 +166,15 @@ fn calls(built: &Built) -> Result<Vec<Row>> {
     };
     let mut rows =
         vec![row("call that runs one command, median", 0.5), row("call that runs one command, p99", 0.99)];
-    let added = rows[0].ours - rows[0].floor;
-    let command = rows[0].floor;
-    rows.push(Row {
-        what: "  of which added by the server, median".into(),
+    let added = |of: &Row, what: &'static str| Row {
+        what: what.into(),
         unit: "ms",
-        ours: added,
-        floor: command,
+        ours: of.ours - of.floor,
+        floor: of.floor,
         floor_is: "the command, spawned bare".into(),
-    });
+    };
+    rows.push(added(&rows[0], "  of which added by the server, median"));
+    rows.push(added(&rows[1], "  of which added by the server, p99"));
     Ok(rows)
 }
 
@@ -212,7 +223,7 @@ fn verdict(built: &Built) -> Result<Row> {
 
 /// Resident memory after a hundred calls of every tool that only looks.
 fn memory(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) -> Result<Vec<Row>> {
-    let tools = examples::looking(&mut ours()?)?;
+    let tools = examples::looking(&mut ours()?, examples::of_modules()?)?;
     let mut servers = [ours()?, peer()?];
     let mut resident = Vec::new();
     for server in &mut servers {

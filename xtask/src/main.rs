@@ -59,6 +59,9 @@ enum Task {
         /// Only these
         parts: Vec<bench::Part>,
     },
+    /// What `bench tools` runs on a host
+    #[command(hide = true)]
+    BenchTools { binary: PathBuf, examples: PathBuf },
     /// Check formatting and lints
     Lint,
     /// Fuzz what decides which commands and paths a module may use
@@ -92,6 +95,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Install { prefix } => install::install(prefix.as_deref())?,
         Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
+        Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,
         Task::Lint => lint::lint()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,
         Task::Hosts(hosts) => hosts::run(hosts)?,

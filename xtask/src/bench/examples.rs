@@ -20,9 +20,8 @@ impl Tool {
 }
 
 /// Those that this server answers with success, once each. The others are named with the reason.
-pub(super) fn looking(server: &mut Server) -> Result<Vec<Tool>> {
+pub(super) fn looking(server: &mut Server, mut examples: Map<String, Value>) -> Result<Vec<Tool>> {
     server.initialize()?;
-    let mut examples = of_modules()?;
     let listed = server.request("tools/list", json!({}))?;
     let mut tools = Vec::new();
     for tool in listed["tools"].as_array().context("no tools")? {
@@ -47,7 +46,8 @@ pub(super) fn looking(server: &mut Server) -> Result<Vec<Tool>> {
     Ok(tools)
 }
 
-fn of_modules() -> Result<Map<String, Value>> {
+/// Those of all modules.
+pub(super) fn of_modules() -> Result<Map<String, Value>> {
     let mut all = Map::new();
     for module in workspace::modules()? {
         let path = workspace::root().join("modules").join(module).join("examples.json");

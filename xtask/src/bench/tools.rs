@@ -1,10 +1,13 @@
 //! Each tool that only looks, beside what it looks at: a call is made once and traced (its commands are on record, the
 //! files that it reads are in the log), and then all of that is done natively and at once, by turns with the call.
 
+use super::lab::Hosts;
 use super::{Row, Server, examples, median, say};
 use crate::build::Built;
-use anyhow::{Context, Result};
-use serde_json::Value;
+use crate::{cmd, hosts};
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,18 +30,48 @@ struct Looked {
     stat: Vec<String>,
 }
 
-pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
+/// On a host with systemd and a package manager; on this machine, where there can't be one.
+pub(super) fn on_host(built: &Built) -> Result<Vec<Row>> {
+    let (host, examples) = ("bench1", examples::of_modules()?);
+    let Some(_up) = Hosts::up("debian", &[host.to_owned()], built)? else {
+        return calls(&built.binary, examples);
+    };
+    put(host, "/opt/xtask", &std::fs::read(std::env::current_exe()?)?)?;
+    put(host, "/opt/examples.json", Value::from(examples).to_string().as_bytes())?;
+    let argv = ["/opt/xtask", "bench-tools", "/opt/linux-sysadmin/linux-sysadmin", "/opt/examples.json"];
+    let rows: Vec<Value> = serde_json::from_str(&cmd::output(&mut hosts::command(host, &argv)?)?)?;
+    rows.iter().map(Row::read).collect()
+}
+
+/// Puts a program or data on a host.
+fn put(host: &str, path: &str, contents: &[u8]) -> Result<()> {
+    let write = format!("cat > {path} && chmod 755 {path}");
+    let mut child = hosts::command(host, &["sh", "-c", &write])?.stdin(Stdio::piped()).spawn()?;
+    child.stdin.take().context("no stdin")?.write_all(contents)?;
+    ensure!(child.wait()?.success(), "{path} could not be written on {host}");
+    Ok(())
+}
+
+/// What [`on_host`] runs there: prints the rows as JSON.
+pub(crate) fn inside(binary: &Path, examples: &Path) -> Result<()> {
+    let examples = serde_json::from_str(&std::fs::read_to_string(examples)?)?;
+    let rows: Vec<Value> = calls(binary, examples)?.iter().map(Row::json).collect();
+    println!("{}", Value::from(rows));
+    Ok(())
+}
+
+fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
     let state = tempfile::tempdir()?;
     let log = state.path().join("log");
     let mut traced = Server::start(
-        Command::new(&built.binary)
+        Command::new(binary)
             .arg("serve")
             .env("XDG_STATE_HOME", state.path())
             .env("LINUX_SYSADMIN_LOG", "debug")
             .stderr(std::fs::File::create(&log)?),
     )?;
-    let tools = examples::looking(&mut traced)?;
-    let mut server = Server::start(Command::new(&built.binary).arg("serve"))?;
+    let tools = examples::looking(&mut traced, examples)?;
+    let mut server = Server::start(Command::new(binary).arg("serve"))?;
     server.initialize()?;
     let mut rows = Vec::new();
     for (at, tool) in tools.iter().enumerate() {

@@ -398,8 +398,8 @@ fn nothing_that_the_client_sets_reaches_the_server() {
 async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     let test = "the_server_acts_for_a_person_who_cannot_touch_it";
     let Some(person) = Person::with_system_mode(test) else { return };
-    let heads = "journalctl --sync; journalctl --cursor-file=/run/lsa-cursor -t linux-sysadmin -o cat";
-    person.0.sh(&format!("set -e; rm -f /run/lsa-cursor; {heads} -n 1"));
+    let journal = "journalctl --sync; journalctl --cursor-file=/run/lsa-cursor -o cat";
+    person.0.sh(&format!("set -e; rm -f /run/lsa-cursor; {journal} --lines=1"));
     let mut client = person.serve().await;
     let looks = client.envelope("perf_uptime", json!({})).await;
     assert_eq!(looks["status"], "success", "{looks}");
@@ -440,7 +440,7 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
 
     // What it did is on record, and the journal, which that account can't change, knows the heads.
     person.0.sh(&format!(
-        "set -e; {heads} _UID=$(id -u linux-sysadmin) > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
+        "set -e; {journal} -t linux-sysadmin _UID=$(id -u linux-sysadmin) > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
          sudo -u {ACCOUNT} {PROGRAM} audit verify --heads - < /run/lsa-heads"
     ));
 }
