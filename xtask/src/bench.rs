@@ -108,8 +108,9 @@ fn show(rows: &[Row]) {
 impl Row {
     /// As [`Row::json`] gives it.
     fn read(row: &Value) -> Result<Self> {
-        let text =
-            |member: &str| Ok(row[member].as_str().with_context(|| format!("{member} of {row}"))?.to_owned());
+        let text = |member: &str| -> Result<String> {
+            Ok(row[member].as_str().with_context(|| format!("{member} of {row}"))?.to_owned())
+        };
         let number = |member: &str| row[member].as_f64().with_context(|| format!("{member} of {row}"));
         let (ours, floor) = (number("ours")?, number("floor")?);
         Ok(Self { what: text("what")?.into(), unit: "ms", ours, floor, floor_is: text("floor_is")?.into() })
