@@ -192,11 +192,7 @@ impl Changing {
         // Once before, so that caches are filled.
         let mut before = None;
         for _ in 0..2 {
-            // Of who has logged out, the system takes away what it kept for him only some time later.
-            self.until(
-                "! grep --quiet --no-messages '^STATE=closing' /run/systemd/users/* \
-                 && test -z \"$(systemctl list-jobs --no-legend)\"",
-            );
+            self.host().nobody_is_leaving();
             before = Some(Snapshot::of_all_files(self.host()));
             for (tool, arguments) in calls {
                 let mut arguments = arguments.clone();

@@ -115,6 +115,14 @@ impl Host {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Waits until the system has taken away what it keeps for some time for those who have logged out.
+    pub fn nobody_is_leaving(&self) {
+        self.until(
+            "! grep --quiet --no-messages '^STATE=closing' /run/systemd/users/* \
+             && test -z \"$(systemctl list-jobs --no-legend)\"",
+        );
+    }
+
     /// A command on the host, as root.
     pub fn command(&self, argv: &[&str]) -> Command {
         let mut command = Command::new(&self.xtask);

@@ -37,6 +37,7 @@ fn every_service_is_listed_with_the_state_that_systemctl_gives() {
     let Some(host) = warmed("every_service_is_listed_with_the_state_that_systemctl_gives", "debian1") else {
         return;
     };
+    host.nobody_is_leaving();
     let envelope = call(&host, "svc_list", &json!({"limit": 10000}));
     assert_eq!(envelope["truncated"], false);
     let listed: BTreeMap<String, Value> = envelope["data"]
