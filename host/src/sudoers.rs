@@ -21,7 +21,7 @@ pub enum SudoersError {
     /// Of a grant that is none; a module that has one isn't loaded.
     #[error("a grant can't be read: {0}")]
     Pattern(#[from] PatternError),
-    /// Of a module that isn't what it was, so that nobody knows what it needs.
+    /// The module isn't what it was, so nobody knows what it needs.
     #[error("{}", .0.message)]
     Module(Problem),
 }

@@ -59,7 +59,7 @@ enum Task {
         /// Only these
         parts: Vec<bench::Part>,
     },
-    /// What `bench tools` runs on a host
+    /// Measure the tools of this program here, for `bench tools`
     #[command(hide = true)]
     BenchTools { binary: PathBuf, examples: PathBuf },
     /// Check formatting and lints

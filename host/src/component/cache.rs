@@ -27,13 +27,13 @@ const DIGEST_BYTES: usize = 32;
 /// runs by it, see [`super::module::Module::ready`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// What it said of itself.
+    /// The component's own word.
     pub(super) description: Description,
     /// The file that had its bytes, where that can be told by looking at the file.
     pub(super) file: Option<Stamp>,
 }
 
-/// What changes when somebody writes to a file, or puts another in its place.
+/// The metadata that change when somebody writes to a file, or puts another in its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     device: u64,
@@ -44,7 +44,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// How far the clock of a file system may jump: two changes in between can look like one.
+    /// The clock of a file system may jump so far: two changes in between can look like one.
     const COARSEST: Duration = Duration::from_secs(2);
 
     /// As the file is now; none, where it can't be looked at.
@@ -59,7 +59,7 @@ impl Stamp {
         })
     }
 
-    /// Whether a change after this would show: not of a file that has changed just now.
+    /// A later change would show, which it needn't where the file has changed just now.
     pub(super) fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let changed = Duration::from_secs(self.changed.0.try_into().unwrap_or(u64::MAX));
@@ -268,6 +268,8 @@ mod tests {
         fs::File::options().write(true).open(&path).unwrap().set_modified(past).unwrap();
         let before = Stamp::of(&path).unwrap();
         assert_eq!(Stamp::of(&path).unwrap(), before);
+        fs::write(&path, b"longer than the first").unwrap();
+        assert_ne!(Stamp::of(&path).unwrap(), before);
         assert!(!before.is_settled(), "when it was changed is now, whatever it says of its bytes");
         assert!(Stamp { changed: (0, 0), ..before.clone() }.is_settled());
         assert!(!Stamp { changed: (i64::MAX, 0), ..before.clone() }.is_settled());

@@ -191,7 +191,7 @@ pub enum DescriptionError {
     /// Something asked for that this host can't grant.
     #[error("{0}, which this version of the host can't grant")]
     Ungrantable(&'static str),
-    /// What it says can't be kept.
+    /// The description can't be kept.
     #[error("what it says can't be kept as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A grant that can't be understood.

@@ -26,13 +26,13 @@ impl<T: Serialize> Json<T> {
 }
 
 impl<T: DeserializeOwned + Default> Json<T> {
-    /// What it says, for who needs it once. Text that says something else than such a value says nothing.
+    /// The value, for who needs it once: the default, where the text is of something else.
     pub fn read(&self) -> T {
         serde_json::from_str(self.0.text.get()).unwrap_or_default()
     }
 }
 
-/// What it says, which is read at the first time.
+/// The value, which is read at the first time.
 impl<T: DeserializeOwned + Default> Deref for Json<T> {
     type Target = T;
 
@@ -41,7 +41,7 @@ impl<T: DeserializeOwned + Default> Deref for Json<T> {
     }
 }
 
-/// Of the same text, or of two that say the same.
+/// Two are equal where their texts are, or where these say the same.
 impl<T: DeserializeOwned + Default + PartialEq> PartialEq for Json<T> {
     fn eq(&self, other: &Self) -> bool {
         self.0.text.get() == other.0.text.get() || **self == **other

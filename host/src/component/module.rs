@@ -72,7 +72,7 @@ pub struct Module {
     is_disowned: AtomicBool,
 }
 
-/// What a call needs of a component that is what it is listed as.
+/// A component that was seen to be what it is listed as: its code, and what it may do.
 struct Ready {
     code: SystemModulePre<State>,
     grants: Arc<Grants>,
@@ -137,8 +137,8 @@ pub(super) enum LoadError {
 }
 
 impl Loader {
-    /// Whether these files are as pinned, and what is kept of what their components said, which isn't asked of those that
-    /// are in use. As many are looked at at the same time as there are processors.
+    /// Tells which of these files are as pinned, and what is kept of what their components said, which isn't asked of those
+    /// that are in use. As many are looked at at the same time as there are processors.
     pub(super) fn look_at_all(
         &self,
         candidates: &[Candidate],
@@ -180,7 +180,7 @@ impl Loader {
         Ok(Some(known.description))
     }
 
-    /// What the component of a file says of itself, and its code.
+    /// The description that the component of a file gives of itself, and its code.
     async fn describe(
         &self,
         source: &Source<'_>,

@@ -37,7 +37,7 @@ pub enum Cold {
     Later,
 }
 
-/// Whether a file's bytes are read to know that they are those that were pinned.
+/// When a file's bytes are read to know that they are those that were pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bytes {
     /// Always.
@@ -102,7 +102,7 @@ pub enum Conflict {
 }
 
 impl Registry {
-    /// Of no module, yet.
+    /// A registry of no module, yet.
     pub fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
         let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
         Self::empty(Arc::new(loader), config)
@@ -280,7 +280,7 @@ impl Registry {
     }
 }
 
-/// What its tools answer to.
+/// The names and aliases of its tools.
 fn names(module: &Module) -> impl Iterator<Item = &str> {
     let tools = module.description.tools.iter();
     tools.flat_map(|tool| std::iter::once(&tool.name).chain(&tool.aliases.tool)).map(String::as_str)

@@ -46,7 +46,7 @@ pub(super) fn looking(server: &mut Server, mut examples: Map<String, Value>) -> 
     Ok(tools)
 }
 
-/// Those of all modules.
+/// The examples of all modules.
 pub(super) fn of_modules() -> Result<Map<String, Value>> {
     let mut all = Map::new();
     for module in workspace::modules()? {

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Instant;
 
 const STARTS: usize = 60;
-/// Of each module, beside itself.
+/// Each module has so many, beside itself.
 const COPIES: u8 = 3;
 const FLOOR_IS: &str = "native server, same protocol library, same list";
 
@@ -35,7 +35,7 @@ pub(super) fn starts(built: &Built, floor: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What the server lists with these modules; it compiles them, where they aren't.
+/// The list that the server gives with these modules; it compiles them, where they aren't.
 fn listed(built: &Built, modules: &Path) -> Result<Value> {
     let mut command = Command::new(&built.binary);
     let listed = cmd::output(command.args(["tools", "--json", "--modules"]).arg(modules))?;

@@ -52,7 +52,7 @@ fn put(host: &str, path: &str, contents: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What [`on_host`] runs there: prints the rows as JSON.
+/// The part of [`on_host`] that runs there: prints the rows as JSON.
 pub(crate) fn inside(binary: &Path, examples: &Path) -> Result<()> {
     let examples = serde_json::from_str(&std::fs::read_to_string(examples)?)?;
     let rows: Vec<Value> = calls(binary, examples)?.iter().map(Row::json).collect();
