@@ -8,19 +8,28 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use wasmtime::component::Linker;
-use wasmtime::{Config, Engine, EngineWeak};
+use wasmtime::{Config, Enabled, Engine, EngineWeak, PoolingAllocationConfig};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::bindings::SystemModule;
-use super::limits::STACK_BYTES;
+use super::limits::{INSTANCES, MEMORIES, STACK_BYTES, TABLES};
 use super::store::State;
 use crate::config::Limits;
 
 /// How often a running guest is looked at: the precision of its time limit.
 const TICK: Duration = Duration::from_millis(10);
+
+/// Of a component's own description in memory, however many functions and globals it has.
+const LARGEST_INSTANCE: usize = 16 << 20;
+/// Elements for which there is room in one table: what a call may have of them is less, and counted elsewhere.
+const LARGEST_TABLE: usize = 1 << 20;
+/// What has been used and stays at hand: so many memories or tables of guests that don't run now.
+const KEPT: u32 = 4;
+/// Of each, what is emptied in place.
+const KEPT_BYTES: usize = 256 << 10;
 
 /// The engine, once something needs it: descriptions are answered from the cache without any.
 #[derive(Default)]
@@ -60,7 +69,8 @@ pub(super) struct Shared {
 
 impl Shared {
     fn new(limits: Limits) -> wasmtime::Result<Self> {
-        let engine = new_engine()?;
+        // Where so much of the address space can't be had, each call takes its own.
+        let engine = pooling_engine(&limits).or_else(|_| new_engine())?;
         let mut linker = Linker::new(&engine);
         link_wasi(&mut linker)?;
         SystemModule::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)?;
@@ -89,12 +99,39 @@ impl Shared {
 
 /// The one set of settings.
 pub(super) fn new_engine() -> wasmtime::Result<Engine> {
+    Engine::new(&settings())
+}
+
+/// The same, where memories, tables and stacks are taken once for as many calls as there may be: a call that follows
+/// another uses what that one has left, emptied.
+fn pooling_engine(limits: &Limits) -> wasmtime::Result<Engine> {
+    // Calls, those about other calls, and as many components that describe themselves.
+    let guests = 3 * limits.calls_at_once.get();
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(guests)
+        .total_core_instances(guests * INSTANCES)
+        .total_memories(guests * MEMORIES)
+        .total_tables(guests * TABLES)
+        .total_stacks(2 * guests)
+        .max_memories_per_module(MEMORIES)
+        .max_tables_per_module(TABLES)
+        .max_component_instance_size(LARGEST_INSTANCE)
+        .max_core_instance_size(LARGEST_INSTANCE)
+        .table_elements(LARGEST_TABLE)
+        .max_unused_warm_slots(KEPT)
+        .pagemap_scan(Enabled::Auto)
+        .linear_memory_keep_resident(KEPT_BYTES)
+        .table_keep_resident(KEPT_BYTES);
+    Engine::new(settings().allocation_strategy(pool))
+}
+
+fn settings() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);
     config.max_wasm_stack(STACK_BYTES);
     // It only tells where in a function a guest trapped, and is an eighth of what a compiled component takes.
     config.generate_address_map(false);
-    Engine::new(&config)
+    config
 }
 
 /// WASI without sockets and http: neither is in the linker, so no component that asks for them can start.

@@ -13,9 +13,9 @@ use crate::problem::{Category, Problem};
 /// Of all tables together. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
 pub(super) const TABLE_ELEMENTS: usize = 10_000;
 /// Of its core modules; a component that was put together of several languages' has ten or so.
-const INSTANCES: usize = 100;
-const TABLES: usize = 100;
-const MEMORIES: usize = 10;
+pub(super) const INSTANCES: u32 = 100;
+pub(super) const TABLES: u32 = 100;
+pub(super) const MEMORIES: u32 = 10;
 /// Of nested calls. What is left of the fiber's 2 MiB is for the host's own.
 pub(super) const STACK_BYTES: usize = 512 << 10;
 /// What one call into the host, or one answer, may hand over.
@@ -130,15 +130,15 @@ impl ResourceLimiter for Limiter {
     }
 
     fn instances(&self) -> usize {
-        INSTANCES
+        INSTANCES as usize
     }
 
     fn tables(&self) -> usize {
-        TABLES
+        TABLES as usize
     }
 
     fn memories(&self) -> usize {
-        MEMORIES
+        MEMORIES as usize
     }
 }
 

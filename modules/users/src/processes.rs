@@ -2,8 +2,9 @@
 
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
-/// With root's rights, since some machines hide others' processes.
-pub(crate) const PROCESSES: CommandLine = CommandLine::new("ps -e --no-headers -o uid -o pid -o comm");
+/// With root's rights, since some machines hide others' processes. By the real user: sudo takes the first ordinary account's
+/// effective one for a moment, to read its rules where root may not, and is no process of that account.
+pub(crate) const PROCESSES: CommandLine = CommandLine::new("ps -e --no-headers -o ruid -o pid -o comm");
 
 /// Names that are told.
 const MOST: usize = 10;

@@ -40,7 +40,7 @@ fn host_as(caller: &str) -> FakeTarget {
         .answer(&["getent", "passwd", "--", "nosuch"], 2, "", "")
         .answer(&["visudo", "--check"], 0, "/etc/sudoers: parsed OK\n", "")
         .answer(
-            &["ps", "-e", "--no-headers", "-o", "uid", "-o", "pid", "-o", "comm"],
+            &["ps", "-e", "--no-headers", "-o", "ruid", "-o", "pid", "-o", "comm"],
             0,
             "    0  1 systemd\n 1000  4242 bash\n",
             "",

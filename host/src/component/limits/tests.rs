@@ -69,9 +69,13 @@ async fn each_limit_stops_a_guest_for_its_own_reason() {
         ("one table grows", component("(table 1 funcref)", grow_table), Stopped::Tables),
         ("one table is too large from the start", component("(table 10001 funcref)", ""), Stopped::Tables),
         ("three tables together", instances(3, "(table 4000 funcref)"), Stopped::Tables),
-        ("many instances", instances(INSTANCES + 1, ""), Stopped::Instances),
-        ("many tables", instances(TABLES / 2 + 1, "(table 1 funcref) (table 1 funcref)"), Stopped::Instances),
-        ("many memories", instances(MEMORIES + 1, "(memory 1)"), Stopped::Instances),
+        ("many instances", instances(INSTANCES as usize + 1, ""), Stopped::Instances),
+        (
+            "many tables",
+            instances(TABLES as usize / 2 + 1, "(table 1 funcref) (table 1 funcref)"),
+            Stopped::Instances,
+        ),
+        ("many memories", instances(MEMORIES as usize + 1, "(memory 1)"), Stopped::Instances),
         ("endless recursion", component("", "(call $run)"), Stopped::Stack),
         ("resources of its own", resources.to_owned(), Stopped::Handles),
         ("a long answer", long.to_owned(), Stopped::CallSize),
@@ -86,7 +90,7 @@ async fn what_is_just_within_the_limits_is_not_stopped() {
         ("one memory", component("(memory 1024)", "")),
         ("memories together", instances(4, "(memory 256)")),
         ("one table", component("(table 10000 funcref)", "")),
-        ("instances", instances(INSTANCES, "")),
+        ("instances", instances(INSTANCES as usize, "")),
         ("some recursion", component("", "")),
     ] {
         assert_eq!(stopped(&text, PLENTY).await, None, "{case}");
