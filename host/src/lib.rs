@@ -38,6 +38,7 @@ mod retry;
 mod running;
 mod server;
 mod session;
+mod sha256;
 mod signals;
 mod small_file;
 mod spelling;

@@ -1,15 +1,16 @@
 //! Compiled components and their descriptions, kept so that no start is a cold one.
 //!
 //! Native code that is loaded is trusted with everything, so what is loaded must be what this program wrote: the
-//! directory is the user's own with mode 0700, or the cache isn't used, and every entry begins with the SHA-256 of
-//! the rest, checked over the very bytes that are then handed to the engine. An entry that doesn't fit is no error:
-//! it is made anew.
+//! directory is the user's own with mode 0700, or the cache isn't used, and every entry ends with the SHA-256 of
+//! what comes before, checked over the very file that is then handed to the engine. Entries are replaced and never
+//! written to, so that file stays what it was. An entry that doesn't fit is no error: it is made anew.
 //!
 //! This file alone may use `unsafe`: deserializing is the one thing that can't be had without it.
 #![allow(unsafe_code)]
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,6 +21,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::description::Description;
+use crate::sha256;
 
 const DIGEST_BYTES: usize = 32;
 
@@ -83,18 +85,25 @@ impl Cache {
         }))
     }
 
-    /// The compiled form of the component with this SHA-256, if it was kept by such an engine.
+    /// The compiled form of the component with this SHA-256, if it was kept by such an engine. It is used where it is
+    /// kept, so that only what runs of it takes memory, or is read where files can't be run from.
     pub(super) fn code(&self, engine: &Engine, sha256: &str, compatibility: &str) -> Option<Component> {
-        let entry = self.read(&code_name(sha256, compatibility))?;
-        // Bytes that `keep_code` wrote: their digest is right, and nobody but this user (who could as well change
-        // this program) can write to the directory.
-        match compiled(engine, &entry[DIGEST_BYTES..]) {
-            Ok(component) => Some(component),
-            Err(error) => {
-                tracing::warn!(sha256, %error, "a compiled component is made anew");
-                None
-            }
+        let path = self.0.as_ref()?.join(code_name(sha256, compatibility));
+        let mut file = opened(&path)?;
+        let is_whole = is_whole(&mut file).inspect_err(|error| unread(&path, error)).ok()?;
+        if !is_whole {
+            damaged(&path);
+            return None;
         }
+        // A file that `keep_code` wrote: its digest is right, and nobody but this user (who could as well change
+        // this program) can write to the directory.
+        let component = mapped(engine, &file).or_else(|_| {
+            let entry = self.read(&code_name(sha256, compatibility)).unwrap_or_default();
+            compiled(engine, &entry)
+        });
+        component
+            .inspect_err(|error| tracing::warn!(sha256, %error, "a compiled component is made anew"))
+            .ok()
     }
 
     /// Keeps the compiled form. Failing to is no error: the next start is slower, and that is all.
@@ -105,7 +114,7 @@ impl Cache {
     /// What the component with this SHA-256 said of itself.
     pub(super) fn known(&self, sha256: &str) -> Option<Known> {
         let entry = self.read(&known_name(sha256))?;
-        serde_json::from_slice(&entry[DIGEST_BYTES..]).ok()
+        serde_json::from_slice(&entry).ok()
     }
 
     /// Keeps what it said.
@@ -139,22 +148,20 @@ impl Cache {
         });
     }
 
-    /// The whole entry, digest first, where the digest is right.
+    /// An entry's contents, where their digest is right.
     fn read(&self, name: &str) -> Option<Vec<u8>> {
         let path = self.0.as_ref()?.join(name);
-        let entry = match fs::read(&path) {
-            Ok(entry) => entry,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "a cache entry could not be read");
-                return None;
-            }
-        };
-        let (digest, contents) = entry.split_at_checked(DIGEST_BYTES)?;
-        if Sha256::digest(contents).as_slice() != digest {
-            tracing::warn!(path = %path.display(), "a cache entry is damaged and is made anew");
+        let mut entry = Vec::new();
+        opened(&path)?.read_to_end(&mut entry).inspect_err(|error| unread(&path, error)).ok()?;
+        let whole = entry
+            .split_last_chunk::<DIGEST_BYTES>()
+            .filter(|(contents, digest)| Sha256::digest(contents).as_slice() == *digest);
+        let Some((contents, _)) = whole else {
+            damaged(&path);
             return None;
-        }
+        };
+        let length = contents.len();
+        entry.truncate(length);
         Some(entry)
     }
 
@@ -168,7 +175,7 @@ impl Cache {
                 .truncate(true)
                 .mode(0o600)
                 .open(&temporary)?;
-            let written = file.write_all(&Sha256::digest(contents)).and_then(|()| file.write_all(contents));
+            let written = file.write_all(contents).and_then(|()| file.write_all(&Sha256::digest(contents)));
             written.and_then(|()| fs::rename(&temporary, directory.join(name))).inspect_err(|_| {
                 let _ = fs::remove_file(&temporary);
             })
@@ -185,6 +192,43 @@ pub(super) fn compiled(engine: &Engine, code: &[u8]) -> wasmtime::Result<Compone
     // SAFETY: both callers pass what a wasmtime of this program made, see above, and nobody else could have changed
     // it since. That it fits this version of wasmtime, its settings and this processor is checked by wasmtime.
     unsafe { Component::deserialize(engine, code) }
+}
+
+/// The same of a file of the cache, which is mapped.
+fn mapped(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+    // Another file may have come under its name since it was checked.
+    let this_very_file = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // SAFETY: as above; and a file that has been put into the cache is never written to again.
+    unsafe { Component::deserialize_file(engine, this_very_file) }
+}
+
+/// An entry's file, where there is one.
+fn opened(path: &Path) -> Option<File> {
+    match File::open(path) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            unread(path, &error);
+            None
+        }
+    }
+}
+
+/// Whether a file ends with the digest of what comes before, told piece by piece: it is large.
+fn is_whole(file: &mut File) -> io::Result<bool> {
+    let Some(length) = file.metadata()?.len().checked_sub(DIGEST_BYTES as u64) else { return Ok(false) };
+    let found = sha256::digest(file.take(length))?;
+    let mut digest = [0; DIGEST_BYTES];
+    file.read_exact(&mut digest)?;
+    Ok(found == digest)
+}
+
+fn unread(path: &Path, error: &io::Error) {
+    tracing::warn!(path = %path.display(), %error, "a cache entry could not be read");
+}
+
+fn damaged(path: &Path) {
+    tracing::warn!(path = %path.display(), "a cache entry is damaged and is made anew");
 }
 
 fn code_name(sha256: &str, compatibility: &str) -> String {
@@ -223,17 +267,40 @@ mod tests {
     fn an_entry_comes_back_as_it_was_and_a_damaged_one_does_not() {
         let (directory, cache) = cache();
         cache.write("entry", b"contents");
-        assert_eq!(&cache.read("entry").unwrap()[DIGEST_BYTES..], b"contents");
+        assert_eq!(cache.read("entry").unwrap(), b"contents");
         let path = directory.path().join("cache/entry");
+        let is_whole = || is_whole(&mut File::open(&path).unwrap());
+        assert!(is_whole().unwrap());
         let good = fs::read(&path).unwrap();
         for length in [0, 10, DIGEST_BYTES, good.len() - 1] {
             fs::write(&path, &good[..length]).unwrap();
             assert!(cache.read("entry").is_none(), "cut to {length}");
+            assert!(!is_whole().unwrap(), "cut to {length}");
         }
-        let mut flipped = good;
-        *flipped.last_mut().unwrap() ^= 1;
-        fs::write(&path, flipped).unwrap();
-        assert!(cache.read("entry").is_none());
+        for flipped in 0..good.len() {
+            let mut entry = good.clone();
+            entry[flipped] ^= 1;
+            fs::write(&path, entry).unwrap();
+            assert!(cache.read("entry").is_none(), "byte {flipped} is another one");
+            assert!(!is_whole().unwrap(), "byte {flipped} is another one");
+        }
+    }
+
+    #[test]
+    fn compiled_code_is_used_from_where_it_is_kept_and_a_damaged_one_is_not() {
+        let (directory, cache) = cache();
+        let engine = super::super::engine::new_engine().unwrap();
+        let code = engine.precompile_component(b"\0asm\x0d\0\x01\0").unwrap();
+        cache.keep_code(&code, "00", "compatible");
+        assert!(cache.code(&engine, "00", "compatible").is_some());
+        assert!(cache.code(&engine, "00", "other").is_none());
+        let path = directory.path().join("cache").join(code_name("00", "compatible"));
+        assert!(mapped(&engine, &File::open(&path).unwrap()).is_ok());
+        // Its digest is right, and it is no code.
+        cache.keep_code(b"contents", "00", "compatible");
+        assert!(cache.code(&engine, "00", "compatible").is_none());
+        fs::write(&path, &code).unwrap();
+        assert!(cache.code(&engine, "00", "compatible").is_none(), "without a digest");
     }
 
     #[test]

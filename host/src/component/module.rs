@@ -30,6 +30,7 @@ use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
 use crate::capability::{Grants, Requests};
 use crate::problem::{Category, Problem};
+use crate::sha256;
 use crate::visible::excerpt;
 
 /// The largest component that is read: a Python guest has 18 MiB.
@@ -214,7 +215,10 @@ impl Loader {
                     Origin::System | Origin::User => compile::in_child(&bytes, self.engine.limits()).await?,
                 };
                 self.cache.keep_code(&code, sha256, &compatibility);
-                compiled(&shared.engine, &code).map_err(LoadError::NotAComponent)?
+                match tokio::task::block_in_place(kept) {
+                    Some(component) => component,
+                    None => compiled(&shared.engine, &code).map_err(LoadError::NotAComponent)?,
+                }
             }
         };
         let pre: InstancePre<State> =
@@ -462,13 +466,7 @@ pub(super) fn verify(candidate: &Candidate) -> Result<(), LoadError> {
 
 /// The file's SHA-256, piece by piece: nothing else of it is needed.
 pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
-    let mut file = open(path)?;
-    let mut hasher = Sha256::new();
-    let mut piece = vec![0; 64 << 10];
-    while let count @ 1.. = file.read(&mut piece)? {
-        hasher.update(&piece[..count]);
-    }
-    Ok(hex::encode(hasher.finalize()))
+    Ok(hex::encode(sha256::digest(open(path)?)?))
 }
 
 /// A regular file of a sensible size: a pipe or a device by this name would never end.

@@ -1,11 +1,10 @@
 //! What `install` put on this machine, so that `remove` takes that away and nothing else.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{SystemError, passwd, put};
 
@@ -53,15 +52,7 @@ impl Record {
 
 /// Of a regular file's bytes.
 pub fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = put::open(path)?;
-    let mut digest = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex::encode(digest.finalize())),
-            read => digest.update(&buffer[..read]),
-        }
-    }
+    Ok(hex::encode(crate::sha256::digest(put::open(path)?)?))
 }
 
 #[cfg(test)]

@@ -365,9 +365,10 @@ fn a_second_start_compiles_nothing_a_third_writes_nothing_and_descriptions_are_a
     let others = entries(&other);
     let descriptions = |entries: &[(PathBuf, u64, Vec<u8>)]| -> Vec<Value> {
         let kept = entries.iter().filter(|entry| !is_code(entry));
-        // A digest comes first.
-        let read =
-            |(_, _, bytes): &(PathBuf, u64, Vec<u8>)| serde_json::from_slice(&bytes[32..]).expect("JSON");
+        let read = |(_, _, bytes): &(PathBuf, u64, Vec<u8>)| {
+            let (contents, _) = bytes.split_last_chunk::<32>().expect("a digest at its end");
+            serde_json::from_slice(contents).expect("JSON")
+        };
         kept.map(read).map(|kept: Value| kept["description"].clone()).collect()
     };
     assert!(descriptions(&others) == descriptions(&second));

@@ -391,10 +391,12 @@ fn edit_kept(home: &Home, edit: impl FnOnce(&mut Value)) {
     let mut kept = kept.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let path = kept.next().expect("a description");
     assert_eq!(kept.next(), None);
-    let mut value = serde_json::from_slice(&fs::read(&path).expect("an entry")[32..]).expect("JSON");
+    let entry = fs::read(&path).expect("an entry");
+    let (contents, _) = entry.split_last_chunk::<32>().expect("a digest at its end");
+    let mut value = serde_json::from_slice(contents).expect("JSON");
     edit(&mut value);
     let text = value.to_string();
-    fs::write(path, [Sha256::digest(&text).as_slice(), text.as_bytes()].concat()).expect("written");
+    fs::write(path, [text.as_bytes(), Sha256::digest(&text).as_slice()].concat()).expect("written");
 }
 
 async fn served(home: &Home, modules: &Path) -> Client {

@@ -1,0 +1,19 @@
+//! SHA-256 of what is too large to be held.
+
+use std::io::{self, Read};
+
+use sha2::{Digest, Sha256};
+
+/// Of all that a reader gives, piece by piece.
+pub fn digest(mut reader: impl Read) -> io::Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match reader.read(&mut piece) {
+            Ok(0) => return Ok(hasher.finalize().into()),
+            Ok(read) => hasher.update(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
