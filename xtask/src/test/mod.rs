@@ -48,6 +48,7 @@ pub(crate) struct Options {
 
 /// Builds, brings hosts up, tests, takes the hosts down. The last line printed is the count.
 pub(crate) fn test(options: &Options) -> Result<ExitCode> {
+    let interrupt = Interrupt::watch()?;
     let timings = Timings::load()?;
     let selection = Selection::of(options);
     let profile = if options.release { Profile::Release } else { Profile::Dev };
@@ -65,8 +66,7 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     });
     let binaries = built?;
     let units = selection.choose(units::of(&binaries, &options.filters)?)?;
-    // Until here a signal just ends this process, and what it has started with it.
-    let interrupt = Interrupt::watch()?;
+    interrupt.tests_begin();
     let outcome = schedule::run(&units, profile, no_hosts, &interrupt, &timings)?;
     if options.timings {
         timings.print();
