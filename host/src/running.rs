@@ -185,7 +185,8 @@ impl Running {
             answer: OnceLock::new(),
         };
         let (said, cancelled) = (Said::default(), CancellationToken::new());
-        let task = room.calls.spawn(call(Arc::new(desk), said.sink(), cancelled.clone()));
+        // Apart: it is large, and a new task is moved around until it runs.
+        let task = room.calls.spawn(Box::pin(call(Arc::new(desk), said.sink(), cancelled.clone())));
         let _cancelled_when_dropped = cancelled.clone().drop_guard();
         Self {
             key,

@@ -7,6 +7,7 @@ mod compile;
 mod convert;
 mod description;
 mod engine;
+mod idle;
 mod imports;
 mod install;
 mod json;

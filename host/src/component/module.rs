@@ -7,12 +7,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use memmap2::MmapMut;
 use rustix::fs::OFlags;
-
 use sha2::{Digest, Sha256};
-use tokio::sync::OnceCell;
 use wasmtime::component::InstancePre;
 
 use super::bindings::exports::sysadmin::module::tools;
@@ -21,6 +20,7 @@ use super::cache::{Cache, Known, Stamp, compiled};
 use super::compile::{self, CompileError};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{Lazy, Shared};
+use super::idle::{Slot, Slots};
 use super::limits::Stopped;
 use super::lock::Entry;
 use super::registry::Bytes;
@@ -68,7 +68,9 @@ pub struct Module {
     /// Of a third party's.
     entry: Option<Entry>,
     loader: Arc<Loader>,
-    ready: OnceCell<Ready>,
+    ready: Arc<Slot<Ready>>,
+    /// Held while its code is loaded, so that calls which come meanwhile wait for that.
+    loading: tokio::sync::Mutex<()>,
     /// Its component says something else of itself than this.
     is_disowned: AtomicBool,
 }
@@ -95,6 +97,13 @@ impl Ready {
 pub(super) struct Loader {
     pub(super) engine: Lazy,
     pub(super) cache: Cache,
+    slots: Slots<Ready>,
+}
+
+impl Loader {
+    pub(super) fn new(engine: Lazy, cache: Cache) -> Self {
+        Self { engine, cache, slots: Slots::default() }
+    }
 }
 
 /// Why a file isn't a module.
@@ -190,17 +199,13 @@ impl Loader {
         let bytes = tokio::task::block_in_place(|| source.read())?;
         let surface = Surface::read(&bytes)?;
         surface.check(source.origin.world())?;
-        let pre = self.prepare(source, bytes).await?;
+        let pre = self.prepare(source, &bytes).await?;
         let description = describe(shared, &pre, surface.imports).await?;
         Ok((description, pre))
     }
 
     /// The code of these bytes, ready to be called: from the cache, or compiled now.
-    async fn prepare(
-        &self,
-        source: &Source<'_>,
-        bytes: Vec<u8>,
-    ) -> Result<SystemModulePre<State>, LoadError> {
+    async fn prepare(&self, source: &Source<'_>, bytes: &[u8]) -> Result<SystemModulePre<State>, LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
         let (sha256, compatibility) = (source.sha256, shared.compatibility());
         let kept = || self.cache.code(&shared.engine, sha256, &compatibility);
@@ -208,11 +213,9 @@ impl Loader {
             Some(component) => component,
             None => {
                 let code = match source.origin {
-                    Origin::Host => {
-                        tokio::task::block_in_place(|| shared.engine.precompile_component(&bytes))
-                            .map_err(LoadError::NotAComponent)?
-                    }
-                    Origin::System | Origin::User => compile::in_child(&bytes, self.engine.limits()).await?,
+                    Origin::Host => tokio::task::block_in_place(|| shared.engine.precompile_component(bytes))
+                        .map_err(LoadError::NotAComponent)?,
+                    Origin::System | Origin::User => compile::in_child(bytes, self.engine.limits()).await?,
                 };
                 self.cache.keep_code(&code, sha256, &compatibility);
                 match tokio::task::block_in_place(kept) {
@@ -235,10 +238,13 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The pinned bytes, and no others.
-    fn read(&self) -> Result<Vec<u8>, LoadError> {
-        let mut bytes = Vec::new();
-        open(self.path)?.read_to_end(&mut bytes)?;
+    /// The pinned bytes, and no others. They are in pages of their own, which go back to the system with them: the
+    /// allocator would keep what was as large once, and most of this is let go of at once.
+    fn read(&self) -> Result<MmapMut, LoadError> {
+        let mut file = open(self.path)?;
+        let length = usize::try_from(file.get_ref().metadata()?.len()).map_err(io::Error::other)?;
+        let mut bytes = MmapMut::map_anon(length)?;
+        file.read_exact(&mut bytes)?;
         self.check(hex::encode(Sha256::digest(&bytes)))?;
         Ok(bytes)
     }
@@ -280,8 +286,21 @@ impl Module {
                 return Err(LoadError::Name(description.name));
             }
         }
-        let (ready, is_disowned) = (OnceCell::new_with(ready), AtomicBool::new(false));
-        Ok(Self { description, sha256, origin, path, entry, loader: loader.clone(), ready, is_disowned })
+        let slot = loader.slots.add();
+        if let Some(ready) = ready {
+            slot.put(ready, Instant::now());
+        }
+        Ok(Self {
+            description,
+            sha256,
+            origin,
+            path,
+            entry,
+            loader: loader.clone(),
+            ready: slot,
+            loading: tokio::sync::Mutex::default(),
+            is_disowned: AtomicBool::new(false),
+        })
     }
 
     /// Its file.
@@ -295,7 +314,7 @@ impl Module {
     }
 
     /// The file's bytes, where they are still those that were pinned.
-    pub(super) fn bytes(&self) -> Result<Vec<u8>, LoadError> {
+    pub(super) fn bytes(&self) -> Result<MmapMut, LoadError> {
         Source { path: &self.path, sha256: &self.sha256, origin: self.origin }.read()
     }
 
@@ -362,7 +381,7 @@ impl Module {
         call: CallContext,
     ) -> Result<Reply, Problem> {
         let wall_time = call.times.of(tool.duration.wall_time());
-        let Ready { code, .. } = self.ready().await?;
+        let ready = self.ready().await?;
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
         let module: Arc<str> = self.description.name.as_str().into();
@@ -371,7 +390,7 @@ impl Module {
         let (guest_time, looking) = (store.data().guest_time.clone(), store.data().wall_time.clone());
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
-            let instance = code.instantiate_async(&mut store).await?;
+            let instance = ready.code.instantiate_async(&mut store).await?;
             instance.sysadmin_module_tools().call_call(&mut store, &tool.name, &arguments, &context).await
         };
         let called = tokio::select! {
@@ -395,9 +414,18 @@ impl Module {
 
     /// Code and grants, once the file's bytes are seen to be those that were pinned, and to say of themselves what was kept:
     /// nothing of the module runs before that, and nothing is granted to it.
-    async fn ready(&self) -> Result<&Ready, Problem> {
-        let ready = self.ready.get_or_try_init(|| self.prepare()).await;
-        ready.map_err(|error| self.unavailable(&error))
+    async fn ready(&self) -> Result<Arc<Ready>, Problem> {
+        if let Some(ready) = self.ready.get(Instant::now()) {
+            return Ok(ready);
+        }
+        let _held = self.loading.lock().await;
+        // Another call may have loaded it meanwhile.
+        if let Some(ready) = self.ready.get(Instant::now()) {
+            return Ok(ready);
+        }
+        let ready = self.prepare().await.map_err(|error| self.unavailable(&error))?;
+        self.loader.slots.let_go_of_idle(Instant::now());
+        Ok(self.ready.put(ready, Instant::now()))
     }
 
     async fn prepare(&self) -> Result<Ready, LoadError> {

@@ -104,7 +104,7 @@ pub enum Conflict {
 impl Registry {
     /// A registry of no module, yet.
     pub fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
-        let loader = Loader { engine: Lazy::new(config.limits.clone()), cache: Cache::open(cache) };
+        let loader = Loader::new(Lazy::new(config.limits.clone()), Cache::open(cache));
         Self::empty(Arc::new(loader), config)
     }
 

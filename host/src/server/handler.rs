@@ -310,7 +310,8 @@ impl ServerHandler for Handler {
         };
         let Called { begun, note } = self.pipeline.call(asked).await;
         let followed = match begun {
-            Begun::Runs(running) => self.follow(*running, &note, &context).await,
+            // Apart: it is large, and the task around it is moved around until it runs.
+            Begun::Runs(running) => Box::pin(self.follow(*running, &note, &context)).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
         };
         let mut envelope = match followed {

@@ -602,7 +602,8 @@ impl Target {
             Ok(facts) => rights(&facts),
             Err(problem) => return vec![Err(problem); commands.len()],
         };
-        let running: Vec<_> = commands.iter().map(|command| self.run(command, rights)).collect();
+        // Each apart: they are large, and are moved around until they run.
+        let running: Vec<_> = commands.iter().map(|command| Box::pin(self.run(command, rights))).collect();
         // Polled in this task, so that dropping the whole drops each.
         futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
     }

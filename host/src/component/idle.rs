@@ -1,0 +1,101 @@
+//! Memory of modules that aren't called: what one needs to run is let go of, and had anew at its next call.
+//!
+//! Nothing wakes up for that. Memory grows when a module's code is loaded, so that is when the others are looked at.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// A module that hasn't been called for so long isn't being worked with: loading it again takes milliseconds.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// A place for what a module needs to run.
+pub(super) struct Slot<T>(Mutex<Option<Held<T>>>);
+
+struct Held<T> {
+    value: Arc<T>,
+    used: Instant,
+}
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Slot<T> {
+    /// What it holds, which counts as used now.
+    pub(super) fn get(&self, now: Instant) -> Option<Arc<T>> {
+        let mut held = self.lock();
+        let held = held.as_mut()?;
+        held.used = now;
+        Some(held.value.clone())
+    }
+
+    /// Holds this from now on.
+    pub(super) fn put(&self, value: T, now: Instant) -> Arc<T> {
+        let value = Arc::new(value);
+        *self.lock() = Some(Held { value: value.clone(), used: now });
+        value
+    }
+
+    /// Lets go of what wasn't used for a while. A call that runs by it keeps it until it has ended.
+    fn let_go_if_idle(&self, now: Instant) {
+        self.lock().take_if(|held| now.saturating_duration_since(held.used) >= IDLE);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Held<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The slots of all modules that there are.
+pub(super) struct Slots<T>(Mutex<Vec<Weak<Slot<T>>>>);
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Slots<T> {
+    /// A slot for one more module.
+    pub(super) fn add(&self) -> Arc<Slot<T>> {
+        let slot = Arc::new(Slot::default());
+        self.lock().push(Arc::downgrade(&slot));
+        slot
+    }
+
+    /// Lets go of what no call has used for a while.
+    pub(super) fn let_go_of_idle(&self, now: Instant) {
+        self.lock().retain(|slot| slot.upgrade().inspect(|slot| slot.let_go_if_idle(now)).is_some());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Slot<T>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_used_for_a_while_is_let_go_and_what_is_in_use_stays() {
+        let (slots, begin) = (Slots::default(), Instant::now());
+        let (idle, used, gone) = (slots.add(), slots.add(), slots.add());
+        idle.put("idle", begin);
+        used.put("used", begin);
+        drop(gone);
+        let in_a_call = idle.get(begin).unwrap();
+        slots.let_go_of_idle(begin + IDLE - Duration::from_secs(1));
+        assert!(used.get(begin + IDLE).is_some());
+        slots.let_go_of_idle(begin + IDLE);
+        assert!(idle.get(begin + IDLE).is_none());
+        assert!(used.get(begin + IDLE).is_some());
+        assert_eq!(*in_a_call, "idle");
+        assert_eq!(slots.lock().len(), 2, "a module that is gone has no slot");
+        idle.put("again", begin + IDLE);
+        slots.let_go_of_idle(begin + IDLE);
+        assert!(idle.get(begin + IDLE).is_some());
+    }
+}
