@@ -10,6 +10,7 @@ mod locate;
 mod profile;
 mod resolution;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -29,10 +30,10 @@ const OWN: &str = "knowledge";
 /// A profile that holds.
 #[derive(Debug)]
 pub struct Known {
-    /// It.
+    /// The profile as it was loaded.
     pub profile: Profile,
     /// The same as JSON, as it was written.
-    pub text: Box<str>,
+    pub text: Cow<'static, str>,
     /// The operator's file; none of those that come with this program.
     pub path: Option<PathBuf>,
 }
