@@ -184,7 +184,7 @@ impl target_files::Host for State {
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
         let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
-        call.log.looks_at("read", || requests.iter().map(|request| &request.path).collect());
+        call.log.looks("read", || requests.iter().map(|request| &request.path).collect());
         let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
         if call.may_have_plan() {
             for (request, answer) in requests.iter().zip(&answers) {
@@ -209,7 +209,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_read);
-        call.log.looks_at("stat", || paths.iter().collect());
+        call.log.looks("stat", || paths.iter().collect());
         let answers = call.target.stat_all(paths.clone(), &call.grants().access(&privilege), check).await;
         let answers = paths.iter().zip(answers);
         Ok(answers
@@ -232,7 +232,7 @@ impl target_files::Host for State {
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_list);
-        call.log.looks_at("list", || vec![&path]);
+        call.log.looks("list", || vec![&path]);
         let names = call.target.list_dir(path.clone(), &call.grants().access(&privilege), check).await;
         Ok(call.to_guest(reading(names, &path, &privilege)))
     }

@@ -1,6 +1,7 @@
 //! What the log holds of one call: what its guest printed and what was refused to it, bounded, whatever it does.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::memchr;
@@ -76,9 +77,9 @@ impl CallLog {
         state.line(stream).add(rest);
     }
 
-    /// What the guest looks at besides commands, which are on record: `read`, `stat` or `list`, and the paths.
-    pub(super) fn looks_at<'a>(&self, how: &str, paths: impl FnOnce() -> Vec<&'a String>) {
-        tracing::debug!(module = &*self.module, how, paths = ?paths(), "looks at");
+    /// The guest looks at something: `run` and the commands, as they are shown, or `read`, `stat` or `list` and the paths.
+    pub(super) fn looks<T: Debug>(&self, how: &str, at: impl FnOnce() -> Vec<T>) {
+        tracing::debug!(module = &*self.module, how, at = ?at(), "looks");
     }
 
     /// A grant didn't allow something; `granted` is what comes close to it.

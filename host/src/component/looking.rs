@@ -55,6 +55,8 @@ impl Call {
             let line = command_line("", &looking.shown);
             problem.needed_for(&format!("`{}`", excerpt(&line, SHOWN)), &command.privilege)
         })?;
+        // On record a long one is cut.
+        self.log.looks("run", || vec![command_line(&prefix, &looking.shown)]);
         let number = self.executed.push(&prefix, &looking.shown);
         Ok((self.executed.listening(&command), number))
     }

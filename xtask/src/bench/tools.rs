@@ -1,5 +1,5 @@
-//! Each tool that only looks, beside what it looks at: a call is made once and traced (its commands are on record, the
-//! files that it reads are in the log), and then all of that is done natively and at once, by turns with the call.
+//! Each tool that only looks, beside what it looks at: a call is made once and logged, its commands and the files that it
+//! reads, and then all of that is done natively and at once, by turns with the call.
 
 use super::lab::Hosts;
 use super::{Row, Server, examples, median, say};
@@ -78,7 +78,8 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
         say(&format!("{}, {} of {}", tool.name, at + 1, tools.len()));
         let logged = std::fs::metadata(&log)?.len() as usize;
         traced.request("tools/call", tool.call())?;
-        let looked = Looked::of_last_call(state.path(), &log, logged)?;
+        let looked =
+            Looked::of_last_call(&log, logged).with_context(|| format!("what {} looks at", tool.name))?;
         // The first call of a tool loads its module.
         server.request("tools/call", tool.call())?;
         let (mut with, mut bare) = (Vec::new(), Vec::new());
@@ -99,23 +100,24 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
 }
 
 impl Looked {
-    fn of_last_call(state: &Path, log: &Path, logged: usize) -> Result<Self> {
+    fn of_last_call(log: &Path, logged: usize) -> Result<Self> {
         // The log is written by a thread of its own.
         std::thread::sleep(Duration::from_millis(20));
-        let audit = std::fs::read_to_string(state.join("linux-sysadmin/audit.jsonl"))?;
-        let record: Value = serde_json::from_str(audit.lines().last().context("no record of the call")?)?;
         let mut looked = Self::default();
-        for command in record["commands"].as_array().into_iter().flatten() {
-            looked.commands.push(shell_words::split(command["command"].as_str().context("no command")?)?);
-        }
         let text = String::from_utf8_lossy(&std::fs::read(log)?[logged..]).into_owned();
         for line in text.lines() {
-            let Some((before, paths)) = line.split_once(" paths=") else { continue };
-            let paths: Vec<String> = serde_json::from_str(paths).with_context(|| line.to_owned())?;
-            match before.rsplit_once("how=").map(|(_, how)| how.trim_matches('"')) {
-                Some("read") => looked.read.extend(paths),
-                Some("list") => looked.listed.extend(paths),
-                _ => looked.stat.extend(paths),
+            let Some((before, at)) = line.split_once(" at=") else { continue };
+            let Some((_, how)) = before.rsplit_once("how=") else { continue };
+            let at: Vec<String> = serde_json::from_str(at).with_context(|| line.to_owned())?;
+            match how.trim_matches('"') {
+                "run" => {
+                    for line in at {
+                        looked.commands.push(shell_words::split(&line).with_context(|| line)?);
+                    }
+                }
+                "read" => looked.read.extend(at),
+                "list" => looked.listed.extend(at),
+                _ => looked.stat.extend(at),
             }
         }
         Ok(looked)
