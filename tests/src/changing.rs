@@ -19,6 +19,15 @@ const OF_A_DRY_RUN: &[Expected] = &[
     Expected { name: "/var/log/journal/*", why: "sudo and crontab log that they were called" },
 ];
 
+/// systemd's manager of an account runs on for some seconds after its last session, whether there is the account or not,
+/// and the next account that is made gets its number, and so its processes.
+const STOP_ORPHANED_MANAGERS: &str = r"
+for unit in $(systemctl list-units --plain --no-legend 'user@*.service' | cut -d' ' -f1); do
+    uid=${unit#user@}
+    getent passwd ${uid%.service} > /dev/null || systemctl stop $unit
+done
+";
+
 /// Makes units `lsa-…`: one that can do everything, and some that can't.
 pub const UNITS: &str = r"
 cd /etc/systemd/system
@@ -163,7 +172,8 @@ impl Changing {
     }
 
     fn clean(&self) {
-        let _ = self.machine.host().command(&["sh", "-c", self.clean]).output();
+        let script = format!("{}\n{STOP_ORPHANED_MANAGERS}", self.clean);
+        let _ = self.machine.host().command(&["sh", "-c", &script]).output();
     }
 
     /// A server of root's that is asked only about what is critical.
