@@ -173,7 +173,7 @@ impl Grants {
     }
 
     /// With what others allow as well; what any of them keeps from reading isn't read.
-    pub fn with(&self, others: &[Arc<Grants>]) -> Self {
+    pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = self.clone();
         for other in others {
             all.commands.extend_from_slice(&other.commands);

@@ -117,25 +117,36 @@ pub(super) struct Call {
     pub(super) seen: Mutex<HashMap<String, Option<String>>>,
     /// What commands said.
     pub(super) looked: Arc<Looked>,
-    /// What the profiles allow that it was given: id and grants.
-    learned: Mutex<Vec<(String, Arc<Grants>)>>,
-    /// What it may do with all of them, where there are any.
-    allowed: Mutex<Option<Arc<Grants>>>,
+    learned: Mutex<Learned>,
     /// Problems that say more than a guest can be told.
     kept: Mutex<Vec<Problem>>,
+}
+
+/// What a call learned of services by their profiles.
+#[derive(Default)]
+struct Learned {
+    /// What each profile allows, by its id.
+    grants: Vec<(String, Arc<Grants>)>,
+    /// What the call may do with all of them, once that was asked since the last one came.
+    allowed: Option<Arc<Grants>>,
 }
 
 impl Call {
     pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
         let log = Arc::new(CallLog::new(module));
-        let (seen, looked, learned, allowed, kept) = Default::default();
-        Self { context, log, seen, looked, learned, allowed, kept }
+        let (seen, looked, learned, kept) = Default::default();
+        Self { context, log, seen, looked, learned, kept }
     }
 
     /// What the module may do by now.
     pub(super) fn grants(&self) -> Arc<Grants> {
-        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        allowed.as_ref().unwrap_or(&self.context.grants).clone()
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let Learned { grants, allowed } = &mut *learned;
+        if grants.is_empty() {
+            return self.context.grants.clone();
+        }
+        let all = || self.context.grants.with(grants.iter().map(|(_, grants)| &**grants));
+        allowed.get_or_insert_with(|| Arc::new(all())).clone()
     }
 
     /// What a profile allows holds from now on, for this call.
@@ -144,13 +155,10 @@ impl Call {
             return;
         }
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        if learned.iter().any(|(id, _)| *id == known.profile.id) {
-            return;
+        if learned.grants.iter().all(|(id, _)| *id != known.profile.id) {
+            learned.grants.push((known.profile.id.clone(), known.grants(&self.facts.family)));
+            learned.allowed = None;
         }
-        learned.push((known.profile.id.clone(), Arc::new(known.grants(&self.facts.family))));
-        let grants: Vec<_> = learned.iter().map(|(_, grants)| grants.clone()).collect();
-        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        *allowed = Some(Arc::new(self.context.grants.with(&grants)));
     }
 
     /// Keeps what only the host says of a problem.

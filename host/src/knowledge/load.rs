@@ -50,7 +50,7 @@ pub fn builtin() -> Vec<Known> {
     BUILTIN
         .lines()
         .map(|line| match serde_json::from_str::<Profile>(line) {
-            Ok(profile) => Known { profile, text: line.into(), path: None },
+            Ok(profile) => Known::new(profile, line, None),
             // Can't be in a program that was built from tested profiles.
             Err(error) => panic!("a built-in profile: {error}"),
         })
@@ -85,7 +85,7 @@ impl<'a> Desk<'a> {
             let others: Vec<_> = self.known.iter().filter(|other| other.profile.id != profile.id).collect();
             faults.extend(check::beside(&profile, &others));
             match faults.is_empty() {
-                true => Ok(Known { profile, text: json.into(), path: Some(path.to_owned()) }),
+                true => Ok(Known::new(profile, json, Some(path.to_owned()))),
                 false => Err(faults.into_iter().map(|fault| placed(&text, &fault)).collect()),
             }
         });

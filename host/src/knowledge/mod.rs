@@ -13,7 +13,7 @@ mod resolution;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use candidate::Candidate;
 pub use escalation::{Done, graver};
@@ -36,7 +36,11 @@ pub struct Known {
     pub text: Cow<'static, str>,
     /// The operator's file; none of those that come with this program.
     pub path: Option<PathBuf>,
+    granted: Granted,
 }
+
+/// What a profile grants, by the family of machines, once it was asked for: patterns take long to read.
+type Granted = Mutex<HashMap<String, Arc<Grants>>>;
 
 /// All profiles that hold. Read once: what becomes of the files while a server runs changes nothing, since a model with a
 /// shell could change them.
@@ -103,13 +107,23 @@ impl Knowledge {
 }
 
 impl Known {
+    fn new(profile: Profile, text: impl Into<Cow<'static, str>>, path: Option<PathBuf>) -> Self {
+        Self { profile, text: text.into(), path, granted: Granted::default() }
+    }
+
     /// What it allows a module on machines of this family.
-    pub fn grants(&self, family: &str) -> Grants {
+    pub fn grants(&self, family: &str) -> Arc<Grants> {
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(grants) = granted.get(family) {
+            return grants.clone();
+        }
         // It was checked when it was loaded; what can't be granted all the same isn't.
-        grants::of(&self.profile, family).unwrap_or_else(|error| {
+        let grants = Arc::new(grants::of(&self.profile, family).unwrap_or_else(|error| {
             tracing::error!(profile = self.profile.id, %error, "nothing is granted");
             Grants::new(&self.profile.id)
-        })
+        }));
+        granted.insert(family.to_owned(), grants.clone());
+        grants
     }
 
     /// The same, for sudo to allow.

@@ -360,8 +360,8 @@ fn what_the_operator_allows_a_profile_may_have_unless_it_changes_something() {
 fn a_profile_allows_its_commands_and_its_files_and_never_its_secrets() {
     use crate::target::Privilege;
     let knowledge = Desk::new().put("appd.yaml", OWN).load();
-    let own = Arc::new(knowledge.find("appd", "debian").unwrap().grants("debian"));
-    let grants = Grants::new("services").with(std::slice::from_ref(&own));
+    let own = knowledge.find("appd", "debian").unwrap().grants("debian");
+    let grants = Grants::new("services").with([&*own]);
     let command = |argv: &[&str]| {
         let argv: Vec<_> = argv.iter().map(|token| (*token).to_owned()).collect();
         check::command(&argv)
