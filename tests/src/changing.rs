@@ -19,9 +19,14 @@ const OF_A_DRY_RUN: &[Expected] = &[
     Expected { name: "/var/log/journal/*", why: "sudo and crontab log that they were called" },
 ];
 
-/// systemd's manager of an account runs on for some seconds after its last session, whether there is the account or not,
-/// and the next account that is made gets its number, and so its processes.
-const STOP_ORPHANED_MANAGERS: &str = r"
+/// Takes away every account of a test's, whichever: a test's own cleaning is refused where a process of the account still
+/// ends. systemd's manager of an account runs on for some seconds after its last session, whether there is the account or
+/// not, and the next account that is made gets its number, and so its processes.
+const CLEAN_ACCOUNTS: &str = r"
+for account in $(getent passwd | cut -d: -f1 | grep '^lsa-'); do
+    pkill -KILL -u $account
+    userdel --force --remove $account
+done
 for unit in $(systemctl list-units --plain --no-legend 'user@*.service' | cut -d' ' -f1); do
     uid=${unit#user@}
     getent passwd ${uid%.service} > /dev/null || systemctl stop $unit
@@ -172,7 +177,7 @@ impl Changing {
     }
 
     fn clean(&self) {
-        let script = format!("{}\n{STOP_ORPHANED_MANAGERS}", self.clean);
+        let script = format!("{}\n{CLEAN_ACCOUNTS}", self.clean);
         let _ = self.machine.host().command(&["sh", "-c", &script]).output();
     }
 
