@@ -185,7 +185,7 @@ impl Running {
             answer: OnceLock::new(),
         };
         let (said, cancelled) = (Said::default(), CancellationToken::new());
-        // Apart: it is large, and a new task is moved around until it runs.
+        // The future is boxed: it is large, and a new task is moved several times before it runs.
         let task = room.calls.spawn(Box::pin(call(Arc::new(desk), said.sink(), cancelled.clone())));
         let _cancelled_when_dropped = cancelled.clone().drop_guard();
         Self {

@@ -1,10 +1,10 @@
-//! SHA-256 of what is too large to be held.
+//! The SHA-256 of files, which may be too large to be held in memory.
 
 use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-/// Of all that a reader gives, piece by piece.
+/// The SHA-256 of all that a reader gives, read in pieces.
 pub fn digest(mut reader: impl Read) -> io::Result<[u8; 32]> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 64 << 10];

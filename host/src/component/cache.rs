@@ -194,7 +194,7 @@ pub(super) fn compiled(engine: &Engine, code: &[u8]) -> wasmtime::Result<Compone
     unsafe { Component::deserialize(engine, code) }
 }
 
-/// The same of a file of the cache, which is mapped.
+/// The component in a file of the cache, whose code is mapped.
 fn mapped(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     // Another file may have come under its name since it was checked.
     let this_very_file = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -1,4 +1,4 @@
-//! Memory of modules that aren't called: what one needs to run is let go of, and had anew at its next call.
+//! Frees the memory of modules that aren't called: a module's code is dropped, and its next call loads it again.
 //!
 //! Nothing wakes up for that. Memory grows when a module's code is loaded, so that is when the others are looked at.
 

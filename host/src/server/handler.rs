@@ -310,7 +310,7 @@ impl ServerHandler for Handler {
         };
         let Called { begun, note } = self.pipeline.call(asked).await;
         let followed = match begun {
-            // Apart: it is large, and the task around it is moved around until it runs.
+            // The future is boxed: it is large, and the task that holds it is moved several times before it runs.
             Begun::Runs(running) => Box::pin(self.follow(*running, &note, &context)).await,
             Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
         };

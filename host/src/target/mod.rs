@@ -602,7 +602,7 @@ impl Target {
             Ok(facts) => rights(&facts),
             Err(problem) => return vec![Err(problem); commands.len()],
         };
-        // Each apart: they are large, and are moved around until they run.
+        // Each future is boxed: it is large, and is moved several times before it runs.
         let running: Vec<_> = commands.iter().map(|command| Box::pin(self.run(command, rights))).collect();
         // Polled in this task, so that dropping the whole drops each.
         futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
