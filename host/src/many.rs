@@ -106,7 +106,9 @@ impl Parts {
             true => match Question::of_many(&questions) {
                 Ok(question) => {
                     let puts = waiting.iter().map(|(_, asked, _)| asked);
-                    puts.filter(|asked| asked.question.needs_person).for_each(|asked| asked.put(&question));
+                    let puts =
+                        puts.filter(|asked| asked.question.needs_person).map(|asked| asked.put(&question));
+                    futures_util::future::join_all(puts).await;
                     tokio::select! {
                         answer = ask.ask(question) => answer,
                         () = cancelled.cancelled() => Err(cancelled_by_caller()),

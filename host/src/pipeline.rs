@@ -481,11 +481,12 @@ impl Pipeline {
             }
         };
         let mut cancelled = pin!(cancelled);
+        let mut questions = call.desk.questions_put();
         let answer = loop {
             tokio::select! {
                 biased;
                 // A question is on record whatever becomes of it, and before it.
-                () = call.desk.asks() => {
+                Some(_on_record) = questions.recv() => {
                     let asked = Problem::new(CONFIRMATION_REQUIRED, Category::Denied, "");
                     self.record(&call, &call.envelope(&name, target.name(), started, Err(asked)));
                 }

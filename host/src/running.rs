@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -121,9 +121,9 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// It is put to somebody as a part of this one, which goes on record.
-    pub fn put(&self, question: &Question) {
-        self.put.put(question);
+    /// It is put to somebody as a part of this one, which is on record when this returns.
+    pub async fn put(&self, question: &Question) {
+        self.put.put(question).await;
     }
 
     /// Goes on, where the question hasn't expired meanwhile: so many answers as there may be, one counts.
@@ -291,13 +291,22 @@ struct Slot {
 struct Put {
     /// SHA-256 of the question.
     question: OnceLock<String>,
-    now: Notify,
+    /// To whoever puts the call's questions on record, if anybody does.
+    recorder: OnceLock<mpsc::Sender<OnRecord>>,
 }
 
+/// Whoever waits for a question to be on record goes on once this is dropped.
+pub type OnRecord = oneshot::Sender<()>;
+
 impl Put {
-    fn put(&self, question: &Question) {
+    /// Returns once it is on record, or the call is gone.
+    async fn put(&self, question: &Question) {
         let _ = self.question.set(question.sha256.clone());
-        self.now.notify_one();
+        let Some(recorder) = self.recorder.get() else { return };
+        let (on_record, is_on_record) = oneshot::channel();
+        if recorder.send(on_record).await.is_ok() {
+            let _ = is_on_record.await;
+        }
     }
 }
 
@@ -340,9 +349,12 @@ impl Desk {
         self.put.question.get().map(String::as_str)
     }
 
-    /// Returns when somebody is asked.
-    pub async fn asks(&self) {
-        self.put.now.notified().await;
+    /// Tells of each question of this call before anybody sees it, which waits until it is on record. For the one who keeps
+    /// the record.
+    pub fn questions_put(&self) -> mpsc::Receiver<OnRecord> {
+        let (sender, receiver) = mpsc::channel(1);
+        let _ = self.put.recorder.set(sender);
+        receiver
     }
 
     /// What was answered, if anything was.
@@ -363,7 +375,7 @@ impl Ask for Desk {
             let asked = Asked { question: Arc::new(question), answer, put: self.put.clone() };
             // A part's is put to somebody with all the others, if it comes to that.
             if !self.holds_plans() {
-                asked.put(&asked.question);
+                asked.put(&asked.question).await;
             }
             let had_slot = self.leave();
             self.questions.send(asked).await.map_err(|_| unavailable("whoever called is gone"))?;
@@ -473,6 +485,47 @@ pub(crate) mod tests {
         assert_eq!(ended(&mut first).await.notes, ["Yes(Elicitation)"]);
         second_asked.answer(Ok(Answer::No(crate::audit::DecidedBy::Elicitation))).unwrap();
         assert_eq!(ended(&mut second).await.notes, ["No(Elicitation)"]);
+    }
+
+    #[tokio::test]
+    async fn nobody_sees_a_question_before_it_is_on_record() {
+        let room = Room::new(Turns::new(1, 0));
+        let about = About { tool: "tool".into(), host: "localhost".into(), agent_id: None };
+        let (go_on, on_record) = oneshot::channel::<()>();
+        let mut running = Running::begin(about, key(), &room, move |desk, _, _| async move {
+            let mut puts = desk.questions_put();
+            let recording = async {
+                let put = puts.recv().await;
+                on_record.await.unwrap();
+                drop(put);
+                std::future::pending().await
+            };
+            tokio::select! {
+                answer = desk.ask(question("a")) => assert_eq!(answer.unwrap_err().code, "CONFIRMATION_UNAVAILABLE"),
+                () = recording => {}
+            }
+            Envelope::success("tool", "localhost", Instant::now(), None)
+        });
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+            assert!(running.questions.is_empty());
+        }
+        go_on.send(()).unwrap();
+        drop(asked(&mut running).await);
+        ended(&mut running).await;
+    }
+
+    #[tokio::test]
+    async fn a_question_of_a_call_that_nobody_records_any_more_does_not_wait() {
+        let room = Room::new(Turns::new(1, 0));
+        let about = About { tool: "tool".into(), host: "localhost".into(), agent_id: None };
+        let mut running = Running::begin(about, key(), &room, |desk, _, _| async move {
+            drop(desk.questions_put());
+            let _ = desk.ask(question("a")).await;
+            Envelope::success("tool", "localhost", Instant::now(), None)
+        });
+        drop(asked(&mut running).await);
+        ended(&mut running).await;
     }
 
     #[tokio::test(start_paused = true)]
