@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use wasmtime::component::ResourceTableError;
 use wasmtime::{ResourceLimiter, Trap};
@@ -142,8 +142,9 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// The guest's time: while its call is being worked on, and not while it waits for a command, or for its turn on a
-/// thread. What it makes the host do on the spot counts as its own: filling 64 MiB of memory is one instruction.
+/// The guest's time: that of a processor, while its call is being worked on, and not while it waits for a command, for
+/// its turn on a thread, or for the machine, which may have much else to do. What it makes the host do on the spot counts
+/// as its own: filling 64 MiB of memory is one instruction.
 #[derive(Clone)]
 pub(super) struct GuestTime {
     allowed: Duration,
@@ -153,14 +154,20 @@ pub(super) struct GuestTime {
 #[derive(Default)]
 struct Spent {
     before: Duration,
-    /// Since when it is being worked on.
-    since: Option<Instant>,
+    /// What the thread that works on it had used when it began to.
+    since: Option<Duration>,
 }
 
 impl Spent {
     fn so_far(&self) -> Duration {
-        self.before + self.since.map(|since| since.elapsed()).unwrap_or_default()
+        self.before + self.since.map(|since| used().saturating_sub(since)).unwrap_or_default()
     }
+}
+
+/// What this thread has used of a processor.
+fn used() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(used).unwrap_or_default()
 }
 
 impl GuestTime {
@@ -172,7 +179,7 @@ impl GuestTime {
     pub(super) async fn counting<T>(self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|cx| {
-            self.with(|spent| spent.since = Some(Instant::now()));
+            self.with(|spent| spent.since = Some(used()));
             let polled = call.as_mut().poll(cx);
             self.with(|spent| {
                 spent.before = spent.so_far();
@@ -183,7 +190,7 @@ impl GuestTime {
         .await
     }
 
-    /// Asked while the guest runs.
+    /// Asked while the guest runs, on its thread.
     pub(super) fn check(&self) -> Result<(), Stopped> {
         match self.with(|spent| spent.so_far()) > self.allowed {
             true => Err(Stopped::Time(self.allowed)),

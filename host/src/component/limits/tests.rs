@@ -118,6 +118,17 @@ async fn time_is_up_however_it_is_spent() {
     }
 }
 
+/// As on a machine that has much else to do: the thread has no processor.
+#[tokio::test]
+async fn time_without_a_processor_does_not_count() {
+    let time = GuestTime::new(Duration::from_millis(20));
+    let checked = time.clone().counting(async {
+        std::thread::sleep(Duration::from_millis(40));
+        time.check()
+    });
+    assert_eq!(checked.await, Ok(()));
+}
+
 #[tokio::test]
 async fn time_that_is_waited_does_not_count() {
     let time = GuestTime::new(Duration::from_secs(1));
