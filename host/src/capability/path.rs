@@ -261,6 +261,13 @@ fn components_of(path: &str) -> impl Iterator<Item = &str> {
 /// Matches components with `**` in them. Only the last `**` seen is ever gone back to, which finds a match
 /// where there is one, and takes time linear in the path for each component of the glob.
 fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &str) -> bool) -> bool {
+    // Nearly all globs that cover a path not differ in its last name.
+    if let (Some(last), Some(name)) = (glob.last().map(AsRef::as_ref), path.last())
+        && last != "**"
+        && !covers_name(last, name)
+    {
+        return false;
+    }
     let (mut g, mut p) = (0, 0);
     let mut last_star = None;
     while p < path.len() {
@@ -287,6 +294,10 @@ fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &
 
 /// Matches one component with `*` in it: the pieces between the stars, each at the first place it fits.
 pub(super) fn covers_name(glob: &str, name: &str) -> bool {
+    let (first, first_of_name) = (glob.bytes().next(), name.bytes().next());
+    if first != Some(b'*') && first != first_of_name {
+        return false;
+    }
     let Some((head, rest)) = glob.split_once('*') else { return glob == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(mut between) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else {

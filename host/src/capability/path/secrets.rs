@@ -217,7 +217,6 @@ pub(super) fn globs() -> impl Iterator<Item = (&'static [&'static str], &'static
 
 /// The reason why a path, given by its components, is secret.
 pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
-    let name = path.last()?;
     if path.iter().any(|name| super::is_staging(name)) {
         return Some(STAGED);
     }
@@ -227,11 +226,7 @@ pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     {
         return None;
     }
-    // Most globs are done with after their last component.
-    let covers = |glob: &[&str]| {
-        glob.last().is_some_and(|last| super::covers_name(last, name))
-            && super::covers(glob, path, super::covers_name)
-    };
+    let covers = |glob: &[&str]| super::covers(glob, path, super::covers_name);
     COMPONENTS.iter().find(|(glob, _)| covers(glob)).map(|(_, reason)| *reason)
 }
 
