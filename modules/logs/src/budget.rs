@@ -29,6 +29,8 @@ pub(crate) struct Budget<'a> {
     waited: Cell<f64>,
     calls: Cell<u32>,
     read: Cell<u64>,
+    /// Whether the last piece of a stream was little.
+    was_little: Cell<bool>,
 }
 
 struct Most {
@@ -44,7 +46,8 @@ const CALLS: u32 = 8_000;
 
 const GIB: u64 = 1 << 30;
 
-/// What is read at once, and what is so little that it is better to wait for more: many programs write 4 KiB at a time.
+/// What is read at once, and what is so little that after a second one it is better to wait for more: many programs write
+/// 4 KiB at a time.
 const PIECE: u32 = 1 << 20;
 const LITTLE: usize = 48 << 10;
 const WHILE: Duration = Duration::from_millis(3);
@@ -61,8 +64,8 @@ impl<'a> Budget<'a> {
     }
 
     fn new(cx: &'a Context, most: Most) -> Self {
-        let (waited, calls, read) = Default::default();
-        Self { cx, began: cx.monotonic(), most, waited, calls, read }
+        let (waited, calls, read, was_little) = Default::default();
+        Self { cx, began: cx.monotonic(), most, waited, calls, read, was_little }
     }
 
     /// A call to the host, which is waited for.
@@ -78,7 +81,8 @@ impl<'a> Budget<'a> {
     pub(crate) fn read(&self, stream: &mut OutputStream) -> Result<Vec<u8>> {
         let piece = self.waiting(|| stream.read(PIECE))?;
         self.read.set(self.read.get() + piece.len() as u64);
-        if !piece.is_empty() && piece.len() < LITTLE {
+        let is_little = !piece.is_empty() && piece.len() < LITTLE;
+        if self.was_little.replace(is_little) && is_little {
             let before = self.cx.monotonic();
             self.cx.sleep(WHILE);
             self.waited.set(self.waited.get() + self.cx.monotonic() - before);

@@ -1,6 +1,6 @@
 //! Every file in `/var/log`, and which of them are text logs.
 
-use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*};
+use linux_sysadmin_sdk::{DurationCategory, Output, Privilege, prelude::*};
 
 use crate::budget::Budget;
 use crate::files::{self, File};
@@ -24,8 +24,16 @@ pub(crate) struct Found {
 
 /// All files, and whether there are more than can be told.
 pub(crate) fn all(cx: &Context) -> Result<(Vec<Found>, bool)> {
-    let command = FIND.command().privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick);
-    let output = cx.run(command)?;
+    listed(cx.run(command())?)
+}
+
+/// Asks for all files.
+pub(crate) fn command() -> Command {
+    FIND.command().privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick)
+}
+
+/// Reads the answer.
+pub(crate) fn listed(output: Output) -> Result<(Vec<Found>, bool)> {
     if output.stdout.is_empty() && output.exit_code != 0 {
         let message = format!("/var/log can't be looked through: {}", output.error_text());
         return Err(Problem::not_found("NO_LOGS", message));
@@ -67,9 +75,8 @@ pub(crate) fn text_logs(
     cx: &Context,
     budget: &Budget<'_>,
     range: Range,
-    below: &str,
-) -> Result<(Vec<(File, Range)>, bool)> {
-    let (found, truncated) = budget.waiting(|| all(cx))?;
+    (below, found): (&str, Vec<Found>),
+) -> Result<Vec<(File, Range)>> {
     let mut logs: Vec<_> = found
         .into_iter()
         .map(|found| found.file)
@@ -99,7 +106,7 @@ pub(crate) fn text_logs(
         let begins = before.map(|other| other.modified).max();
         range.until.zip(begins).is_none_or(|(until, begins)| begins - files::LATE <= until)
     });
-    Ok((logs, truncated))
+    Ok(logs)
 }
 
 /// Where all logs are.

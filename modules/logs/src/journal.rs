@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-use linux_sysadmin_sdk::{Category, DurationCategory, Keep, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, DurationCategory, Keep, OutputStream, Privilege, prelude::*};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 
 use crate::budget::{Budget, Spent};
@@ -333,7 +333,7 @@ pub(crate) fn newest(cx: &Context, query: &Query, most: usize) -> Result<std::re
     let entries = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| reader.entry(line));
     let mut entries: Vec<_> = entries.collect();
     if entries.is_empty() {
-        return nothing(cx, query, &output);
+        return nothing_of(cx, query, &output);
     }
     let cut = entries.len().saturating_sub(most);
     let more = cut > 0 || output.truncated;
@@ -343,19 +343,36 @@ pub(crate) fn newest(cx: &Context, query: &Query, most: usize) -> Result<std::re
     Ok(Ok(Found { lines, cursor, more }))
 }
 
+/// What `journalctl` begins to print, while something else is done; nothing, where it can't be asked.
+pub(crate) struct Begun(Option<OutputStream>);
+
+/// Has every entry printed, oldest first.
+pub(crate) fn begin(cx: &Context, budget: &Budget<'_>, query: &Query) -> Result<Begun> {
+    let command = query.command(None).duration(DurationCategory::Slow);
+    match budget.waiting(|| cx.open(command)) {
+        Ok(stream) => Ok(Begun(Some(stream))),
+        Err(problem) => absent(problem).map(|_| Begun(None)),
+    }
+}
+
 /// Every entry, oldest first, until the sink has enough or the call its budget; in which case it says so. A stream tells
-/// nothing of errors: where nothing comes, [`nothing`] has to be asked.
+/// nothing of errors: where nothing comes, [`silence`] has to be asked.
 pub(crate) fn each(
     cx: &Context,
     budget: &Budget<'_>,
     query: &Query,
+    sink: impl FnMut(Entry) -> bool,
+) -> Result<Option<Spent>> {
+    each_of(begin(cx, budget, query)?, budget, sink)
+}
+
+/// The same of what has begun.
+pub(crate) fn each_of(
+    begun: Begun,
+    budget: &Budget<'_>,
     mut sink: impl FnMut(Entry) -> bool,
 ) -> Result<Option<Spent>> {
-    let command = query.command(None).duration(DurationCategory::Slow);
-    let mut stream = match budget.waiting(|| cx.open(command)) {
-        Ok(stream) => stream,
-        Err(problem) => return absent(problem).map(|_| None),
-    };
+    let Some(mut stream) = begun.0 else { return Ok(None) };
     let (mut lines, mut reader) = (Lines::new(LONGEST), Reader::default());
     loop {
         if let Some(spent) = budget.spent() {
@@ -383,20 +400,60 @@ pub(crate) fn first(cx: &Context, budget: &Budget<'_>) -> Result<Option<i64>> {
     Ok(at)
 }
 
-/// Whether `journalctl` can be asked for words: it may have been built without expressions.
-pub(crate) fn knows_words(cx: &Context, budget: &Budget<'_>, now: i64) -> bool {
-    let range = Range { since: Some(now), until: None };
-    let query = Query { range, words: vec!["x".to_owned()], ..Query::default() };
-    budget
-        .waiting(|| cx.run(query.command(Some(1))))
-        .is_ok_and(|output| !output.error_text().contains("pattern matching"))
+/// Why nothing was found.
+pub(crate) struct Silence {
+    /// `journalctl` may have been built without expressions: then it says nothing when it is asked for words.
+    pub(crate) is_of_words: bool,
+    /// There is nothing to be had at all.
+    pub(crate) absent: Option<Absent>,
 }
 
-/// Why a query found nothing: nothing is meant, or there is no journal, or nobody may read it.
-pub(crate) fn nothing(
+/// A time at which nothing is in any journal.
+const NEVER: i64 = 1 << 32;
+
+/// Why a query had no answer.
+pub(crate) fn silence(cx: &Context, budget: &Budget<'_>, query: &Query) -> Result<Silence> {
+    let words = Query {
+        range: Range { since: Some(NEVER), until: None },
+        words: vec!["x".to_owned()],
+        ..Query::default()
+    };
+    let all = Query { words: Vec::new(), ..query.clone() };
+    let mut asked = vec![all.command(Some(1)), Query::default().command(Some(1))];
+    if !query.words.is_empty() {
+        asked.push(words.command(Some(1)));
+    }
+    let mut answers = budget.waiting(|| cx.run_all(asked)).into_iter();
+    let (of_all, of_any, of_words) = (answers.next(), answers.next(), answers.next());
+    let is_of_words =
+        of_words.and_then(Result::ok).is_some_and(|said| said.error_text().contains("pattern matching"));
+    let absent = match of_all {
+        Some(Ok(output)) if output.stdout.contains(&b'{') => None,
+        Some(Ok(output)) => nothing(&all, &output, || of_any.and_then(Result::ok).is_some_and(holds))?.err(),
+        Some(Err(problem)) => Some(Absent::Refused(problem.message)),
+        None => None,
+    };
+    Ok(Silence { is_of_words, absent })
+}
+
+fn holds(output: Output) -> bool {
+    output.stdout.contains(&b'{')
+}
+
+/// The same of a query whose answer is known.
+pub(crate) fn nothing_of(
     cx: &Context,
     query: &Query,
     output: &Output,
+) -> Result<std::result::Result<Found, Absent>> {
+    nothing(query, output, || cx.run(Query::default().command(Some(1))).is_ok_and(holds))
+}
+
+/// Nothing is meant, or there is no journal, or nobody may read it.
+fn nothing(
+    query: &Query,
+    output: &Output,
+    is_any: impl FnOnce() -> bool,
 ) -> Result<std::result::Result<Found, Absent>> {
     let said = output.error_text();
     let said = said.lines().find(|line| !line.starts_with("Hint:")).unwrap_or_default();
@@ -415,9 +472,7 @@ pub(crate) fn nothing(
         return Ok(Err(Absent::Refused(said.to_owned())));
     }
     // Without one it says nothing at all.
-    let any = Query::default().command(Some(1));
-    let is_any = cx.run(any).is_ok_and(|output| output.stdout.contains(&b'{'));
-    Ok(if is_any { Ok(Found::default()) } else { Err(Absent::NoJournal) })
+    Ok(if is_any() { Ok(Found::default()) } else { Err(Absent::NoJournal) })
 }
 
 fn absent(problem: Problem) -> Result<Absent> {

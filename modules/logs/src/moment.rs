@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
-use linux_sysadmin_sdk::{prelude::*, time};
+use linux_sysadmin_sdk::{Output, prelude::*, time};
 
 /// A second in the unit that lines are ordered by.
 pub(crate) const SECOND: i64 = 1_000_000;
@@ -30,10 +30,22 @@ impl<'a> Clock<'a> {
 
     /// Seconds since the epoch.
     pub(crate) fn now(&self) -> i64 {
-        *self.now.get_or_init(|| {
-            let said = self.cx.run(NOW.command()).ok().and_then(|output| output.text().trim().parse().ok());
-            said.unwrap_or(self.cx.now() as i64)
-        })
+        *self.now.get_or_init(|| self.said(self.cx.run(NOW.command())))
+    }
+
+    /// Asks for the time together with something else, whose answers it gives in their order.
+    pub(crate) fn beside(&self, mut commands: Vec<Command>) -> Vec<Result<Output>> {
+        commands.push(NOW.command());
+        let mut answers = self.cx.run_all(commands);
+        if let Some(now) = answers.pop() {
+            self.now.get_or_init(|| self.said(now));
+        }
+        answers
+    }
+
+    fn said(&self, output: Result<Output>) -> i64 {
+        let said = output.ok().and_then(|output| output.text().trim().parse().ok());
+        said.unwrap_or(self.cx.now() as i64)
     }
 
     /// The zone of the target; UTC where it has none.

@@ -31,8 +31,6 @@ impl Pattern {
             ));
         }
         let escaped = if fixed { regex_syntax::escape(text) } else { text.to_owned() };
-        // Says what is wrong with it.
-        knowledge::expression(&escaped)?;
         let regex = RegexBuilder::new(&escaped)
             .size_limit(SIZE)
             .dfa_size_limit(SIZE)
@@ -40,19 +38,25 @@ impl Pattern {
             .unicode(!ignores_case)
             .case_insensitive(ignores_case)
             .build()
-            .map_err(|error| {
-                Problem::validation("INVALID_EXPRESSION", format!("{text:?} can't be used so: {error}"))
-                    .remedy("Ask without ignore_case")
+            // What is wrong with it is said without the case.
+            .or_else(|error| {
+                knowledge::expression(&escaped)?;
+                Err(Problem::validation("INVALID_EXPRESSION", format!("{text:?} can't be used so: {error}"))
+                    .remedy("Ask without ignore_case"))
             })?;
-        // What the words are doesn't depend on their case.
-        let hir = ParserBuilder::new().utf8(false).build().parse(&escaped).ok();
-        let words = hir.and_then(|hir| words(&hir)).filter(|words| words.iter().all(|word| is_usable(word)));
-        Ok(Self { regex, words: words.unwrap_or_default(), ignores_case })
+        Ok(Self { regex, words: words_of(&escaped), ignores_case })
     }
 
     pub(crate) fn is_match(&self, line: &[u8]) -> bool {
         self.regex.is_match(line)
     }
+}
+
+/// One of these stands in every line that an expression finds, whatever their case; none where that can't be told.
+pub(crate) fn words_of(expression: &str) -> Vec<String> {
+    let hir = ParserBuilder::new().utf8(false).build().parse(expression).ok();
+    let words = hir.and_then(|hir| words(&hir)).filter(|words| words.iter().all(|word| is_usable(word)));
+    words.unwrap_or_default()
 }
 
 /// Whether a program can be handed the word as an argument, and it is worth it.

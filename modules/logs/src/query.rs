@@ -179,7 +179,7 @@ fn oldest(
     if found.lines.is_empty() {
         // A stream doesn't tell why.
         let output = cx.run(query.command(Some(1)))?;
-        return journal::nothing(cx, query, &output);
+        return journal::nothing_of(cx, query, &output);
     }
     Ok(Ok(found))
 }

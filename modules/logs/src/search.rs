@@ -10,13 +10,15 @@ use crate::budget::{Budget, Spent};
 use crate::files::{self, End, File, Packing};
 use crate::fold::Groups;
 use crate::form::Form;
-use crate::journal::{self, Absent, Query};
+
+use crate::inventory::{self, Found};
+use crate::journal::{self, Begun, Query};
 use crate::line::{self, Level, Line, Shown, shortened};
 use crate::moment::{Clock, Range};
 use crate::pattern::Pattern;
 use crate::query::{self, Order};
+use crate::service;
 use crate::tail::Reader;
-use crate::{inventory, service};
 
 /// What a file has to have before another program is asked to look through it.
 const LARGE: u64 = 2 << 20;
@@ -232,9 +234,12 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
     } else {
         let units = args.units.iter().map(|name| service::unit(name)).collect::<Vec<_>>();
         let is_all = units.is_empty();
-        search.journal(Query { units, ..Query::default() })?;
-        if is_all {
-            search.directory(inventory::EVERYWHERE)?;
+        let asked = search.ask_journal(Query { units, ..Query::default() })?;
+        // Both print at once.
+        let files = is_all.then(|| budget.waiting(|| inventory::all(cx)));
+        search.journal_says(asked)?;
+        if let Some(files) = files {
+            search.files_in(inventory::EVERYWHERE, files)?;
         }
     }
     Ok(Single(search.answer()))
@@ -265,7 +270,11 @@ impl Search<'_> {
     }
 
     fn journal(&mut self, query: Query) -> Result<()> {
-        let before = self.hits.matches;
+        let asked = self.ask_journal(query)?;
+        self.journal_says(asked)
+    }
+
+    fn ask_journal(&self, query: Query) -> Result<(Query, Begun)> {
         let words = match self.context {
             0 if is_askable(&self.pattern.words) => self.pattern.words.clone(),
             _ => Vec::new(),
@@ -273,14 +282,20 @@ impl Search<'_> {
         let query = Query {
             range: self.range,
             priority: self.priority,
-            words: words.clone(),
+            words,
             ignores_case: self.pattern.ignores_case,
             ..query
         };
+        let begun = journal::begin(self.cx, self.budget, &query)?;
+        Ok((query, begun))
+    }
+
+    fn journal_says(&mut self, (query, begun): (Query, Begun)) -> Result<()> {
+        let before = self.hits.matches;
         let mut feed = Feed::new(self.context);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
         let mut is_any = false;
-        let spent = journal::each(self.cx, self.budget, &query, |entry| {
+        let spent = journal::each_of(begun, self.budget, |entry| {
             is_any = true;
             let is_match = pattern.is_match(entry.line.message.as_bytes());
             feed.line(None, is_match, || Some(entry.line), hits);
@@ -293,17 +308,12 @@ impl Search<'_> {
             return Ok(());
         }
         // Whether nothing matches, or it can't be asked so, or not at all.
-        if !words.is_empty() && !journal::knows_words(self.cx, self.budget, self.clock.now()) {
+        let silence = journal::silence(self.cx, self.budget, &query)?;
+        if silence.is_of_words {
             self.pattern.words.clear();
             return self.journal(query);
         }
-        let probe = Query { words: Vec::new(), ..query };
-        let absent = match self.budget.waiting(|| self.cx.run(probe.command(Some(1)))) {
-            Ok(output) if output.stdout.contains(&b'{') => None,
-            Ok(output) => journal::nothing(self.cx, &probe, &output)?.err(),
-            Err(problem) => Some(Absent::Refused(problem.message)),
-        };
-        self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
+        self.left_out.extend(silence.absent.map(|absent| format!("journal: {}", absent.text())));
         Ok(())
     }
 
@@ -330,9 +340,17 @@ impl Search<'_> {
     }
 
     fn directory(&mut self, below: &str) -> Result<()> {
-        let found = inventory::text_logs(self.cx, self.budget, self.range, below);
-        let (logs, truncated) = match found {
-            Ok(found) => found,
+        let files = self.budget.waiting(|| inventory::all(self.cx));
+        self.files_in(below, files)
+    }
+
+    fn files_in(&mut self, below: &str, files: Result<(Vec<Found>, bool)>) -> Result<()> {
+        let logs = files.and_then(|(found, truncated)| {
+            let logs = inventory::text_logs(self.cx, self.budget, self.range, (below, found))?;
+            Ok((logs, truncated))
+        });
+        let (logs, truncated) = match logs {
+            Ok(logs) => logs,
             Err(problem) => {
                 self.left_out.push(problem.message);
                 return Ok(());

@@ -1,5 +1,6 @@
 //! `log_summary`: what went wrong lately, where, how often, since when, and what that means.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -12,11 +13,12 @@ use crate::budget::{Budget, Spent};
 use crate::files::{self, End, File, Packing};
 use crate::fold::{Group, Groups};
 use crate::form::{self, Form};
-use crate::inventory;
-use crate::journal::{self, Absent, Query};
+use crate::inventory::{self, Found};
+
+use crate::journal::{self, Begun, Query};
 use crate::line::{Level, Line, shortened};
 use crate::moment::{self, Clock, Range, SECOND};
-use crate::pattern::Pattern;
+use crate::pattern::words_of;
 use crate::tail::Reader;
 
 const HOUR: i64 = 3600;
@@ -168,14 +170,28 @@ struct Tally {
 struct Patterns<'a> {
     profile: &'a Profile,
     units: Vec<String>,
-    patterns: Vec<(Regex, &'a knowledge::LogPattern)>,
+    patterns: Vec<Expected<'a>>,
+}
+
+/// A pattern; most are of services that say nothing.
+struct Expected<'a> {
+    regex: OnceCell<Option<Regex>>,
+    pattern: &'a knowledge::LogPattern,
+}
+
+impl<'a> Expected<'a> {
+    fn new(pattern: &'a knowledge::LogPattern) -> Self {
+        Self { regex: OnceCell::new(), pattern }
+    }
+
+    fn is_in(&self, message: &str) -> bool {
+        let regex = self.regex.get_or_init(|| knowledge::expression(&self.pattern.matches).ok());
+        regex.as_ref().is_some_and(|regex| regex.is_match(message))
+    }
 }
 
 impl<'a> Patterns<'a> {
     fn new(profile: &'a Profile) -> Self {
-        let compile = |pattern: &'a knowledge::LogPattern| {
-            knowledge::expression(&pattern.matches).ok().map(|regex| (regex, pattern))
-        };
         let units = profile.units.iter().map(|unit| unit.name.trim_end_matches(".service").to_owned());
         let identifiers = profile.logs.iter().filter_map(|log| match &log.source {
             LogSource::Identifier(name) => Some(name.clone()),
@@ -184,7 +200,7 @@ impl<'a> Patterns<'a> {
         });
         let names = profile.processes.iter().cloned();
         let units = units.chain(identifiers).chain(names).collect();
-        Self { profile, units, patterns: profile.log_patterns.iter().filter_map(compile).collect() }
+        Self { profile, units, patterns: profile.log_patterns.iter().map(Expected::new).collect() }
     }
 
     fn is_of(&self, line: &Line) -> bool {
@@ -239,6 +255,8 @@ struct Looking<'a> {
 pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>> {
     let (clock, budget) = (Clock::new(cx), Budget::slow(cx));
     let since = args.since.as_deref().unwrap_or("24h");
+    let files = budget.waiting(|| clock.beside(vec![inventory::command()])).remove(0);
+    let files = files.and_then(inventory::listed);
     let range = Range::parse(Some(since), args.until.as_deref(), &clock)?;
     let profiles = cx.detected();
     let patterns: Vec<_> = profiles.iter().map(Patterns::new).collect();
@@ -261,7 +279,7 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
         spent: None,
     };
     looking.journal()?;
-    looking.text_logs(&profiles);
+    looking.text_logs(&profiles, files);
     Ok(looking.answer())
 }
 
@@ -272,33 +290,32 @@ impl<'a> Looking<'a> {
         let (cx, budget) = (self.cx, self.budget);
         let all = Query { range: self.range, ..Query::default() };
         let urgent = Query { priority: Some(Level::WARNING), ..all.clone() };
-        self.spent = self.entries(&urgent, |_| true)?;
         let words = self.words().unwrap_or_default();
+        let mut rest = Query { words, ignores_case: true, ..all };
         let is_rest = |line: &Line| line.level.is_none_or(|level| level > Level::WARNING);
-        let mut rest = Query { words, ignores_case: true, ..all.clone() };
-        let before = self.journal;
-        self.spent = self.spent.or(self.entries(&rest, is_rest)?);
-        if self.journal == before
-            && !rest.words.is_empty()
-            && !journal::knows_words(cx, budget, self.clock.now())
-        {
+        // Both print at once.
+        let (urgent, of_rest) = (journal::begin(cx, budget, &urgent)?, journal::begin(cx, budget, &rest)?);
+        self.spent = self.entries(urgent, |_| true)?;
+        let urgent = self.journal;
+        self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
+        if self.journal > urgent || urgent > 0 && rest.words.is_empty() {
+            return Ok(());
+        }
+        let silence = journal::silence(cx, budget, &rest)?;
+        if silence.is_of_words {
             rest.words.clear();
-            self.spent = self.spent.or(self.entries(&rest, is_rest)?);
+            let of_rest = journal::begin(cx, budget, &rest)?;
+            self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
         }
         if self.journal == 0 {
-            let absent = match budget.waiting(|| cx.run(all.command(Some(1)))) {
-                Ok(output) if output.stdout.contains(&b'{') => None,
-                Ok(output) => journal::nothing(cx, &all, &output)?.err(),
-                Err(problem) => Some(Absent::Refused(problem.message)),
-            };
-            self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
+            self.left_out.extend(silence.absent.map(|absent| format!("journal: {}", absent.text())));
         }
         Ok(())
     }
 
-    fn entries(&mut self, query: &Query, is_meant: impl Fn(&Line) -> bool) -> Result<Option<Spent>> {
-        let (cx, budget) = (self.cx, self.budget);
-        journal::each(cx, budget, query, |entry| {
+    fn entries(&mut self, begun: Begun, is_meant: impl Fn(&Line) -> bool) -> Result<Option<Spent>> {
+        let budget = self.budget;
+        journal::each_of(begun, budget, |entry| {
             if is_meant(&entry.line) {
                 self.journal += 1;
                 self.entry(entry.line);
@@ -310,12 +327,12 @@ impl<'a> Looking<'a> {
     /// One of these is in every message that matters; none where a profile's pattern has no such word.
     fn words(&self) -> Option<Vec<String>> {
         let mut words: BTreeSet<String> = MARKS.iter().map(|mark| (*mark).to_owned()).collect();
-        for (_, pattern) in self.patterns.iter().flat_map(|patterns| &patterns.patterns) {
-            let pattern = Pattern::new(&pattern.matches, false, false).ok()?;
-            if pattern.words.is_empty() {
+        for expected in self.patterns.iter().flat_map(|patterns| &patterns.patterns) {
+            let own = words_of(&expected.pattern.matches);
+            if own.is_empty() {
                 return None;
             }
-            words.extend(pattern.words);
+            words.extend(own);
         }
         let words: Vec<_> = words.into_iter().collect();
         let is_askable = words.iter().all(|word| !word.contains("\\E"))
@@ -356,8 +373,8 @@ impl<'a> Looking<'a> {
     fn count(&mut self, line: Line, own: &[usize]) {
         let at = line.at.unwrap_or_default();
         for profile in own {
-            for (number, (regex, _)) in self.patterns[*profile].patterns.iter().enumerate() {
-                if regex.is_match(&line.message) {
+            for (number, expected) in self.patterns[*profile].patterns.iter().enumerate() {
+                if expected.is_in(&line.message) {
                     let known = self.known.entry((*profile, number));
                     let known = known.or_insert_with(|| Count { count: 0, last: at, message: String::new() });
                     known.count += 1;
@@ -384,9 +401,13 @@ impl<'a> Looking<'a> {
         self.groups.add(line);
     }
 
-    fn text_logs(&mut self, profiles: &[Profile]) {
-        let logs = match inventory::text_logs(self.cx, self.budget, self.range, inventory::EVERYWHERE) {
-            Ok((logs, _)) => logs,
+    fn text_logs(&mut self, profiles: &[Profile], files: Result<(Vec<Found>, bool)>) {
+        let logs = files.and_then(|(found, _)| {
+            inventory::text_logs(self.cx, self.budget, self.range, (inventory::EVERYWHERE, found))
+        });
+        let (patterns, mut signs) = (self.patterns, HashMap::new());
+        let logs = match logs {
+            Ok(logs) => logs,
             Err(problem) => return self.left_out.push(problem.message),
         };
         for (at, (file, range)) in logs.iter().enumerate() {
@@ -394,10 +415,14 @@ impl<'a> Looking<'a> {
                 self.left_out.extend(logs[at..].iter().map(|(file, _)| file.path.clone()));
                 return;
             }
-            let own: Vec<_> =
-                (0..self.patterns.len()).filter(|at| self.patterns[*at].has_file(&file.path)).collect();
-            let read =
-                files::form(profiles, &file.path).and_then(|form| self.file(file, &form, *range, &own));
+            let own: Vec<_> = (0..patterns.len()).filter(|at| patterns[*at].has_file(&file.path)).collect();
+            // Most files are of no profile's, and have the same signs.
+            let signs = signs.entry(own.clone()).or_insert_with(|| {
+                let own = own.iter().flat_map(|at| &patterns[*at].patterns);
+                Signs::of(own.map(|expected| expected.pattern.matches.as_str()))
+            });
+            let read = files::form(profiles, &file.path)
+                .and_then(|form| self.file(file, &form, *range, (&own, signs)));
             match read {
                 Ok(()) => self.files += 1,
                 Err(problem) if problem.code == "NOT_TEXT" => {}
@@ -406,15 +431,16 @@ impl<'a> Looking<'a> {
         }
     }
 
-    fn file(&mut self, file: &File, form: &Form, range: Range, own: &[usize]) -> Result<()> {
+    fn file(
+        &mut self,
+        file: &File,
+        form: &Form,
+        range: Range,
+        (own, signs): (&[usize], &Signs),
+    ) -> Result<()> {
         let (cx, clock, budget) = (self.cx, self.clock, self.budget);
         let begin = files::begin(cx, budget, file, form, clock, range);
         let left = file.size.unwrap_or(0).saturating_sub(begin);
-        let signs = signs(
-            own.iter()
-                .flat_map(|at| &self.patterns[*at].patterns)
-                .map(|(_, pattern)| pattern.matches.as_str()),
-        );
         let mut reader = Reader::new(form, clock, file.near(clock));
         let name: Rc<str> = file.path.trim_start_matches("/var/log/").into();
         let mut each = |looking: &mut Self, text: &[u8]| {
@@ -486,7 +512,7 @@ impl<'a> Looking<'a> {
         let mut known: Vec<_> = self.known.into_iter().collect();
         let of = |(profile, number): (usize, usize)| {
             let patterns = &self.patterns[profile];
-            (patterns.profile, patterns.patterns[number].1)
+            (patterns.profile, patterns.patterns[number].pattern)
         };
         known.sort_by_key(|(at, count)| {
             (std::cmp::Reverse(of(*at).1.severity as u8), std::cmp::Reverse(count.count), *at)
@@ -645,33 +671,35 @@ struct Signs {
     text: String,
 }
 
-impl Signs {
-    fn are_in(&self, line: &[u8]) -> bool {
-        self.regex.as_ref().is_none_or(|regex| regex.is_match(line))
-    }
-}
-
 /// The longest argument of that kind.
 const MOST_SIGNS: usize = 3_000;
 
-/// The usual signs, and the words that a profile's patterns need, as grep and this module's own expressions read them.
-fn signs<'p>(patterns: impl Iterator<Item = &'p str>) -> Signs {
-    let words = patterns.filter_map(|pattern| Pattern::new(pattern, false, false).ok());
-    let mut text = SIGNS.to_owned();
-    for word in words.flat_map(|pattern| pattern.words) {
-        let escaped: String = word
-            .chars()
-            .flat_map(|letter| "\\^$.[]|()?*+{}".contains(letter).then_some('\\').into_iter().chain([letter]))
-            .collect();
-        if text.len() + escaped.len() < MOST_SIGNS {
-            text = format!("{text}|{escaped}");
+impl Signs {
+    /// The usual ones, and the words that these patterns of a profile need, as grep and this module's own expressions read
+    /// them.
+    fn of<'p>(patterns: impl Iterator<Item = &'p str>) -> Self {
+        let mut text = SIGNS.to_owned();
+        for word in patterns.flat_map(words_of) {
+            let escaped: String = word
+                .chars()
+                .flat_map(|letter| {
+                    "\\^$.[]|()?*+{}".contains(letter).then_some('\\').into_iter().chain([letter])
+                })
+                .collect();
+            if text.len() + escaped.len() < MOST_SIGNS {
+                text = format!("{text}|{escaped}");
+            }
         }
+        let regex = regex::bytes::RegexBuilder::new(&text)
+            .unicode(false)
+            .case_insensitive(true)
+            .size_limit(4 << 20)
+            .build()
+            .ok();
+        Self { regex, text }
     }
-    let regex = regex::bytes::RegexBuilder::new(&text)
-        .unicode(false)
-        .case_insensitive(true)
-        .size_limit(4 << 20)
-        .build()
-        .ok();
-    Signs { regex, text }
+
+    fn are_in(&self, line: &[u8]) -> bool {
+        self.regex.as_ref().is_none_or(|regex| regex.is_match(line))
+    }
 }

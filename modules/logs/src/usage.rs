@@ -111,12 +111,20 @@ fn rounded(number: f64) -> f64 {
 pub(crate) fn log_disk_usage(_: NoArgs, cx: &Context) -> Result<Analysis<Usage>> {
     let as_root =
         |command: Command| command.privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick);
-    let (found, truncated) = inventory::all(cx)?;
-    let commands = vec![ROOM.command(), as_root(JOURNAL.command()), as_root(DELETED.command())];
-    let mut answers = cx.run_all(commands).into_iter();
-    let mut answer = || answers.next().and_then(Result::ok);
-    let (room, taken, deleted) = (answer(), answer(), answer());
+    let said = journald();
+    let commands = vec![
+        inventory::command(),
+        ROOM.command(),
+        as_root(JOURNAL.command()),
+        as_root(DELETED.command()),
+        said.command(Some(21)),
+    ];
     let clock = Clock::new(cx);
+    let mut answers = clock.beside(commands).into_iter();
+    let mut answer = || answers.next().and_then(Result::ok);
+    let files = answer();
+    let (room, taken, deleted, said) = (answer(), answer(), answer(), answer());
+    let (found, truncated) = files.map_or_else(|| inventory::all(cx), inventory::listed)?;
     let mut missing = Vec::new();
     if truncated {
         missing.push("files beyond the first 1 MiB of names".to_owned());
@@ -127,7 +135,7 @@ pub(crate) fn log_disk_usage(_: NoArgs, cx: &Context) -> Result<Analysis<Usage>>
     }
     let journal = taken
         .and_then(|output| in_mib(&output.text(), "take up "))
-        .map(|taken| Journal { mib: taken, max_mib: most(cx) });
+        .map(|taken| Journal { mib: taken, max_mib: said.as_ref().and_then(most) });
     if journal.is_none() {
         missing.push("the journal's size".to_owned());
     }
@@ -141,15 +149,20 @@ pub(crate) fn log_disk_usage(_: NoArgs, cx: &Context) -> Result<Analysis<Usage>>
     Ok(Analysis { data: usage, summary, severity })
 }
 
-/// What journald allows itself, as it says when it opens its files.
-fn most(cx: &Context) -> Option<f64> {
-    let query = Query {
+/// What journald says of its size when it opens its files.
+fn journald() -> Query {
+    Query {
         identifiers: vec!["systemd-journald".to_owned()],
         words: vec![" Journal (".to_owned()],
         ..Query::default()
-    };
-    let found = journal::newest(cx, &query, 20).ok()?.ok()?;
-    found.lines.iter().rev().find_map(|line| in_mib(&line.message, "max "))
+    }
+}
+
+/// What journald allows itself, by the latest that it said.
+fn most(said: &Output) -> Option<f64> {
+    let mut reader = journal::Reader::default();
+    let entries = said.stdout.split(|byte| *byte == b'\n').filter_map(|line| reader.entry(line));
+    entries.filter_map(|entry| in_mib(&entry.line.message, "max ")).last()
 }
 
 /// `8.0M` behind a word, as systemd writes sizes.

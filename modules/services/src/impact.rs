@@ -87,13 +87,12 @@ struct Need {
 
 pub(crate) fn svc_dependency_impact(args: ImpactArgs, cx: &Context) -> Result<Analysis<Impact>> {
     let meant = meant::meant(&args.service, cx)?;
-    let own = unit::look(&meant.unit, cx)?;
+    let (own, around) = unit::look_and(&meant.unit, systemctl::AROUND, cx)?;
     let profile = meant.profile.or_else(|| cx.profile(&own.id));
     if own.is_unknown() && profile.is_none() {
         return Err(status::unknown(&meant.unit, cx));
     }
     let along = if own.is_unknown() { unit::Along::default() } else { unit::stopping_with(&own, cx)? };
-    let around = systemctl::answer(cx.run(systemctl::AROUND.with([own.id.as_str()])))?;
     let around = properties::parse(&around);
     let (wanting, needing) = around.first().map(neighbours).unwrap_or_default();
     let running = running(&[wanting.as_slice(), needing.as_slice()].concat(), cx)?;

@@ -170,15 +170,28 @@ pub(crate) fn known(input: &str, cx: &Context) -> Result<Unit> {
 
 /// The unit of a full name, known or not.
 pub(crate) fn look(name: &str, cx: &Context) -> Result<Unit> {
-    let shown = systemctl::answer(cx.run(systemctl::STATE.with([name])))?;
-    let units = properties::parse(&shown);
+    read(&systemctl::answer(cx.run(systemctl::STATE.with([name])))?)
+}
+
+/// The same, and what else is asked of it at the same time.
+pub(crate) fn look_and(name: &str, also: CommandLine, cx: &Context) -> Result<(Unit, String)> {
+    let mut answers = cx.run_all(vec![systemctl::STATE.with([name]), also.with([name])]).into_iter();
+    let mut answer = || {
+        systemctl::answer(answers.next().unwrap_or_else(|| Err(Problem::unexpected("systemctl show", ""))))
+    };
+    let (shown, also) = (answer()?, answer()?);
+    Ok((read(&shown)?, also))
+}
+
+fn read(shown: &str) -> Result<Unit> {
+    let units = properties::parse(shown);
     let unit = match units.as_slice() {
         [unit] => Unit::of(unit),
         _ => None,
     };
     // Its name becomes an argument.
     unit.filter(|unit| name::full(&unit.id).is_ok_and(|full| full == unit.id))
-        .ok_or_else(|| Problem::unexpected("systemctl show", &shown))
+        .ok_or_else(|| Problem::unexpected("systemctl show", shown))
 }
 
 /// Units that run and that go with it.
