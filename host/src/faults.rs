@@ -1,4 +1,5 @@
-//! Points in the execution of a plan, and of what puts it on record, where a test can end the server or make it fail.
+//! Points in the execution of a plan, of what puts it on record, and of what keeps modules, where a test can end the server
+//! or make it fail.
 //!
 //! Nothing of it is in the program that ships: only with the feature `fault-points` is
 //! `LINUX_SYSADMIN_FAULT=kill@POINT` or `fail@POINT` looked at.

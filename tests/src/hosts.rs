@@ -71,6 +71,18 @@ pub(crate) fn listing() -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
+/// Whether the program under test can be made to fail; where it can't, the test is counted as skipped.
+pub fn has_fault_points(test: &str) -> bool {
+    let has = std::env::var_os("LINUX_SYSADMIN_FAULT_POINTS").is_some();
+    if !has {
+        skipped(
+            test,
+            "the program under test has no fault points: it takes `cargo xtask test` without --release",
+        );
+    }
+    has
+}
+
 /// Counts a test as skipped.
 pub fn skipped(test: &str, reason: &str) {
     eprintln!("SKIPPED {test}: {reason}");

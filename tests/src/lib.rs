@@ -19,7 +19,7 @@ pub use asking::{Asked, Way};
 pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
 pub use client::Client;
 pub use differences::MayDiffer;
-pub use hosts::{Host, host, skipped, warmed, way};
+pub use hosts::{Host, has_fault_points, host, skipped, warmed, way};
 pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
 pub use machine::{Helper, Machine, Reach};
 pub use plan::{Plan, Step, line};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, host, skipped};
+use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, has_fault_points, host};
 
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 /// Where a copy of it is on the host, without modules beside it.
@@ -122,11 +122,7 @@ impl Machine {
     /// One where the program has points at which it can be made to fail, and none of the modules that ship beside it. Where
     /// the program under test has none, the test is counted as skipped.
     pub fn faulty(test: &str) -> Option<Self> {
-        if std::env::var_os("LINUX_SYSADMIN_FAULT_POINTS").is_none() {
-            skipped(
-                test,
-                "the program under test has no fault points: it takes `cargo xtask test` without --release",
-            );
+        if !has_fault_points(test) {
             return None;
         }
         let mut machine = Self::new(test)?;

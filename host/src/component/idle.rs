@@ -5,6 +5,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use crate::faults;
+
 /// A module that hasn't been called for so long isn't being worked with: loading it again takes milliseconds.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -40,7 +42,9 @@ impl<T> Slot<T> {
 
     /// Lets go of what wasn't used for a while. A call that runs by it keeps it until it has ended.
     fn let_go_if_idle(&self, now: Instant) {
-        self.lock().take_if(|held| now.saturating_duration_since(held.used) >= IDLE);
+        let is_idle = |held: &Held<T>| now.saturating_duration_since(held.used) >= IDLE;
+        // A test that wants this to fail has time pass.
+        self.lock().take_if(|held| is_idle(held) || faults::pass(format_args!("keep-idle")).is_err());
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Held<T>>> {

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wasmtime::component::ResourceTableError;
 use wasmtime::{ResourceLimiter, Trap};
@@ -142,30 +142,55 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// The guest's time: that of a processor, while its call is being worked on, and not while it waits for a command, for
-/// its turn on a thread, or for the machine, which may have much else to do. What it makes the host do on the spot counts
-/// as its own: filling 64 MiB of memory is one instruction.
+/// The guest's time: that of a processor, while its call is being worked on, and not while it waits for a command or for its
+/// turn on a thread. What it makes the host do on the spot counts as its own: filling 64 MiB of memory is one instruction.
 #[derive(Clone)]
 pub(super) struct GuestTime {
     allowed: Duration,
     spent: Arc<Mutex<Spent>>,
 }
 
+/// On a machine that has much else to do, a call is worked on for longer than it has a processor; up to so many times what
+/// it may have.
+const LONGER: u32 = 4;
+
 #[derive(Default)]
 struct Spent {
-    before: Duration,
-    /// What the thread that works on it had used when it began to.
-    since: Option<Duration>,
+    before: Used,
+    /// What its thread had used of a processor when it began to be worked on, and when that was.
+    since: Option<(Duration, Instant)>,
+}
+
+/// By a call.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    /// Of a processor.
+    processor: Duration,
+    /// By the clock on the wall.
+    wall: Duration,
 }
 
 impl Spent {
-    fn so_far(&self) -> Duration {
-        self.before + self.since.map(|since| used().saturating_sub(since)).unwrap_or_default()
+    fn begin(&mut self) {
+        self.since = Some((of_processor(), Instant::now()));
+    }
+
+    fn end(&mut self) {
+        self.before = self.so_far();
+        self.since = None;
+    }
+
+    fn so_far(&self) -> Used {
+        let Some((used, begun)) = self.since else { return self.before };
+        Used {
+            processor: self.before.processor + of_processor().saturating_sub(used),
+            wall: self.before.wall + begun.elapsed(),
+        }
     }
 }
 
 /// What this thread has used of a processor.
-fn used() -> Duration {
+fn of_processor() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(used).unwrap_or_default()
 }
@@ -179,12 +204,9 @@ impl GuestTime {
     pub(super) async fn counting<T>(self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|cx| {
-            self.with(|spent| spent.since = Some(used()));
+            self.with(Spent::begin);
             let polled = call.as_mut().poll(cx);
-            self.with(|spent| {
-                spent.before = spent.so_far();
-                spent.since = None;
-            });
+            self.with(Spent::end);
             polled
         })
         .await
@@ -192,7 +214,8 @@ impl GuestTime {
 
     /// Asked while the guest runs, on its thread.
     pub(super) fn check(&self) -> Result<(), Stopped> {
-        match self.with(|spent| spent.so_far()) > self.allowed {
+        let spent = self.with(|spent| spent.so_far());
+        match spent.processor > self.allowed || spent.wall > self.allowed * LONGER {
             true => Err(Stopped::Time(self.allowed)),
             false => Ok(()),
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use linux_sysadmin_tests::{Client, Home, guest, modules, probe};
+use linux_sysadmin_tests::{Client, Home, guest, has_fault_points, modules, probe};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -372,4 +372,36 @@ fn a_second_start_compiles_nothing_a_third_writes_nothing_and_descriptions_are_a
         kept.map(read).map(|kept: Value| kept["description"].clone()).collect()
     };
     assert!(descriptions(&others) == descriptions(&second));
+}
+
+/// Whether a server has the code of a module that ships in its memory.
+fn has_code(client: &Client, name: &str) -> bool {
+    let component = fs::read(modules().join(name).with_extension("wasm")).expect("a component");
+    let digest = Sha256::digest(component);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let maps = fs::read_to_string(format!("/proc/{}/maps", client.pid())).expect("what it has mapped");
+    maps.lines().any(|line| line.contains(&digest) && line.ends_with(".cwasm"))
+}
+
+#[tokio::test]
+async fn a_module_that_nobody_calls_gives_its_memory_back_and_comes_again() {
+    if !has_fault_points("a_module_that_nobody_calls_gives_its_memory_back_and_comes_again") {
+        return;
+    }
+    let home = Home::new();
+    // In place of the time that passes.
+    let mut client = Client::start_with(&home, &modules(), &[("LINUX_SYSADMIN_FAULT", "fail@keep-idle")]);
+    client.initialize("2025-06-18").await;
+    let calls = [
+        ("cron", "cron_validate", json!({"expression": "* * * * *"})),
+        ("performance", "perf_uptime", json!({})),
+    ];
+    for _ in 0..2 {
+        for (at, (name, tool, arguments)) in calls.iter().enumerate() {
+            assert_eq!(client.envelope(tool, arguments.clone()).await["status"], "success", "{tool}");
+            assert!(has_code(&client, name), "{name} has run");
+            assert!(!has_code(&client, calls[1 - at].0), "{} isn't called", calls[1 - at].0);
+        }
+    }
+    client.close().await;
 }

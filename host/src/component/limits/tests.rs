@@ -118,15 +118,20 @@ async fn time_is_up_however_it_is_spent() {
     }
 }
 
-/// As on a machine that has much else to do: the thread has no processor.
+/// As on a machine that has much else to do, the thread has no processor.
 #[tokio::test]
-async fn time_without_a_processor_does_not_count() {
-    let time = GuestTime::new(Duration::from_millis(20));
-    let checked = time.clone().counting(async {
-        std::thread::sleep(Duration::from_millis(40));
-        time.check()
-    });
-    assert_eq!(checked.await, Ok(()));
+async fn time_without_a_processor_counts_for_less() {
+    let (little, much) = (Duration::from_millis(10), Duration::from_millis(500));
+    for (allowed, sleeps, expected) in
+        [(much, much + little, Ok(())), (little, little * (LONGER + 1), Err(Stopped::Time(little)))]
+    {
+        let time = GuestTime::new(allowed);
+        let checked = time.clone().counting(async {
+            std::thread::sleep(sleeps);
+            time.check()
+        });
+        assert_eq!(checked.await, expected, "{allowed:?}");
+    }
 }
 
 #[tokio::test]
