@@ -30,6 +30,7 @@ const CALLS_OF_EACH: usize = 100;
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// One figure and its floor, both in `unit`.
+#[derive(Clone)]
 struct Row {
     what: Cow<'static, str>,
     unit: &'static str,

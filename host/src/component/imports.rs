@@ -109,7 +109,7 @@ impl exec_command::Host for State {
             let problem = problem::Problem::new("TOO_MANY_COMMANDS", Category::Resource, message);
             return Ok(vec![to_guest(Err(problem)); commands.len()]);
         }
-        let checked = call.allowed(commands).await;
+        let checked = call.allowed("run", commands).await;
         let allowed = checked.iter().filter_map(|checked| Some(checked.as_ref().ok()?.0.clone()));
         let allowed: Vec<_> = allowed.collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();
@@ -138,7 +138,7 @@ impl exec_command::Host for State {
                 message,
             ))));
         }
-        let opened = match call.allowed(vec![command]).await.pop() {
+        let opened = match call.allowed("open", vec![command]).await.pop() {
             Some(Ok((command, _))) => call.target.open(&command).await,
             Some(Err(problem)) => Err(problem),
             None => Err(unsupported("an empty answer")),

@@ -77,7 +77,8 @@ impl CallLog {
         state.line(stream).add(rest);
     }
 
-    /// The guest looks at something: `run` and the commands, as they are shown, or `read`, `stat` or `list` and the paths.
+    /// The guest looks at something: `run` or `open` and the commands, as they are shown, or `read`, `stat` or `list` and the
+    /// paths.
     pub(super) fn looks<T: Debug>(&self, how: &str, at: impl FnOnce() -> Vec<T>) {
         tracing::debug!(module = &*self.module, how, at = ?at(), "looks");
     }

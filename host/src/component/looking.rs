@@ -17,9 +17,11 @@ const NAMED: usize = 10;
 const SHOWN: usize = 300;
 
 impl Call {
-    /// The commands as the target takes them, where the module may look by them and they can be started.
+    /// The commands as the target takes them, where the module may look by them and they can be started; `run` where it
+    /// waits for all of them, `open` where it reads from them.
     pub(super) async fn allowed(
         &self,
+        how: &str,
         commands: Vec<types::Command>,
     ) -> Vec<Result<(Command, Number), Problem>> {
         let mut looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
@@ -37,28 +39,37 @@ impl Call {
         if again {
             paths = self.lead_where_granted(&looking).await;
         }
-        let mut allowed = Vec::with_capacity(looking.len());
+        let mut ready = Vec::with_capacity(looking.len());
         for (looking, paths) in looking.into_iter().zip(paths) {
-            allowed.push(self.noted(looking, paths).await);
+            ready.push(self.ready(looking, paths).await);
         }
-        allowed
+        // What is asked at once stands together.
+        self.log.looks(how, || {
+            let ready = ready.iter().flatten();
+            ready.map(|(_, looking, prefix)| command_line(prefix, &looking.shown)).collect()
+        });
+        let noted = ready.into_iter().map(|ready| {
+            let (command, looking, prefix) = ready?;
+            // On record a long one is cut.
+            let number = self.executed.push(&prefix, &looking.shown);
+            Ok((self.executed.listening(&command), number))
+        });
+        noted.collect()
     }
 
-    async fn noted(
+    /// With what it is started by.
+    async fn ready(
         &self,
         looking: Result<(Command, Looking), Problem>,
         paths: Result<(), Problem>,
-    ) -> Result<(Command, Number), Problem> {
+    ) -> Result<(Command, Looking, String), Problem> {
         let (command, looking) = looking?;
         paths?;
         let prefix = self.target.prefix(&command, &self.facts).await.map_err(|problem| {
             let line = command_line("", &looking.shown);
             problem.needed_for(&format!("`{}`", excerpt(&line, SHOWN)), &command.privilege)
         })?;
-        // On record a long one is cut.
-        self.log.looks("run", || vec![command_line(&prefix, &looking.shown)]);
-        let number = self.executed.push(&prefix, &looking.shown);
-        Ok((self.executed.listening(&command), number))
+        Ok((command, looking, prefix))
     }
 
     fn may_look(&self, command: types::Command) -> Result<(Command, Looking), Problem> {
@@ -185,7 +196,7 @@ mod tests {
         symlink("nothing", at("dangling")).unwrap();
         let call = call(&[&format!("cat -- <path:{}/**>", at("").trim_end_matches('/'))]).await;
         let names = ["file", "shadow", "inside", "up/granted/file", "up/x", "none/x", "dangling", "../x"];
-        let answers = call.allowed(names.iter().map(|name| cat(&at(name))).collect()).await;
+        let answers = call.allowed("run", names.iter().map(|name| cat(&at(name))).collect()).await;
         let codes: Vec<_> =
             answers.iter().map(|answer| answer.as_ref().err().map_or("", |p| &p.code)).collect();
         let denied = "CAPABILITY_DENIED";
@@ -203,7 +214,7 @@ mod tests {
         std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o777)).unwrap();
         std::fs::write(shared.join("file"), "").unwrap();
         let call = call(&["cat -- <path>"]).await;
-        let answer = call.allowed(vec![cat(shared.join("file").to_str().unwrap())]).await.remove(0);
+        let answer = call.allowed("run", vec![cat(shared.join("file").to_str().unwrap())]).await.remove(0);
         match rustix::process::geteuid().is_root() {
             true => assert_eq!(answer.unwrap_err().code, "UNTRUSTED_DIRECTORY"),
             false => assert!(answer.is_ok()),
@@ -232,7 +243,7 @@ mod tests {
             privilege: types::Privilege::User("nobody".into()),
             ..cat("")
         };
-        let problem = call.allowed(vec![echo]).await.remove(0).unwrap_err();
+        let problem = call.allowed("run", vec![echo]).await.remove(0).unwrap_err();
         assert_eq!(problem.code, "PRIVILEGE_REQUIRED");
         assert!(problem.message.starts_with("`echo hello` as nobody: this needs"), "{problem}");
         // What sudo must allow is told where the module and the account are known.
@@ -244,7 +255,7 @@ mod tests {
         let call = call(&["cat -- <path:/etc/*>..."]).await;
         let mut both = cat("/etc/passwd");
         both.args.push("/etc/shadow".into());
-        assert_eq!(call.allowed(vec![both]).await[0].as_ref().unwrap_err().code, "CAPABILITY_DENIED");
-        assert!(call.allowed(vec![cat("/etc/passwd")]).await[0].is_ok());
+        assert_eq!(call.allowed("run", vec![both]).await[0].as_ref().unwrap_err().code, "CAPABILITY_DENIED");
+        assert!(call.allowed("run", vec![cat("/etc/passwd")]).await[0].is_ok());
     }
 }
