@@ -16,8 +16,8 @@ use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
 use crate::capability::{Grants, Risk};
 use crate::component::{
-    self, CallContext, Cold, Connections, Module, Places, Progress, Reach, Registry, Reply, Route, Session,
-    Shape, Times, Tool,
+    self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
+    Reply, Route, Session, Shape, Times, Tool,
 };
 use crate::config::{self, Confirmation, Loaded};
 use crate::connections::Control;
@@ -622,13 +622,24 @@ impl Pipeline {
             dry_run,
             turn: turn.clone(),
             ask: call.desk.clone(),
+            handing: Handing::Kept(Arc::default()),
             plan: call.plan.clone(),
             progress: progress.clone(),
             facts: facts.clone(),
         };
         let limit = limit.unwrap_or_else(|| self.loaded.config.output.default_limit.get());
         let pushed_down = (tool.shape == Shape::Listing).then_some(limit);
-        let look = |times| module.call(&tool, own.clone(), (pushed_down, filter.clone()), context(times));
+        let calling = Arc::new(Calling {
+            module: module.clone(),
+            tool: tool.clone(),
+            arguments: own,
+            context: (pushed_down, filter.clone()),
+        });
+        let look = |times| {
+            let mut once = context(times);
+            once.handing = Handing::Applied(Arc::new(Anew { calling: calling.clone(), call: once.clone() }));
+            module.call(&tool, calling.arguments.clone(), calling.context.clone(), once)
+        };
         let only_looks = || tool.risk == Risk::ReadOnly && call.plan.get().is_none();
         let rules = self.loaded.config.retries();
         let looked = retry::retrying(rules, only_looks, &call.tries, &progress, look).await;

@@ -9,9 +9,9 @@ use super::bindings::sysadmin::module::{
     confirm, distro_context, doc_emit, exec_command, progress, target_files, tool_calls, types,
 };
 use super::convert;
-use super::store::{Call, State, unsupported};
+use super::store::{Call, Handing, State, unsupported};
 use crate::capability::{Grants, Risk};
-use crate::gate::{Asking, Outcome, sha256};
+use crate::gate::{Again, Asking, Outcome, Planned, sha256};
 use crate::problem::{self, Category};
 use crate::redact::excerpt;
 use crate::target::{OutputStream, PathCheck, ReadRequest};
@@ -85,6 +85,11 @@ fn second_plan(tool: &str) -> problem::Problem {
     let message =
         format!("{tool} handed over a second plan; a call has one, and it is shown and undone as a whole");
     problem::Problem::new("SECOND_PLAN", Category::Internal, message)
+}
+
+/// Of no interest to anybody: what was wanted is there.
+fn is_kept() -> problem::Problem {
+    problem::Problem::new("PLAN_KEPT", Category::Internal, "the plan was only to be made")
 }
 
 fn read_only_tool(tool: &str) -> problem::Problem {
@@ -257,7 +262,15 @@ impl confirm::Host for State {
         if call.plan.get().is_some() {
             return Err(second_plan(&call.tool).into());
         }
-        let applied = call.apply(change).await;
+        let again = match &call.handing {
+            Handing::Applied(again) => again.clone(),
+            Handing::Kept(kept) => {
+                let planned = call.planned(change)?;
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(planned);
+                return Err(is_kept().into());
+            }
+        };
+        let applied = call.apply(change, again).await;
         let answer = match &applied {
             Ok(outcome) => Ok(convert::outcome(outcome)),
             Err(refused) => Err(refused.clone().into()),
@@ -269,8 +282,21 @@ impl confirm::Host for State {
 }
 
 impl Call {
-    async fn apply(&self, change: confirm::Change) -> Result<Outcome, problem::Problem> {
-        let change = convert::change(change, self.times)?;
+    /// What the module hands over, and what it has looked at for that.
+    fn planned(&self, change: confirm::Change) -> Result<Planned, problem::Problem> {
+        Ok(Planned {
+            change: convert::change(change, self.times)?,
+            seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            looked: self.looked.clone(),
+        })
+    }
+
+    async fn apply(
+        &self,
+        change: confirm::Change,
+        again: Arc<dyn Again>,
+    ) -> Result<Outcome, problem::Problem> {
+        let Planned { change, seen, looked } = self.planned(change)?;
         let asking = Asking {
             origin: self.origin.clone(),
             risk: self.risk,
@@ -280,8 +306,9 @@ impl Call {
             dry_run: self.dry_run,
             turn: self.turn.clone(),
             ask: self.ask.clone(),
-            seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            looked: self.looked.clone(),
+            again,
+            seen,
+            looked,
             executed: self.executed.clone(),
             telling: self.progress.clone(),
         };

@@ -1,5 +1,6 @@
 //! Components: loaded, described, limited and called. Nothing outside this folder names wasmtime.
 
+mod again;
 mod aliases;
 mod bindings;
 mod cache;
@@ -25,6 +26,7 @@ mod surface;
 mod system;
 mod wall;
 
+pub use again::{Anew, Calling};
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
 pub use description::{Description, Shape, Tool};
@@ -34,7 +36,7 @@ pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route};
 pub(crate) use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
-pub use store::{CallContext, Progress, Times};
+pub use store::{CallContext, Handing, Progress, Times};
 pub use system::{Connections, Jobs, PublicKey, Reach, Session};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.

@@ -20,7 +20,7 @@ use super::wall::WallTime;
 use crate::capability::{DataDirectory, Grants, Risk};
 use crate::executed::Executed;
 use crate::gate::asking::Ask;
-use crate::gate::{Gate, Held, Looked, Outcome};
+use crate::gate::{Again, Gate, Held, Looked, Outcome, Planned};
 use crate::knowledge::Known;
 use crate::origin::Origin;
 use crate::problem::{Category, Problem};
@@ -36,7 +36,17 @@ const RANDOM_BYTES: u64 = 1 << 20;
 /// Problems of one call whose details are kept.
 const MOST_KEPT: usize = 16;
 
+/// What becomes of the plan that a module hands over.
+#[derive(Clone)]
+pub enum Handing {
+    /// It goes through the gate, which may have it made anew.
+    Applied(Arc<dyn Again>),
+    /// It is kept, and nothing else: it is compared with one that somebody has said yes to.
+    Kept(Arc<Mutex<Option<Planned>>>),
+}
+
 /// What a tool call may reach. Without one, as while a module is described, every import traps.
+#[derive(Clone)]
 pub struct CallContext {
     /// The tool's name.
     pub tool: String,
@@ -66,7 +76,9 @@ pub struct CallContext {
     pub turn: Held,
     /// Who can put a question to somebody.
     pub ask: Arc<dyn Ask>,
-    /// What became of the call's plan, once it has one.
+    /// What is done with the plan of the call.
+    pub handing: Handing,
+    /// What became of it, once there is one.
     pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
     /// Told how far the tool is, in its own words.
     pub progress: Progress,
@@ -365,6 +377,7 @@ impl CallContext {
             dry_run: false,
             turn: Held::default(),
             ask: Arc::new(crate::gate::asking::Nobody),
+            handing: Handing::Kept(Arc::default()),
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),
         }

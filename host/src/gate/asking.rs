@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::again::differences;
 use super::meant::{Meant, STALE};
 use super::prepare::{Against, Allowed, Plan};
 use super::question::Question;
-use super::{Asking, Gate, identity, shown, simulate};
+use super::{Asking, Gate, Planned, identity, shown, simulate};
 use crate::audit::DecidedBy;
 use crate::parking::Way;
 use crate::problem::{Category, Problem};
@@ -40,8 +41,8 @@ pub enum Answer {
 }
 
 impl Gate {
-    /// The same plan, confirmed. A person may take long, and others may change the target meanwhile: so the plan is held
-    /// against everything once more, and is no other than the one that was shown, or nothing runs.
+    /// The same plan, confirmed. A person may take long, and others may change the target meanwhile: so the plan is made and
+    /// held against everything once more, and is no other than the one that was shown, or nothing runs.
     pub(super) async fn confirmed(
         &self,
         asking: &Asking,
@@ -52,12 +53,9 @@ impl Gate {
     ) -> Result<(Plan, String, DecidedBy), Problem> {
         let simulation = simulated(asking, &plan).await?;
         let identity_shown = identity(asking, &plan, simulation.as_deref())?;
-        let mut preview = shown(&plan);
-        if let Some(simulation) = &simulation {
-            preview["dry_run_command"] = excerpt(&dry_run_line(&plan), SIMULATED).into();
-            preview["dry_run_output"] = excerpt(simulation, SIMULATED).into();
-        }
-        let question = Question::new((id, identity_shown.clone()), asking, &plan, preview, needs_person);
+        let preview = with_simulation(&plan, simulation.as_deref());
+        let question =
+            Question::new((id, identity_shown.clone()), asking, &plan, preview.clone(), needs_person);
         asking.turn.give_up();
         let decided_by = match asking.ask.ask(question).await? {
             Answer::Yes(decided_by) => decided_by,
@@ -76,13 +74,20 @@ impl Gate {
                 asking.target.name()
             )));
         }
-        let again = against.prepare(id, plan.change).await.map_err(|problem| {
-            let Problem { message, .. } = problem;
-            stale(format!("it couldn't be done any more as it was shown: {message}"))
-        })?;
+        let no_more = |problem: Problem| {
+            stale(format!("it couldn't be done any more as it was shown: {}", problem.message))
+        };
+        let now = match asking.dry_run {
+            true => Planned { change: plan.change, seen: asking.seen.clone(), looked: asking.looked.clone() },
+            false => asking.again.plan().await.map_err(no_more)?,
+        };
+        let against = Against { seen: &now.seen, looked: &now.looked, ..*against };
+        let again = against.prepare(id, now.change).await.map_err(no_more)?;
         let simulation = simulated(asking, &again).await?;
         if identity(asking, &again, simulation.as_deref())? != identity_shown {
-            return Err(stale("what it is about has changed since it was shown".to_owned()));
+            let now = with_simulation(&again, simulation.as_deref());
+            return Err(stale("what it is about has changed since it was shown".to_owned())
+                .detail("differs", differences(&preview, &now)));
         }
         Ok((again, identity_shown, decided_by))
     }
@@ -112,8 +117,15 @@ fn steady(said: &[u8]) -> String {
     lines.filter(|line| !PASSING.iter().any(|passing| line.starts_with(passing))).collect()
 }
 
-fn dry_run_line(plan: &Plan) -> String {
-    plan.dry_run.as_ref().map(Allowed::line).unwrap_or_default()
+/// The plan as it is shown, with what the program itself says of it.
+fn with_simulation(plan: &Plan, simulation: Option<&str>) -> Value {
+    let mut preview = shown(plan);
+    if let Some(simulation) = simulation {
+        let line = plan.dry_run.as_ref().map(Allowed::line).unwrap_or_default();
+        preview["dry_run_command"] = excerpt(&line, SIMULATED).into();
+        preview["dry_run_output"] = excerpt(simulation, SIMULATED).into();
+    }
+    preview
 }
 
 fn declined() -> Problem {

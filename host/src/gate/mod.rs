@@ -4,6 +4,7 @@
 //! Who asks for a plan may go away at any time. What has begun is finished or undone all the same: the gate owns it, not
 //! the request, and the server ends only when no plan is running.
 
+mod again;
 pub mod asking;
 mod diff;
 mod execute;
@@ -32,6 +33,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use again::{Again, Planned};
 pub use execute::Telling;
 use execute::{Execution, Ran, interrupted};
 pub use files::sha256;
@@ -86,6 +88,8 @@ pub struct Asking {
     pub turn: Held,
     /// Who can put a question to somebody.
     pub ask: Arc<dyn Ask>,
+    /// Who has made the plan.
+    pub again: Arc<dyn Again>,
     /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
     pub seen: HashMap<String, Option<String>>,
     /// What commands said when the module looked.

@@ -148,6 +148,7 @@ impl Allowed {
 }
 
 /// What plans are held against.
+#[derive(Clone, Copy)]
 pub struct Against<'a> {
     /// What the module may do.
     pub grants: &'a Grants,

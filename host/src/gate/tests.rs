@@ -86,6 +86,7 @@ impl Lab {
             dry_run,
             turn: Held::default(),
             ask: Arc::new(asking::Nobody),
+            again: Arc::new(Module(None)),
             seen: HashMap::new(),
             looked: Arc::default(),
             executed: Arc::default(),
@@ -98,6 +99,22 @@ impl Lab {
         let log = std::fs::read_to_string(self.kept.path().join("log/audit.jsonl")).unwrap_or_default();
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+}
+
+/// Makes this plan, however often it is asked; none, where nothing is to be done.
+struct Module(Option<Change>);
+
+impl Again for Module {
+    fn plan(&self) -> futures_util::future::BoxFuture<'_, Result<Planned, Problem>> {
+        let nothing = || Problem::new("NO_PLAN", Category::State, "nothing would be changed any more");
+        let change = self.0.clone().ok_or_else(nothing);
+        Box::pin(async { Ok(Planned { change: change?, seen: HashMap::new(), looked: Arc::default() }) })
+    }
+}
+
+/// With somebody to ask about this plan, whose module makes it again.
+fn about(plan: &Change, person: Arc<Person>, asking: Asking) -> Asking {
+    Asking { ask: person, again: Arc::new(Module(Some(plan.clone()))), ..asking }
 }
 
 /// What a plan that needs a person is answered where there is none.
@@ -227,8 +244,9 @@ async fn what_was_confirmed_is_what_runs_and_who_said_so_is_on_record() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.path("file"), "").unwrap();
     let person = Arc::new(Person::who_says(yes()));
-    let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
-    let outcome = lab.gate.apply(asking, change(vec![run(&["rm", "--", &lab.path("file")])])).await;
+    let plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
+    let asking = about(&plan, person.clone(), lab.asking(false).await);
+    let outcome = lab.gate.apply(asking, plan).await;
     assert!(matches!(outcome, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
     let question = person.asked.lock().unwrap().take().unwrap();
@@ -248,11 +266,53 @@ async fn what_changed_while_somebody_was_asked_is_another_plan_and_does_not_run(
         std::fs::write(&link, "").unwrap();
         let there = file.clone();
         let person = Person::who_first(move || std::fs::write(&there, after).unwrap());
-        let asking = Asking { ask: Arc::new(person), ..lab.asking(false).await };
         let plan = change(vec![write(&file, "ours"), run(&["rm", "--", &link])]);
+        let asking = about(&plan, Arc::new(person), lab.asking(false).await);
         let refused = lab.gate.apply(asking, plan).await.err();
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), if code.is_empty() { "ours" } else { after });
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_would_be_another_one_by_now_does_not_run() {
+    let lab = Lab::new(Safety::default());
+    let (file, other) = (lab.path("file"), lab.path("other"));
+    let remove = |path: &str| change(vec![run(&["rm", "--", path])]);
+    let longer = change(vec![run(&["rm", "--", &file]), run(&["true"])]);
+    let counting = |files: u32| Change { warnings: vec![format!("{files} files")], ..remove(&file) };
+    for (then, differs) in [
+        (
+            Some(remove(&other)),
+            json!([{"at": "/command", "shown": format!("rm -- {file}"), "now": format!("rm -- {other}")}]),
+        ),
+        (
+            Some(Change { summary: "Something else".into(), ..remove(&file) }),
+            json!([{"at": "/description", "shown": "Do it", "now": "Something else"}]),
+        ),
+        (Some(longer), Value::Null),
+        (None, Value::Null),
+        // What is only said of it is as it was but for a number.
+        (Some(counting(12)), json!("it runs")),
+    ] {
+        std::fs::write(&file, "").unwrap();
+        std::fs::write(&other, "").unwrap();
+        let runs = differs == json!("it runs");
+        let person = Arc::new(Person::who_says(yes()));
+        let asking = Asking { ask: person, again: Arc::new(Module(then)), ..lab.asking(false).await };
+        let plan = if runs { counting(9) } else { remove(&file) };
+        let outcome = lab.gate.apply(asking, plan).await;
+        match outcome.err() {
+            None => assert!(runs),
+            Some(refused) => {
+                assert_eq!(refused.code, "PLAN_STALE");
+                if !differs.is_null() {
+                    assert_eq!(refused.details["differs"], differs);
+                }
+            }
+        }
+        let left = if runs { &["other"][..] } else { &["file", "other"] };
+        assert_eq!(lab.names(), left);
     }
 }
 
@@ -267,8 +327,9 @@ async fn a_link_that_was_set_while_somebody_was_asked_is_noticed() {
         std::fs::remove_file(&from).unwrap();
         std::os::unix::fs::symlink(&to, &from).unwrap();
     });
-    let asking = Asking { ask: Arc::new(person), ..lab.asking(false).await };
-    let refused = lab.gate.apply(asking, change(vec![run(&["rm", "--", &file])])).await.err().unwrap();
+    let plan = change(vec![run(&["rm", "--", &file])]);
+    let asking = about(&plan, Arc::new(person), lab.asking(false).await);
+    let refused = lab.gate.apply(asking, plan).await.err().unwrap();
     assert_eq!(refused.code, "PLAN_STALE", "{refused}");
     assert_eq!(lab.names(), ["file", "other"]);
 }
@@ -285,9 +346,9 @@ async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
         std::fs::write(lab.path("simulation"), now).unwrap();
         let there = lab.path("simulation");
         let person = Arc::new(Person::who_first(move || std::fs::write(&there, &then).unwrap()));
-        let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
         let mut plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
         plan.dry_run = Some(super::plan::tests::command(&["head", "--", &lab.path("simulation")]));
+        let asking = about(&plan, person.clone(), lab.asking(false).await);
         let refused = lab.gate.apply(asking, plan).await.err();
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         let question = person.asked.lock().unwrap().take().unwrap();
@@ -306,9 +367,10 @@ async fn while_somebody_is_asked_others_may_change_the_target() {
     let person = Person::who_first(move || {
         assert!(gate.turn(&target).now_or_never().is_some_and(|turn| turn.is_ok()));
     });
-    let asking = Asking { ask: Arc::new(person), ..asking };
+    let plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
+    let asking = about(&plan, Arc::new(person), asking);
     let (turn, target) = (asking.turn.clone(), asking.target.clone());
-    let outcome = lab.gate.apply(asking, change(vec![run(&["rm", "--", &lab.path("file")])])).await;
+    let outcome = lab.gate.apply(asking, plan).await;
     assert!(outcome.is_ok());
     assert!(lab.gate.turn(&target).now_or_never().is_none(), "it is held again");
     drop(turn);

@@ -145,9 +145,9 @@ pub(crate) fn user_lock(args: LockArgs, cx: &Context) -> Result<Noted<Locked>> {
     let undo = change::unlock(&name, locks_password, &now.expires());
     change = change.step(change::step(change::lock(&name, locks_password)).undo(undo));
     let processes = Processes::of(now.user.uid, cx).ok().filter(|processes| processes.count > 0);
-    if let Some(processes) = &processes {
-        change = change
-            .warning(format!("{} processes of {name} run on: locking ends no session", processes.count));
+    // How many they are changes while somebody is asked.
+    if processes.is_some() {
+        change = change.warning(format!("processes of {name} run on: locking ends no session"));
     }
     if now.guard.accounts.ranges.is_system_uid(now.user.uid) {
         change = change

@@ -13,8 +13,21 @@ use crate::target::{Overrides, Target};
 
 const GRANTED: &str = "/etc/hostname";
 
+/// Nothing is made anew here.
+struct Never;
+
+impl Again for Never {
+    fn plan(&self) -> futures_util::future::BoxFuture<'_, Result<Planned, problem::Problem>> {
+        unreachable!("nobody has said yes")
+    }
+}
+
 /// A call of a tool of this risk, by a module that may read one file and run nothing.
 async fn call(risk: Risk) -> Store<State> {
+    call_whose_plan_is(risk, Handing::Applied(Arc::new(Never))).await
+}
+
+async fn call_whose_plan_is(risk: Risk, handing: Handing) -> Store<State> {
     let mut grants = Grants::new("probe");
     grants
         .path(&PathRequest {
@@ -32,6 +45,7 @@ async fn call(risk: Risk) -> Store<State> {
         facts: target.facts().await.unwrap(),
         target,
         grants: Arc::new(grants),
+        handing,
         ..CallContext::of_a_test()
     };
     let engine = Lazy::default();
@@ -84,6 +98,18 @@ async fn a_plan_that_is_none_ends_the_call_and_there_is_no_second_one() {
             assert_eq!(error.downcast_ref::<problem::Problem>().unwrap().code, code, "{risk:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_plan_that_is_only_wanted_is_kept_and_ends_the_call() {
+    let kept = Arc::default();
+    let mut store = call_whose_plan_is(Risk::High, Handing::Kept(Arc::clone(&kept))).await;
+    let plan = confirm::Change { summary: "Do what is granted or not".into(), ..nothing() };
+    let error = confirm::Host::apply(store.data_mut(), plan).await.unwrap_err();
+    assert_eq!(error.downcast_ref::<problem::Problem>().unwrap().code, "PLAN_KEPT");
+    let kept: Planned = kept.lock().unwrap().take().unwrap();
+    assert_eq!(kept.change.summary, "Do what is granted or not");
+    assert!(store.data_mut().call().unwrap().plan.get().is_none(), "nothing became of it");
 }
 
 #[tokio::test]

@@ -209,8 +209,9 @@ async fn what_was_confirmed_is_not_done_to_another_machine() {
             moved.goes();
             moved.leads_to(host_key, alter);
         }));
-        let asking = Asking { ask: person.clone(), ..lab.asking_on(Target::behind(&line), false).await };
-        let refused = lab.gate.apply(asking, change(vec![run(&["rm", "--", &lab.path("file")])])).await.err();
+        let plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
+        let asking = about(&plan, person.clone(), lab.asking_on(Target::behind(&line), false).await);
+        let refused = lab.gate.apply(asking, plan).await.err();
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         assert_eq!(lab.names().is_empty(), code.is_empty());
         let question = person.asked.lock().unwrap().take().unwrap();

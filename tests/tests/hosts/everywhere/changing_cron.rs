@@ -374,3 +374,33 @@ async fn an_account_without_sudo_changes_its_own_crontab_and_no_other() {
     assert_eq!(done["status"], "success", "{done}");
     assert_eq!(crontab(&machine, "lsa-plain"), "@daily /bin/true\n");
 }
+
+#[tokio::test]
+async fn a_job_that_another_program_adds_while_somebody_is_asked_is_not_lost() {
+    let test = "a_job_that_another_program_adds_while_somebody_is_asked_is_not_lost";
+    let Some(machine) = changing(test) else { return };
+    machine.configure("root", "safety:\n  confirmation_threshold: low\n");
+    let mut client = machine.serve_default().await;
+    let arguments = add("admin", "@daily", "/bin/true ours");
+    let mut confirmed = arguments.clone();
+    confirmed["confirmed"] = json!(true);
+    let asked = client.envelope("cron_add", arguments.clone()).await;
+    assert_eq!(asked["status"], "confirmation_required", "{asked}");
+    machine.sh("(crontab -u admin -l; echo '@daily /bin/true theirs') | crontab -u admin -");
+    let before = machine.snapshot();
+    let stale = client.envelope("cron_add", confirmed.clone()).await;
+    assert_eq!(stale["error_code"], "PLAN_STALE", "{stale}");
+    assert!(stale["differs"].to_string().contains("theirs"), "{stale}");
+    machine.is_still(&before, "the plan was for another crontab");
+    assert_eq!(machine.begun("root"), 0);
+    // What is asked about now is the crontab as it is.
+    let asked = client.envelope("cron_add", arguments).await;
+    assert_eq!(asked["status"], "confirmation_required", "{asked}");
+    let done = client.envelope("cron_add", confirmed).await;
+    assert_eq!(done["status"], "success", "{done}");
+    assert_eq!(
+        crontab(&machine, "admin"),
+        format!("{CRONTAB}@daily /bin/true theirs\n@daily /bin/true ours\n")
+    );
+    machine.audit_is_valid("root", "root");
+}

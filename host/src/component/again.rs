@@ -1,0 +1,57 @@
+//! A call's plan, made once more: by the same module with the same arguments, in a store of its own.
+
+use std::sync::{Arc, PoisonError};
+
+use futures_util::future::BoxFuture;
+
+use super::store::{CallContext, Handing};
+use super::{Module, Tool};
+use crate::gate::{Again, Planned};
+use crate::problem::{Category, Problem};
+
+/// One call of a module's tool, as often as it is wanted.
+pub struct Calling {
+    /// Whose tool.
+    pub module: Arc<Module>,
+    /// Which.
+    pub tool: Tool,
+    /// With what, as JSON.
+    pub arguments: String,
+    /// Limit and filter, of a tool that takes them.
+    pub context: (Option<u32>, Option<String>),
+}
+
+/// The same call once more, of which only the plan is wanted.
+pub struct Anew {
+    /// The call.
+    pub calling: Arc<Calling>,
+    /// What it may reach.
+    pub call: CallContext,
+}
+
+impl Again for Anew {
+    fn plan(&self) -> BoxFuture<'_, Result<Planned, Problem>> {
+        Box::pin(async {
+            let kept = Arc::default();
+            // What it looks at this time is no part of the answer.
+            let call = CallContext {
+                handing: Handing::Kept(Arc::clone(&kept)),
+                plan: Arc::default(),
+                executed: Arc::default(),
+                progress: Arc::new(|_, _| {}),
+                ..self.call.clone()
+            };
+            let Calling { module, tool, arguments, context } = &*self.calling;
+            let called = module.call(tool, arguments.clone(), context.clone(), call).await;
+            let planned = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (planned, called) {
+                (Some(planned), _) => Ok(planned),
+                (None, Err(problem)) => Err(problem),
+                (None, Ok(_)) => {
+                    let message = "nothing would be changed any more";
+                    Err(Problem::new("NO_PLAN", Category::State, message))
+                }
+            }
+        })
+    }
+}
