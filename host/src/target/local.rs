@@ -7,7 +7,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncWriteExt;
 use tokio::process::Child;
 
 use super::entry::Trusted;
@@ -16,6 +15,7 @@ use super::program::{PATH, Programs};
 use super::resolve::{Last, Resolved, is_kernels, resolve};
 pub(super) use super::rights::Rights;
 use super::rights::{Ends, Head, head};
+use super::sealed::sealed;
 use super::stream::{Captured, OutputStream, capture};
 use super::{Command, Metadata, Output, PathCheck, ReadRequest, files};
 use crate::problem::{Category, PRIVILEGE_REQUIRED, Problem};
@@ -54,20 +54,12 @@ impl Local {
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes"));
         };
-        let stdin = child.stdin.take().zip(command.stdin.as_deref());
         let mut group = Group::of(child, ends);
         let (mut out, mut err) = (Captured::of(command), Captured::of(command));
 
         let status = {
-            let feeding = async {
-                if let Some((mut pipe, contents)) = stdin {
-                    // A program that doesn't read all of it has its own reasons, and its own exit code.
-                    let _ = pipe.write_all(contents).await;
-                }
-            };
             let reading = async {
                 tokio::join!(
-                    feeding,
                     capture(stdout, command.keep, &mut out),
                     capture(stderr, command.keep, &mut err)
                 );
@@ -113,10 +105,6 @@ impl Local {
     pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
         let (mut child, ends) = self.spawn(command, rights)?;
         let stderr = child.stderr.take();
-        if let Some((mut pipe, contents)) = child.stdin.take().zip(command.stdin.clone()) {
-            // Closed when the command has all of it, or has ended.
-            tokio::spawn(async move { pipe.write_all(&contents).await });
-        }
         let stdout = child.stdout.take();
         let stdout =
             stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
@@ -138,6 +126,12 @@ impl Local {
     fn spawn(&self, command: &Command, rights: Rights) -> Result<(Child, Ends), Problem> {
         let program = self.programs.find(&command.program)?;
         let head = self.head(command, rights)?;
+        let stdin = match &command.stdin {
+            Some(contents) => {
+                sealed(contents).map_err(|error| Problem::io("what the command reads", &error))?.into()
+            }
+            None => Stdio::null(),
+        };
         let mut argv = head.argv.iter().map(OsStr::new).chain([program.as_os_str()]);
         let mut prepared = tokio::process::Command::new(argv.next().unwrap_or_default());
         prepared
@@ -149,7 +143,7 @@ impl Local {
             .env("LC_ALL", "C.UTF-8")
             .envs(command.env.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
-            .stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)

@@ -14,6 +14,7 @@ mod program;
 mod remote;
 mod resolve;
 mod rights;
+mod sealed;
 mod services;
 pub mod ssh;
 mod stream;

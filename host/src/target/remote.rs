@@ -521,7 +521,10 @@ impl Remote {
             argv.push(program);
             argv.extend(command.args.iter().cloned());
             let environment = link.environment(PATH, &command.env).await?;
-            Ok((channel::line(&environment, channels.nonce(), &argv)?, ends))
+            Ok((
+                channel::line(&environment, channels.nonce(), &argv, command.stdin.as_ref().map(Vec::len))?,
+                ends,
+            ))
         };
         let (line, ends): (String, Ends) = prepared.await.map_err(Failed::Before)?;
         Running::start(channels, link, line, command.stdin.clone(), ends).await

@@ -38,17 +38,30 @@ const STDERR: u32 = 1;
 /// Data is only ever one of its arguments.
 const SCRIPT: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; exec "$@""#;
 
-/// The line for the login shell. `argv` begins with a path, or a name in this environment's PATH.
+/// The same for a program that reads so many bytes: they are all there before it starts, or it doesn't. A connection that
+/// is cut, or whoever writes being killed, looks like the end of what there is to read.
+const READING: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; n=$1; shift; u=$(umask); umask 077
+f=$(mktemp /dev/shm/.linux-sysadmin.XXXXXX 2> /dev/null || mktemp /tmp/.linux-sysadmin.XXXXXX) || exit 126
+trap 'rm -f "$f"; exit 126' HUP INT TERM
+if cat > "$f" && test "$(wc -c < "$f")" -eq "$n"; then exec < "$f"; rm -f "$f"; trap - HUP INT TERM; umask "$u"; exec "$@"; fi
+rm -f "$f"; echo "linux-sysadmin: what the command reads is not there whole, so it was not started" >&2; exit 126"#;
+
+/// The line for the login shell. `argv` begins with a path, or a name in this environment's PATH. With the length of what
+/// it reads, where it reads anything.
 pub(super) fn line(
     environment: &[(String, String)],
     nonce: &str,
     argv: &[String],
+    reads: Option<usize>,
 ) -> Result<String, Problem> {
     let variables: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let reads = reads.map(|bytes| bytes.to_string());
+    let script = if reads.is_some() { READING } else { SCRIPT };
     let words = ["exec", "/usr/bin/env", "-i"]
         .into_iter()
         .chain(variables.iter().map(String::as_str))
-        .chain(["/bin/sh", "-c", SCRIPT, nonce])
+        .chain(["/bin/sh", "-c", script, nonce])
+        .chain(reads.as_deref())
         .chain(argv.iter().map(String::as_str));
     let line = quote::line(words);
     if line.len() >= LONGEST {
@@ -580,17 +593,50 @@ mod tests {
     #[test]
     fn a_line_that_no_shell_could_take_is_refused() {
         let argv = |bytes: usize| vec!["/usr/bin/echo".to_owned(), "x".repeat(bytes)];
-        assert!(line(&[], "n", &argv(100_000)).is_ok());
-        assert_eq!(line(&[], "n", &argv(131_000)).unwrap_err().code, "COMMAND_TOO_LONG");
+        assert!(line(&[], "n", &argv(100_000), None).is_ok());
+        assert_eq!(line(&[], "n", &argv(131_000), None).unwrap_err().code, "COMMAND_TOO_LONG");
     }
 
     #[test]
     fn variables_are_words_and_the_script_is_one() {
         let environment = [("A".to_owned(), "b c".to_owned())];
-        let line = line(&environment, "n", &["/bin/x".into(), "$y".into()]).unwrap();
+        let line = line(&environment, "n", &["/bin/x".into(), "$y".into()], None).unwrap();
         assert_eq!(
             line,
             r#"exec /usr/bin/env -i 'A=b c' /bin/sh -c 'echo "$0 $$"; echo "$0 $$" >&2; exec "$@"' n /bin/x '$y'"#
         );
+    }
+
+    /// What a login shell runs for a program that reads these many bytes and is given those.
+    fn read_by(reads: usize, given: &[u8]) -> std::process::Output {
+        let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        let argv = ["/bin/sh", "-c", "umask; cat; test -p /dev/stdin && echo pipe"].map(str::to_owned);
+        let line = line(&environment, "n", &argv, Some(reads)).unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", &format!("umask 027; {line}")])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), given).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    #[test]
+    fn a_program_reads_all_that_it_is_given_or_does_not_start() {
+        let given = b"a\0b\n$(id)\n";
+        let whole = read_by(given.len(), given);
+        let said = String::from_utf8(whole.stdout).unwrap();
+        let (marker, rest) = said.split_once('\n').unwrap();
+        assert!(marker.starts_with("n "), "{marker}");
+        assert_eq!(rest, "0027\na\0b\n$(id)\n");
+        for (reads, given) in [(given.len() + 1, &given[..]), (3, b""), (0, b"more")] {
+            let cut = read_by(reads, given);
+            assert_eq!(cut.status.code(), Some(126), "{reads}");
+            assert!(String::from_utf8(cut.stdout).unwrap().lines().count() == 1, "{reads}");
+            assert!(String::from_utf8(cut.stderr).unwrap().contains("was not started"), "{reads}");
+        }
+        assert_eq!(read_by(0, b"").status.code(), Some(1), "test(1) said that it is no pipe");
     }
 }

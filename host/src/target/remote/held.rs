@@ -98,7 +98,7 @@ impl Remote {
             .into_iter()
             .chain(["/bin/sh", "-c", "exec cat", &token])
             .map(str::to_owned);
-        let line = line(&link.environment(PATH, &[]).await?, link.nonce(), &argv.collect::<Vec<_>>())?;
+        let line = line(&link.environment(PATH, &[]).await?, link.nonce(), &argv.collect::<Vec<_>>(), None)?;
         // Whoever asks may go away meanwhile; what was begun there has to be ended all the same.
         let (give, given) = oneshot::channel();
         let taking =

@@ -283,7 +283,7 @@ impl Link {
     /// Over a channel beside those of commands; gives the exit code.
     async fn tell(&self, argv: &[&str]) -> Result<u32, Problem> {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-        let line = channel::line(&[], &self.nonce, &argv)?;
+        let line = channel::line(&[], &self.nonce, &argv, None)?;
         let (mut read, write) = self.session_channel().await?.split();
         let telling = async {
             write.exec(true, line).await.map_err(|_| self.lost())?;
@@ -384,7 +384,8 @@ impl Runner for First<'_> {
             let environment = self.0.environment(FIRST, &command.env).await?;
             let argv: Vec<String> =
                 std::iter::once(command.program.clone()).chain(command.args.iter().cloned()).collect();
-            let line = channel::line(&environment, self.0.nonce(), &argv)?;
+            let line =
+                channel::line(&environment, self.0.nonce(), &argv, command.stdin.as_ref().map(Vec::len))?;
             let running = Running::start(self.0, self.0, line, command.stdin.clone(), Ends::Group).await;
             running.map_err(Failed::into_problem)?.finish(command).await
         };
