@@ -28,7 +28,7 @@ const FIXED: &[&str] = &[
 const PATTERN: &str = concat!(
     "journalctl --no-pager --all --output=json ",
     "--output-fields=MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT,UNIT,_COMM ",
-    "[--lines=<int>] [--since=@<int>] [--until=@<int>] [--priority=<int>] ",
+    "[--reverse] [--lines=<int>] [--since=@<int>] [--until=@<int>] [--priority=<int>] ",
     "[(--boot=-1|--boot=-2|--boot=-3|--boot=-4|--boot=-5|--boot=-6|--boot=-7|--boot=-8|--boot=-9|--boot=<text>)] ",
     "[--after-cursor=<text>] [(--case-sensitive=true|--case-sensitive=false) --grep=<text>] ",
     "[(--unit=<unit>|--unit=<unit>'@*.service')]... [--identifier=<text>]... [-- <text>...]"
@@ -59,9 +59,17 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    /// The newest `lines` of them, or all, oldest first.
+    /// Whether the newest come first. From a time on, journalctl 252 counts lines from there, and so gives the oldest; but
+    /// not where it goes back from the end.
+    fn is_backwards(&self, lines: Option<usize>) -> bool {
+        lines.is_some() && self.range.since.is_some() && self.after_cursor.is_none()
+    }
+
+    /// The newest `lines` of them, or all; oldest first, but where it [goes back](Self::is_backwards).
     pub(crate) fn command(&self, lines: Option<usize>) -> Command {
         let mut command = Command::new("journalctl").args(FIXED.iter().copied());
+        let is_backwards = self.is_backwards(lines);
+        command.args.extend(is_backwards.then(|| "--reverse".to_owned()));
         let mut option = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 command.args.push(format!("--{name}={value}"));
@@ -87,7 +95,7 @@ impl Query {
         if !self.fields.is_empty() {
             command = command.arg("--").args(self.fields.iter().cloned());
         }
-        command.keep = Keep::Tail;
+        command.keep = if is_backwards { Keep::Head } else { Keep::Tail };
         command.privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick)
     }
 
@@ -332,6 +340,9 @@ pub(crate) fn newest(cx: &Context, query: &Query, most: usize) -> Result<std::re
     let mut reader = Reader::default();
     let entries = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| reader.entry(line));
     let mut entries: Vec<_> = entries.collect();
+    if query.is_backwards(Some(most)) {
+        entries.reverse();
+    }
     if entries.is_empty() {
         return nothing_of(cx, query, &output);
     }

@@ -78,6 +78,7 @@ fn bytes_and_several_values_are_text_and_what_is_repeated_is_said_once() {
 #[test]
 fn every_condition_reaches_journalctl() {
     let options = [
+        "--reverse",
         "--lines=3",
         "--since=@1795340000",
         "--until=@1795350001",
@@ -89,13 +90,19 @@ fn every_condition_reaches_journalctl() {
         "--",
         "_UID=0",
     ];
-    let target = FakeTarget::new().answer(&journalctl(&options), 0, last(RHEL, 3), "");
+    let backwards: Vec<_> = last(RHEL, 3).lines().rev().map(|line| format!("{line}\n")).collect();
+    let target = FakeTarget::new().answer(&journalctl(&options), 0, backwards.concat(), "");
     let asked = json!({
         "limit": 2, "since": "@1795340000", "until": "@1795350000", "priority": "warning", "boot": "-1",
         "units": ["nginx.service", "postgresql@.service"], "identifier": "sudo", "fields": ["_UID=0"],
     });
     let (data, _) = query(target, asked).unwrap();
-    assert_eq!((data["lines"].as_array().unwrap().len(), &data["truncated"]), (2, &json!(true)));
+    let (newest, _) = query(
+        FakeTarget::new().answer(&journalctl(&["--lines=3"]), 0, last(RHEL, 3), ""),
+        json!({"limit": 2}),
+    )
+    .unwrap();
+    assert_eq!((&data["lines"], &data["truncated"]), (&newest["lines"], &json!(true)));
 }
 
 #[test]
@@ -278,7 +285,13 @@ fn every_match_is_counted_and_what_is_repeated_is_shown_once() {
     let target = with_nginx()
         .answer(&search, 0, "", "")
         .answer(
-            &journalctl(&["--lines=1", "--since=@1795346300", "--case-sensitive=true", "--grep=\\Qx\\E"]),
+            &journalctl(&[
+                "--reverse",
+                "--lines=1",
+                "--since=@4294967296",
+                "--case-sensitive=true",
+                "--grep=\\Qx\\E",
+            ]),
             1,
             "",
             "",

@@ -22,8 +22,9 @@ const LINES: usize = 300;
 /// Units whose journals are read.
 const UNITS: usize = 16;
 
-/// Errors and worse; a unit's journal holds what systemd says of it as well.
-const PATTERN: &str = "journalctl --no-pager --quiet --output=json --output-fields=MESSAGE,PRIORITY \
+/// Errors and worse, the latest first: from a time on, journalctl 252 counts lines from there, unless it goes back from the
+/// end. A unit's journal holds what systemd says of it as well.
+const PATTERN: &str = "journalctl --no-pager --quiet --reverse --output=json --output-fields=MESSAGE,PRIORITY \
                        (--priority=err|--priority=debug) --lines=<int> --since=<time> --unit=<unit>...";
 
 /// The end of a text log.
@@ -120,7 +121,7 @@ fn journal(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Com
     }
     units.truncate(UNITS);
     Command::new("journalctl")
-        .args(["--no-pager", "--quiet", "--output=json", "--output-fields=MESSAGE,PRIORITY"])
+        .args(["--no-pager", "--quiet", "--reverse", "--output=json", "--output-fields=MESSAGE,PRIORITY"])
         .arg(if runs { "--priority=err" } else { "--priority=debug" })
         .arg(format!("--lines={LINES}"))
         .arg(format!("--since=@{}", since.max(0)))
@@ -150,8 +151,10 @@ pub(crate) fn read(
         Some(Message { time, text: line.to_owned(), is_error: false })
     };
     let lines = files.iter().flat_map(|file| file.lines());
-    let all = text.lines().filter_map(message);
-    let (kinds, note) = tell(all, lines, &written, profile);
+    // Oldest first: of those of one second the last counts.
+    let mut all: Vec<_> = text.lines().filter_map(message).collect();
+    all.reverse();
+    let (kinds, note) = tell(all.into_iter(), lines, &written, profile);
     (kinds, unreadable.or(note))
 }
 

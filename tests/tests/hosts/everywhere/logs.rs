@@ -81,6 +81,14 @@ async fn what_the_journal_is_told_is_found_and_summed_up() {
     let asked = client.envelope("log_query", json!({"identifier": "lsa-app", "since": since})).await;
     let first = asked["data"]["lines"][0].as_str().expect("a line");
     assert!(first.ends_with(" err x3: job 1 failed"), "{asked}");
+    let each = json!({"identifier": "lsa-app", "since": since, "fold": false});
+    let all = messages(&client.envelope("log_query", each.clone()).await);
+    let mut few = each;
+    few["limit"] = json!(2);
+    let newest = client.envelope("log_query", few.clone()).await;
+    assert_eq!(messages(&newest), all[all.len() - 2..], "{newest}");
+    few["order"] = json!("oldest");
+    assert_eq!(messages(&client.envelope("log_query", few).await), all[..2]);
     let cursor = asked["data"]["cursor"].clone();
     machine.sh("logger --tag lsa-app 'and then'");
     // What syslog's socket was told may come to the journal after it was synced.
