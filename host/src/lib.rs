@@ -48,5 +48,6 @@ mod target;
 mod targets;
 mod terminal;
 mod turns;
+mod unambiguous;
 mod visible;
 mod watch;

@@ -22,6 +22,7 @@ use crate::parking::Way;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::problem::Problem;
 use crate::running::{Next, Running};
+use crate::unambiguous;
 
 #[derive(Args)]
 pub(super) struct Call {
@@ -47,7 +48,14 @@ impl Call {
                 let schema = tool.map(arguments::schema).unwrap_or_default();
                 let declared =
                     |key: &str| declared(&schema, tool.map_or(key, |tool| tool.aliases.argument(key)));
-                self.arguments.iter().map(|pair| argument(pair, declared)).collect::<anyhow::Result<_>>()?
+                let mut given = Map::new();
+                for pair in &self.arguments {
+                    let (key, value) = argument(pair, declared)?;
+                    if given.insert(key.clone(), value).is_some() {
+                        bail!("{key} is given twice");
+                    }
+                }
+                given
             }
         };
         let caller = Caller { client: "linux-sysadmin call".to_owned(), ..Caller::default() };
@@ -121,7 +129,11 @@ async fn ask(question: &Question) -> Result<Answer, Problem> {
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
     let text = if text == "-" { io::read_to_string(io::stdin())? } else { text.to_owned() };
-    serde_json::from_str(&text).context("--json takes a JSON object, as {\"service\":\"nginx\"}")
+    const EXPECTED: &str = "--json takes a JSON object, as {\"service\":\"nginx\"}";
+    match unambiguous::value(text.as_bytes()).context(EXPECTED)? {
+        Value::Object(object) => Ok(object),
+        _ => bail!(EXPECTED),
+    }
 }
 
 /// The type of an argument.
@@ -137,7 +149,7 @@ fn argument<'a>(pair: &str, declared: impl Fn(&str) -> Option<&'a str>) -> anyho
     };
     let value = match declared(key) {
         Some("string") | None => Value::from(value),
-        Some(_) => serde_json::from_str(value).unwrap_or_else(|_| Value::from(value)),
+        Some(_) => unambiguous::value(value.as_bytes()).unwrap_or_else(|_| Value::from(value)),
     };
     Ok((key.to_owned(), value))
 }

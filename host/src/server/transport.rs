@@ -15,6 +15,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::unambiguous;
+
 /// Requests that this server knows. rmcp takes one whose parameters don't fit for a method that it doesn't know.
 const KNOWN: [&str; 6] =
     ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
@@ -88,14 +90,19 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         if line.is_empty() {
             return None;
         }
-        let value: Value = match serde_json::from_slice(line) {
+        let value = match unambiguous::value(line) {
             Ok(value) => value,
             Err(problem) => {
-                self.answer = Some(error(None, ErrorCode::PARSE_ERROR, &format!("not JSON: {problem}")));
+                // Of what says two things at once somebody waits for the answer all the same.
+                let (code, id) = match serde_json::from_slice::<Value>(line) {
+                    Ok(value) => (ErrorCode::INVALID_REQUEST, id_of(&value)),
+                    Err(_) => (ErrorCode::PARSE_ERROR, None),
+                };
+                self.answer = Some(error(id, code, &format!("not JSON that can be taken: {problem}")));
                 return None;
             }
         };
-        let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+        let id = id_of(&value);
         let (has_method, has_id) = (value.get("method").is_some(), value.get("id").is_some());
         match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
             Ok(message) if is_misread(&message) => {
@@ -173,6 +180,10 @@ where
     }
 }
 
+fn id_of(message: &Value) -> Option<RequestId> {
+    serde_json::from_value(message.get("id")?.clone()).ok()
+}
+
 /// Whether rmcp takes a session to begin with this message: a handshake, or a request of the newest generation, which
 /// brings along what a handshake would have settled. It answers others, and still waits for one of these.
 fn opens(message: &RxJsonRpcMessage<RoleServer>) -> bool {
@@ -247,6 +258,11 @@ mod tests {
             ),
             (br#"{"jsonrpc":"2.0","id":6,"method":"initialize","params":{}}"#, Value::from(6), -32602),
             (br#"{"id":"x"}"#, Value::from("x"), -32600),
+            (
+                br#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"x","arguments":{"a":1,"a":2}}}"#,
+                Value::from(8),
+                -32600,
+            ),
             (br#"[]"#, Value::Null, -32600),
             (br#"42"#, Value::Null, -32600),
         ] {

@@ -19,6 +19,8 @@ fn exit_codes_tell_success_an_answered_error_and_wrong_usage_apart() {
         (&["call", "no_such_tool"], 1),
         (&["call", "perf_uptime", "nonsense"], 2),
         (&["call", "perf_uptime", "--json", "[1]"], 2),
+        (&["call", "cron_next_runs", "--json", r#"{"expression": "@daily", "expression": "@weekly"}"#], 2),
+        (&["call", "cron_next_runs", "expression=@daily", "expression=@daily"], 2),
         (&["call", "perf_uptime", "a=b", "--json", "{}"], 2),
         (&["call"], 2),
         (&["frobnicate"], 2),
