@@ -56,8 +56,10 @@ pub struct Ran {
     pub undone: Vec<String>,
     /// What could not be put back, and why.
     pub not_undone: Vec<String>,
-    /// Nobody knows what became of a step, or of its undo: the connection went.
+    /// Nobody knows what became of a step, or of its undo: the connection went, or somebody else ended it.
     pub uncertain: bool,
+    /// The step that broke was ended by somebody else, so that it may be half-done: it is undone like those before it.
+    pub is_killed: bool,
 }
 
 impl Ran {
@@ -96,6 +98,7 @@ impl Execution {
                 (Ok(()), _) => ran.done += 1,
                 // It counts as begun.
                 (Err(problem), _) if problem.is_uncertain() => ran.uncertain = true,
+                (Err(problem), None) if problem.code == KILLED => ran.is_killed = true,
                 (Err(_), Some(guard)) => guard.has_failed(number).await,
                 (Err(_), None) => {}
             }
@@ -150,7 +153,10 @@ impl Execution {
             [] => output.exit_code == 0,
             codes => codes.contains(&output.exit_code),
         };
-        let failed = (!succeeded).then(|| failed(allowed, &output));
+        let failed = (!succeeded).then(|| match signal(&output) {
+            Some(signal) => killed(allowed, signal),
+            None => failed(allowed, &output),
+        });
         outputs.push(output);
         failed.map_or(Ok(()), Err)
     }
@@ -167,7 +173,7 @@ impl Execution {
             tracing::warn!(%problem, "a plan is undone out of its turn");
         }
         let mut away = None;
-        for number in (0..ran.done).rev() {
+        for number in (0..ran.done + usize::from(ran.is_killed)).rev() {
             let prepared = &self.plan.steps[number];
             (self.telling)(None, &format!("undoing: {}", self.title(number)));
             let begun = async {
@@ -208,6 +214,8 @@ impl Execution {
                 ran.not_undone(&format!("after the undo, {}", command.line()), &problem);
             }
         }
+        // Whether the undo of what was half-done leaves nothing of it isn't known either.
+        ran.uncertain |= ran.is_killed;
     }
 
     /// Whether there is anything to be undone on: who couldn't be reached with all patience isn't tried for each step.
@@ -264,6 +272,23 @@ impl Execution {
 /// The call was cancelled, or there is nobody to answer to.
 pub fn interrupted() -> Problem {
     Problem::new("CANCELLED", Category::Other, "the call was cancelled, so what the plan had done was undone")
+}
+
+/// The signal that a command was ended by, as shells tell it. The host's own are told otherwise: by a time-out, or where the
+/// call is cancelled.
+fn signal(output: &Output) -> Option<i32> {
+    (129..=159).contains(&output.exit_code).then_some(output.exit_code - 128)
+}
+
+/// A command that somebody else has ended.
+pub const KILLED: &str = "COMMAND_KILLED";
+
+fn killed(allowed: &Allowed, signal: i32) -> Problem {
+    let message = format!(
+        "{} was ended by signal {signal} from elsewhere: nobody knows how far it came",
+        allowed.line()
+    );
+    Problem::new(KILLED, Category::Other, message)
 }
 
 fn failed(allowed: &Allowed, output: &Output) -> Problem {

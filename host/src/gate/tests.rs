@@ -55,6 +55,8 @@ impl Lab {
             (format!("rm -- <path:{files}*>"), Effect::Change, Risk::High),
             ("true".into(), Effect::Read, Risk::ReadOnly),
             ("false".into(), Effect::Change, Risk::Low),
+            // Ends with the exit code of a command that was killed.
+            ("timeout --signal=KILL 0.01 sleep 60".into(), Effect::Change, Risk::Low),
             (format!("cat -- <path:{files}*>"), Effect::Read, Risk::ReadOnly),
             ("echo <text>".into(), Effect::DryRun, Risk::ReadOnly),
             (format!("head -- <path:{files}*>"), Effect::DryRun, Risk::ReadOnly),
@@ -543,6 +545,30 @@ async fn a_half_done_plan_is_undone_and_both_its_ends_are_on_record() {
     let id = &events[0]["id"];
     assert_eq!(shown, [("change-begun", id), ("change-ended", id)]);
     assert_eq!((&events[1]["outcome"], &events[1]["failed_step"]), (&json!("undone"), &json!(2)));
+}
+
+#[tokio::test]
+async fn a_step_that_somebody_else_ended_is_undone_too_and_nobody_knows_what_is_left() {
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+    let (ran, half) = (lab.path("ran"), lab.path("half"));
+    std::fs::write(&half, "").unwrap();
+    let killed = run(&["timeout", "--signal=KILL", "0.01", "sleep", "60"]);
+    let plan = change(vec![
+        with_undo(run(&["touch", "--", &ran]), &["rm", "--", &ran]),
+        with_undo(killed, &["rm", "--", &half]),
+    ]);
+    let outcome = lab.gate.apply(lab.asking(false).await, plan).await;
+    let Ok(Outcome::Broke { problem, step, undone, not_undone, uncertain, .. }) = outcome else {
+        panic!("not broken")
+    };
+    assert_eq!((problem.code.as_str(), step, uncertain), ("COMMAND_KILLED", 1, true));
+    assert!(problem.message.contains("ended by signal 9"), "{problem}");
+    assert_eq!(undone, [format!("rm -- {half}"), format!("rm -- {ran}")]);
+    assert!(not_undone.is_empty() && lab.names().is_empty(), "{not_undone:?} {:?}", lab.names());
+    let advised = problem.remediation.join("\n");
+    assert!(advised.contains("sleep 60` is still running"), "{advised}");
+    assert!(advised.contains("audit recover"), "{advised}");
+    assert_eq!(lab.events()[1]["outcome"], "uncertain");
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
-//! A change that was on its way when the connection went: nobody knows what became of it. It is neither repeated nor
-//! undone, since it may still be running; whoever asked for it is told where to look, and how to end it then.
+//! A change of which nobody knows what became. Where the connection went it is neither repeated nor undone, since it may
+//! still be running; where somebody else ended a command it is undone, and that may not be all. Whoever asked for it is
+//! told where to look, and how to end it then.
 
 use serde_json::json;
 
-use super::execute::{Execution, Ran};
+use super::execute::{Execution, KILLED, Ran};
 use super::prepare::{Allowed, Doing};
 use crate::problem::Problem;
 use crate::redact::redact;
@@ -11,7 +12,7 @@ use crate::redact::redact;
 /// The problem of a plan after which not everything is known, with what there is to do.
 pub(super) fn told(mut problem: Problem, execution: &Execution, ran: &Ran, id: &str) -> Problem {
     let name = execution.target.name();
-    if problem.is_uncertain() {
+    if problem.is_uncertain() || problem.code == KILLED {
         let plan = &execution.plan;
         if let Some(question) = &plan.dry_run {
             let line = shown(question);
