@@ -62,11 +62,8 @@ impl Pending {
                 (text, if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
         };
-        match io::stdout().lock().write_all(text.as_bytes()) {
-            // Whoever reads has seen enough.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(code),
-        }
+        io::stdout().lock().write_all(text.as_bytes())?;
+        Ok(code)
     }
 }
 
