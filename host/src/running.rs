@@ -295,7 +295,7 @@ struct Put {
     recorder: OnceLock<mpsc::Sender<OnRecord>>,
 }
 
-/// Whoever waits for a question to be on record goes on once this is dropped.
+/// The call that waits for its question to be on record goes on once this is dropped.
 pub type OnRecord = oneshot::Sender<()>;
 
 impl Put {

@@ -16,7 +16,7 @@ struct Entry {
     tool: String,
     /// As in `data[ssh.service].pid`; a `*` stands for anything, and what is beneath a path is part of it.
     path: String,
-    /// Whether answers may well have no such field.
+    /// Not all runs see an answer with such a field.
     is_rare: bool,
     /// Whether an answer had such a field.
     seen: AtomicBool,

@@ -11,13 +11,13 @@ use crate::problem::{Category, Problem};
 
 /// One call of a module's tool, as often as it is wanted.
 pub struct Calling {
-    /// Whose tool.
+    /// The module that has the tool.
     pub module: Arc<Module>,
-    /// Which.
+    /// The tool.
     pub tool: Tool,
-    /// With what, as JSON.
+    /// The arguments, as JSON.
     pub arguments: String,
-    /// Limit and filter, of a tool that takes them.
+    /// Limit and filter, where the tool takes them.
     pub context: (Option<u32>, Option<String>),
 }
 
@@ -25,7 +25,7 @@ pub struct Calling {
 pub struct Anew {
     /// The call.
     pub calling: Arc<Calling>,
-    /// What it may reach.
+    /// The call may reach this.
     pub call: CallContext,
 }
 
@@ -33,7 +33,7 @@ impl Again for Anew {
     fn plan(&self) -> BoxFuture<'_, Result<Planned, Problem>> {
         Box::pin(async {
             let kept = Arc::default();
-            // What it looks at this time is no part of the answer.
+            // The answer tells nothing of what the module looks at this time.
             let call = CallContext {
                 handing: Handing::Kept(Arc::clone(&kept)),
                 plan: Arc::default(),

@@ -87,7 +87,7 @@ fn second_plan(tool: &str) -> problem::Problem {
     problem::Problem::new("SECOND_PLAN", Category::Internal, message)
 }
 
-/// Of no interest to anybody: what was wanted is there.
+/// The end of a call of which only the plan was wanted; nobody is told.
 fn is_kept() -> problem::Problem {
     problem::Problem::new("PLAN_KEPT", Category::Internal, "the plan was only to be made")
 }
@@ -282,7 +282,7 @@ impl confirm::Host for State {
 }
 
 impl Call {
-    /// What the module hands over, and what it has looked at for that.
+    /// The plan that the module hands over, and all that it has looked at for that.
     fn planned(&self, change: confirm::Change) -> Result<Planned, problem::Problem> {
         Ok(Planned {
             change: convert::change(change, self.times)?,

@@ -157,16 +157,16 @@ const LONGER: u32 = 4;
 #[derive(Default)]
 struct Spent {
     before: Used,
-    /// What its thread had used of a processor when it began to be worked on, and when that was.
+    /// The processor's time that its thread had used when work on it began, and when that was.
     since: Option<(Duration, Instant)>,
 }
 
-/// By a call.
+/// The time that a call has used.
 #[derive(Clone, Copy, Default)]
 struct Used {
-    /// Of a processor.
+    /// Time of a processor.
     processor: Duration,
-    /// By the clock on the wall.
+    /// Time by the clock on the wall.
     wall: Duration,
 }
 
@@ -189,7 +189,7 @@ impl Spent {
     }
 }
 
-/// What this thread has used of a processor.
+/// The time of a processor that this thread has used.
 fn of_processor() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(used).unwrap_or_default()

@@ -43,7 +43,7 @@ impl Call {
         for (looking, paths) in looking.into_iter().zip(paths) {
             ready.push(self.ready(looking, paths).await);
         }
-        // What is asked at once stands together.
+        // Commands that run at once stand in one line.
         self.log.looks(how, || {
             let ready = ready.iter().flatten();
             ready.map(|(_, looking, prefix)| command_line(prefix, &looking.shown)).collect()
@@ -57,7 +57,7 @@ impl Call {
         noted.collect()
     }
 
-    /// With what it is started by.
+    /// The command, once its paths are allowed, and the words that it is started by.
     async fn ready(
         &self,
         looking: Result<(Command, Looking), Problem>,

@@ -76,9 +76,9 @@ pub struct CallContext {
     pub turn: Held,
     /// Who can put a question to somebody.
     pub ask: Arc<dyn Ask>,
-    /// What is done with the plan of the call.
+    /// The way that the plan of the call goes.
     pub handing: Handing,
-    /// What became of it, once there is one.
+    /// The outcome of the plan, once there is one.
     pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
     /// Told how far the tool is, in its own words.
     pub progress: Progress,

@@ -11,7 +11,7 @@ use super::{Change, Looked};
 use crate::problem::Problem;
 use crate::redact::excerpt;
 
-/// Whoever has made a plan, and can make it anew.
+/// A call that has made a plan, and can make it anew.
 pub trait Again: Send + Sync {
     /// The plan as it would be now. Nothing of the first time is known to whoever makes it.
     fn plan(&self) -> BoxFuture<'_, Result<Planned, Problem>>;
@@ -24,7 +24,7 @@ pub struct Planned {
     pub change: Change,
     /// SHA-256 of each file that its module has read whole; none where it wasn't there.
     pub seen: HashMap<String, Option<String>>,
-    /// What commands said when its module looked.
+    /// The outputs of the commands by which its module looked.
     pub looked: Arc<Looked>,
 }
 

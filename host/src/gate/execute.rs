@@ -214,7 +214,7 @@ impl Execution {
                 ran.not_undone(&format!("after the undo, {}", command.line()), &problem);
             }
         }
-        // Whether the undo of what was half-done leaves nothing of it isn't known either.
+        // Nobody knows either whether the undo of a half-done step leaves nothing of it.
         ran.uncertain |= ran.is_killed;
     }
 

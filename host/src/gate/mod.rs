@@ -88,7 +88,7 @@ pub struct Asking {
     pub turn: Held,
     /// Who can put a question to somebody.
     pub ask: Arc<dyn Ask>,
-    /// Who has made the plan.
+    /// The call that has made the plan, and can make it anew.
     pub again: Arc<dyn Again>,
     /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
     pub seen: HashMap<String, Option<String>>,

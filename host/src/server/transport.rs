@@ -93,7 +93,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         let value = match unambiguous::value(line) {
             Ok(value) => value,
             Err(problem) => {
-                // Of what says two things at once somebody waits for the answer all the same.
+                // A message that says two things at once has a sender who waits for an answer.
                 let (code, id) = match serde_json::from_slice::<Value>(line) {
                     Ok(value) => (ErrorCode::INVALID_REQUEST, id_of(&value)),
                     Err(_) => (ErrorCode::PARSE_ERROR, None),

@@ -29,7 +29,7 @@ pub(crate) struct Budget<'a> {
     waited: Cell<f64>,
     calls: Cell<u32>,
     read: Cell<u64>,
-    /// Whether the last piece of a stream was little.
+    /// The last piece of a stream was little.
     was_little: Cell<bool>,
 }
 

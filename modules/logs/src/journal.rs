@@ -354,7 +354,7 @@ pub(crate) fn newest(cx: &Context, query: &Query, most: usize) -> Result<std::re
     Ok(Ok(Found { lines, cursor, more }))
 }
 
-/// What `journalctl` begins to print, while something else is done; nothing, where it can't be asked.
+/// A journalctl that begins to print while something else is done; none, where it can't be asked.
 pub(crate) struct Begun(Option<OutputStream>);
 
 /// Has every entry printed, oldest first.

@@ -145,7 +145,7 @@ pub(crate) fn user_lock(args: LockArgs, cx: &Context) -> Result<Noted<Locked>> {
     let undo = change::unlock(&name, locks_password, &now.expires());
     change = change.step(change::step(change::lock(&name, locks_password)).undo(undo));
     let processes = Processes::of(now.user.uid, cx).ok().filter(|processes| processes.count > 0);
-    // How many they are changes while somebody is asked.
+    // Their number changes while somebody is asked.
     if processes.is_some() {
         change = change.warning(format!("processes of {name} run on: locking ends no session"));
     }

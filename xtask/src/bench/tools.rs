@@ -27,7 +27,7 @@ const ADDED_MS: f64 = 0.3;
 /// What one call looked at.
 #[derive(Default)]
 struct Looked {
-    /// In their order.
+    /// Commands, in the order in which they were asked.
     asked: Vec<Asked>,
     read: Vec<String>,
     listed: Vec<String>,
@@ -124,7 +124,7 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
 /// Commands that are started together.
 struct Asked {
     commands: Vec<Vec<String>>,
-    /// Whether something else is asked before they end.
+    /// Something else is asked before they end.
     goes_on: bool,
 }
 
