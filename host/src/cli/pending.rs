@@ -62,8 +62,11 @@ impl Pending {
                 (text, if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
         };
-        io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(code)
+        match io::stdout().lock().write_all(text.as_bytes()) {
+            // Whoever reads has seen enough.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(code),
+        }
     }
 }
 

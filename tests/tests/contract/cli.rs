@@ -38,25 +38,6 @@ fn exit_codes_tell_success_an_answered_error_and_wrong_usage_apart() {
 }
 
 #[test]
-fn whoever_has_read_enough_is_no_error() {
-    let home = Home::new();
-    for args in [
-        &["tools", "--json"][..],
-        &["modules", "list", "--json"],
-        &["call", "perf_top_processes"],
-        &["audit", "show"],
-    ] {
-        let mut command = home.command(&modules(), args);
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), &*said), (Some(0), ""), "{args:?}");
-    }
-}
-
-#[test]
 fn a_call_from_the_command_line_is_the_call_of_a_client() {
     let home = Home::new();
     let (code, envelope) = home.call(&modules(), "cron_validate", json!({"expression": "61 * * * *"}));

@@ -74,9 +74,15 @@ impl Audit {
         match done {
             Ok(true) => Ok(ExitCode::SUCCESS),
             Ok(false) => Ok(ExitCode::FAILURE),
+            // Whoever reads has seen enough.
+            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(error),
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 impl Verify {
