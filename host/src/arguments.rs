@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::aliases::Older;
@@ -44,7 +45,7 @@ const CONFIRMED: &str = "confirmed";
 pub const COMMON: [&str; 6] = [LISTING[0], LISTING[1], HOST, DRY_RUN, AGENT, CONFIRMED];
 
 /// What of the common arguments a client is to see.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// It confirms in a second call.
     pub two_step: bool,

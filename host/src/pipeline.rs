@@ -1,7 +1,6 @@
 //! One tool call, from request to envelope.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -64,14 +63,9 @@ pub struct Pipeline {
     mode: Mode,
     gate: Arc<Gate>,
     jobs: Arc<Jobs>,
-    /// The modules' files are read, or about to be.
-    are_read: AtomicBool,
     /// The first answer of the first process says so, and no other.
     first_run: Mutex<bool>,
 }
-
-/// By then a client has the list that it has just asked for.
-const LISTED: Duration = Duration::from_millis(20);
 
 /// What a module has left once its plan was interrupted: to say what was undone.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -156,8 +150,7 @@ impl Pipeline {
     /// modules are loaded by who first asks for them.
     pub fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, StartError> {
         let policy = Policy::load(&loaded.config.policy)?;
-        let cache = config::directory("XDG_CACHE_HOME", ".cache");
-        let registry = Registry::new(&loaded.config.modules, cache);
+        let registry = Registry::new(&loaded.config.modules, config::cache());
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = || Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
@@ -186,21 +179,8 @@ impl Pipeline {
             mode: system::mode(),
             gate,
             jobs: Arc::default(),
-            are_read: AtomicBool::new(false),
             first_run,
         })
-    }
-
-    /// Reads the files of the modules that were listed without being read, once the list is on its way.
-    pub fn read_modules(self: &Arc<Self>) {
-        if self.are_read.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let pipeline = self.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(LISTED).await;
-            pipeline.reload().await;
-        });
     }
 
     /// Ends what waits, and returns when no plan and no call is on its way.

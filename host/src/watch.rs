@@ -62,9 +62,6 @@ impl Watch {
     async fn follow_events(self, pipeline: &Pipeline) -> std::io::Result<()> {
         let Self { inotify, mut watched, wanted } = self;
         let mut events = inotify.into_event_stream(vec![0; 16 << 10])?;
-        if pipeline.live().await.registry.is_waiting() {
-            pipeline.reload().await;
-        }
         while let Some(event) = events.next().await {
             if !watched.concerns(&event?, &wanted) {
                 continue;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -10,12 +11,14 @@ use crate::audit;
 use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
-use crate::server;
+use crate::server::{self, KeptList};
 use crate::system::{self, Mode};
 use crate::watch::Watch;
 
 /// Descriptors: what calls may hold at once exceeds the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
+/// By then a client has had its first answers.
+const ANSWERED: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
     let mode = system::mode();
@@ -30,6 +33,7 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
     {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
+    let kept = KeptList::begin(&places, &loaded.config.modules);
     // Before the first look, so that no change falls between the two.
     let watch = Watch::begin(&places, &loaded.path)
         .inspect_err(
@@ -38,12 +42,15 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
         .ok();
     // Whoever waits for an answer to `initialize` waits neither for the modules nor for a compiler.
     let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later)?);
-    let loading = pipeline.clone();
-    tokio::spawn(async move { loading.live().await });
-    // Nobody waits for it: all that comes of it is a line.
-    let telling = tokio::task::spawn_blocking(tell_unfinished);
-    server::serve(pipeline, watch).await?;
-    telling.await?;
+    // All that comes of it is a line, for which the log is read: whoever waits for a first answer goes before.
+    let (ended, ends) = tokio::sync::oneshot::channel::<()>();
+    let telling = tokio::spawn(async move {
+        let _ = tokio::time::timeout(ANSWERED, ends).await;
+        tokio::task::spawn_blocking(tell_unfinished).await
+    });
+    server::serve(pipeline, kept, watch).await?;
+    drop(ended);
+    telling.await??;
     Ok(ExitCode::SUCCESS)
 }
 

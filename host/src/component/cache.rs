@@ -1,9 +1,11 @@
 //! Compiled components and their descriptions, kept so that no start is a cold one.
 //!
 //! Native code that is loaded is trusted with everything, so what is loaded must be what this program wrote: the
-//! directory is the user's own with mode 0700, or the cache isn't used, and every entry ends with the SHA-256 of
-//! what comes before, checked over the very file that is then handed to the engine. Entries are replaced and never
-//! written to, so that file stays what it was. An entry that doesn't fit is no error: it is made anew.
+//! directory is the user's own with mode 0700, or the cache isn't used, and every entry ends with the SHA-256 of its name
+//! and of what comes before, checked over the very file that is then handed to the engine. Its name says of which component
+//! it is, and for which settings of the engine: no entry can stand in for another. Entries are replaced and never written
+//! to, so that file stays what it was. An entry that doesn't fit is no error: it is made anew. Whoever can write to the
+//! directory can make an entry that fits; that is this user, who could as well run another program in this one's place.
 //!
 //! This file alone may use `unsafe`: deserializing is the one thing that can't be had without it.
 #![allow(unsafe_code)]
@@ -24,6 +26,8 @@ use super::description::Description;
 use crate::sha256;
 
 const DIGEST_BYTES: usize = 32;
+/// The entry of the list of tools: one for all servers of this account, since most of them are alike.
+const LIST: &str = "tools";
 
 /// A component, as it was when its bytes were last read: enough to list its tools without reading them again. Nothing
 /// runs by it, see [`super::module::Module::ready`].
@@ -88,9 +92,10 @@ impl Cache {
     /// The compiled form of the component with this SHA-256, if it was kept by such an engine. It is used where it is
     /// kept, so that only what runs of it takes memory, or is read where files can't be run from.
     pub(super) fn code(&self, engine: &Engine, sha256: &str, compatibility: &str) -> Option<Component> {
-        let path = self.0.as_ref()?.join(code_name(sha256, compatibility));
+        let name = code_name(sha256, compatibility);
+        let path = self.0.as_ref()?.join(&name);
         let mut file = opened(&path)?;
-        let is_whole = is_whole(&mut file).inspect_err(|error| unread(&path, error)).ok()?;
+        let is_whole = is_whole(&mut file, &name).inspect_err(|error| unread(&path, error)).ok()?;
         if !is_whole {
             damaged(&path);
             return None;
@@ -98,7 +103,7 @@ impl Cache {
         // A file that `keep_code` wrote: its digest is right, and nobody but this user (who could as well change
         // this program) can write to the directory.
         let component = mapped(engine, &file).or_else(|_| {
-            let entry = self.read(&code_name(sha256, compatibility)).unwrap_or_default();
+            let entry = self.read(&name).unwrap_or_default();
             compiled(engine, &entry)
         });
         component
@@ -123,6 +128,16 @@ impl Cache {
             Ok(text) => self.write(&known_name(sha256), &text),
             Err(error) => tracing::warn!(sha256, %error, "a description could not be kept"),
         }
+    }
+
+    /// The list of tools that was last given.
+    pub(super) fn list(&self) -> Option<Vec<u8>> {
+        self.read(LIST)
+    }
+
+    /// Keeps a list of tools, in the place of the one before.
+    pub(super) fn keep_list(&self, list: &[u8]) {
+        self.write(LIST, list);
     }
 
     /// Removes what it is kept to have said.
@@ -155,7 +170,7 @@ impl Cache {
         opened(&path)?.read_to_end(&mut entry).inspect_err(|error| unread(&path, error)).ok()?;
         let whole = entry
             .split_last_chunk::<DIGEST_BYTES>()
-            .filter(|(contents, digest)| Sha256::digest(contents).as_slice() == *digest);
+            .filter(|(contents, digest)| entry_digest(name, contents) == **digest);
         let Some((contents, _)) = whole else {
             damaged(&path);
             return None;
@@ -175,7 +190,8 @@ impl Cache {
                 .truncate(true)
                 .mode(0o600)
                 .open(&temporary)?;
-            let written = file.write_all(contents).and_then(|()| file.write_all(&Sha256::digest(contents)));
+            let written =
+                file.write_all(contents).and_then(|()| file.write_all(&entry_digest(name, contents)));
             written.and_then(|()| fs::rename(&temporary, directory.join(name))).inspect_err(|_| {
                 let _ = fs::remove_file(&temporary);
             })
@@ -214,10 +230,15 @@ fn opened(path: &Path) -> Option<File> {
     }
 }
 
-/// Whether a file ends with the digest of what comes before, told piece by piece: it is large.
-fn is_whole(file: &mut File) -> io::Result<bool> {
+/// What an entry of this name ends with.
+fn entry_digest(name: &str, contents: &[u8]) -> [u8; DIGEST_BYTES] {
+    Sha256::new().chain_update(name).chain_update(contents).finalize().into()
+}
+
+/// Whether the file of an entry ends with its digest, told piece by piece: it is large.
+fn is_whole(file: &mut File, name: &str) -> io::Result<bool> {
     let Some(length) = file.metadata()?.len().checked_sub(DIGEST_BYTES as u64) else { return Ok(false) };
-    let found = sha256::digest(file.take(length))?;
+    let found = sha256::digest(name.as_bytes().chain(file.take(length)))?;
     let mut digest = [0; DIGEST_BYTES];
     file.read_exact(&mut digest)?;
     Ok(found == digest)
@@ -269,7 +290,7 @@ mod tests {
         cache.write("entry", b"contents");
         assert_eq!(cache.read("entry").unwrap(), b"contents");
         let path = directory.path().join("cache/entry");
-        let is_whole = || is_whole(&mut File::open(&path).unwrap());
+        let is_whole = || is_whole(&mut File::open(&path).unwrap(), "entry");
         assert!(is_whole().unwrap());
         let good = fs::read(&path).unwrap();
         for length in [0, 10, DIGEST_BYTES, good.len() - 1] {
@@ -284,6 +305,25 @@ mod tests {
             assert!(cache.read("entry").is_none(), "byte {flipped} is another one");
             assert!(!is_whole().unwrap(), "byte {flipped} is another one");
         }
+    }
+
+    #[test]
+    fn an_entry_under_the_name_of_another_one_is_not_used() {
+        let (directory, cache) = cache();
+        let engine = super::super::engine::new_engine().unwrap();
+        let code = engine.precompile_component(b"\0asm\x0d\0\x01\0").unwrap();
+        cache.keep_code(&code, "00", "compatible");
+        cache.keep_code(&code, "01", "compatible");
+        cache.write("entry", b"contents");
+        let directory = directory.path().join("cache");
+        let copy = |from: &str, to: &str| fs::copy(directory.join(from), directory.join(to)).unwrap();
+        for (sha256, compatibility) in [("01", "compatible"), ("00", "other")] {
+            copy(&code_name("00", "compatible"), &code_name(sha256, compatibility));
+            assert!(cache.code(&engine, sha256, compatibility).is_none(), "{sha256} {compatibility}");
+        }
+        copy("entry", "other");
+        assert!(cache.read("other").is_none());
+        assert!(cache.read("entry").is_some());
     }
 
     #[test]

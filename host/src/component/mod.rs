@@ -33,7 +33,7 @@ pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, Workshop};
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
-pub use registry::{Cold, Conflict, Registry, Route};
+pub use registry::{Cold, Conflict, Registry, Route, kept_list};
 pub(crate) use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
 pub use store::{CallContext, Handing, Progress, Times};

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cache::Cache;
+use sha2::{Digest, Sha256};
+
+use super::cache::{Cache, Stamp};
 use super::description::Tool;
 use super::engine::Lazy;
 use super::module::{Loader, Module};
-use super::source::{Absent, Origin, Places, candidates};
+use super::source::{Absent, Candidate, Origin, Places, candidates};
 use crate::config::Modules;
 use crate::target::Facts;
 
@@ -26,6 +28,8 @@ pub struct Registry {
     aliases: BTreeMap<String, String>,
     /// Every name and alias that any of the modules has.
     names: BTreeSet<String>,
+    /// What it was made of, where the same would make the same again.
+    of: Option<String>,
 }
 
 /// What to do with a third party's component that isn't in the cache.
@@ -125,14 +129,26 @@ impl Registry {
     }
 
     fn empty(loader: Arc<Loader>, config: &Modules) -> Self {
-        let (modules, absent, tools, aliases, names) = Default::default();
-        Self { loader, config: config.clone(), modules, absent, tools, aliases, names, later: false }
+        let (modules, absent, tools, aliases, names, of) = Default::default();
+        Self { loader, config: config.clone(), modules, absent, tools, aliases, names, of, later: false }
+    }
+
+    /// What this was made of: a hash of the pins and of the files' metadata, taken before any file was read. None, where
+    /// the same files could make another one, because one of them was just changed or can't be used.
+    pub fn of(&self) -> Option<&str> {
+        self.of.as_deref()
+    }
+
+    /// Keeps this as the list of tools.
+    pub fn keep_list(&self, list: &[u8]) {
+        self.loader.cache.keep_list(list);
     }
 
     async fn filled(mut self, places: &Places, known: &[Arc<Module>], (cold, bytes): (Cold, Bytes)) -> Self {
         let config = &self.config;
         let (candidates, absent) = candidates(places, config);
         self.absent = absent;
+        self.of = made_of(&candidates);
         let looked_at = self.loader.look_at_all(&candidates, known, bytes);
         for (candidate, looked_at) in candidates.into_iter().zip(looked_at) {
             let (name, origin, path) = (candidate.name.clone(), candidate.origin, candidate.path.clone());
@@ -159,6 +175,9 @@ impl Registry {
             if let Err(reason) = added {
                 self.absent.push(Absent::refused(&name, origin, &path, reason));
             }
+        }
+        if self.absent.iter().any(|absent| !absent.disabled) {
+            self.of = None;
         }
         self
     }
@@ -278,6 +297,19 @@ impl Registry {
         let (module, index) = found?.first()?;
         Some(&self.modules[*module].description.tools[*index])
     }
+}
+
+/// What was last kept as the list of tools, and what a registry of these places would be made of now.
+pub fn kept_list(cache: Option<PathBuf>, places: &Places, config: &Modules) -> Option<(Vec<u8>, String)> {
+    Some((Cache::open(cache).list()?, made_of(&candidates(places, config).0)?))
+}
+
+/// A hash of all that decides which tools these have: this program, their pins, and their files' metadata.
+fn made_of(candidates: &[Candidate]) -> Option<String> {
+    let program = std::env::current_exe().ok().and_then(|program| Stamp::of(&program))?;
+    let files = candidates.iter().map(|candidate| Stamp::of(&candidate.path).filter(Stamp::is_settled));
+    let files = files.collect::<Option<Vec<_>>>()?;
+    Some(hex::encode(Sha256::digest(format!("{program:?} {candidates:?} {files:?}"))))
 }
 
 /// The names and aliases of its tools.

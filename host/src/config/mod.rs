@@ -523,6 +523,11 @@ pub fn directory(variable: &str, below_home: &str) -> Option<PathBuf> {
     Some(base.join("linux-sysadmin"))
 }
 
+/// The user's own directory of what can be made anew.
+pub fn cache() -> Option<PathBuf> {
+    directory("XDG_CACHE_HOME", ".cache")
+}
+
 /// Reads the file once more; where there was none and still is none, the defaults hold.
 pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
     match read(loaded.path.clone()) {

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Seal};
 use super::changes::Changes;
+use super::list::List;
 use super::{resources, tasks};
 use crate::aliases::Older;
 use crate::arguments::{self, LONGEST_AGENT, Shown};
@@ -56,6 +57,7 @@ after one that failed (`done`, `not_begun`).";
 /// The server's side of one connection.
 pub(super) struct Handler {
     pipeline: Arc<Pipeline>,
+    list: List,
     changes: Changes,
     ended: CancellationToken,
     stopping: CancellationToken,
@@ -66,11 +68,12 @@ impl Handler {
     /// Nobody is told anything more from `ended` on; `stopping` ends every call.
     pub(super) fn new(
         pipeline: Arc<Pipeline>,
+        list: List,
         ended: CancellationToken,
         stopping: CancellationToken,
     ) -> Result<Self, Problem> {
         let changes = Changes::new(pipeline.tools_changed());
-        Ok(Self { pipeline, changes, ended, stopping, seal: Seal::new()? })
+        Ok(Self { pipeline, list, changes, ended, stopping, seal: Seal::new()? })
     }
 
     /// Whether this client confirms in a second call.
@@ -212,10 +215,7 @@ impl ServerHandler for Handler {
         self.changes.given();
         let hosts = self.pipeline.targets().offers_hosts();
         let shown = Shown { two_step: self.two_step(&context), hosts };
-        let tools =
-            self.pipeline.live().await.registry.tools().map(|tool| describe_tool(tool, shown)).collect();
-        self.pipeline.read_modules();
-        Ok(ListToolsResult::with_all_items(tools))
+        Ok(ListToolsResult::with_all_items(self.list.tools(shown).await))
     }
 
     /// For clients of a handshake. One of the newest generation has none, and subscribes.

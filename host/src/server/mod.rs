@@ -3,6 +3,7 @@
 mod asking;
 mod changes;
 mod handler;
+mod list;
 mod resources;
 mod tasks;
 mod transport;
@@ -19,6 +20,7 @@ use crate::pipeline::Pipeline;
 use crate::watch::Watch;
 
 pub use handler::describe_tool;
+pub use list::KeptList;
 
 /// What calls under way get at the end of input: a script that pipes its requests in has its answers by then, a client
 /// that died waits for nothing, and one that follows up with a signal after two seconds finds us gone.
@@ -27,17 +29,17 @@ const GRACE: Duration = Duration::from_secs(1);
 const ENDING: Duration = Duration::from_millis(500);
 
 /// Serves on stdin and stdout until the end of input, or until a signal asks for the end.
-pub async fn serve(pipeline: Arc<Pipeline>, watch: Option<Watch>) -> anyhow::Result<()> {
+pub async fn serve(pipeline: Arc<Pipeline>, kept: KeptList, watch: Option<Watch>) -> anyhow::Result<()> {
     if let Some(watch) = watch {
         tokio::spawn(watch.follow(pipeline.clone()));
     }
     tracing::info!("serving MCP on stdin and stdout");
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    serve_over(pipeline, input, output, crate::signals::asked_to_end()).await
+    serve_over((pipeline, kept), input, output, crate::signals::asked_to_end()).await
 }
 
 async fn serve_over(
-    pipeline: Arc<Pipeline>,
+    (pipeline, kept): (Arc<Pipeline>, KeptList),
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
     asked_to_end: impl Future<Output = ()> + Send + 'static,
@@ -45,7 +47,8 @@ async fn serve_over(
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
     let transport = transport::Lines::new(input, output, ended.clone());
-    let handler = handler::Handler::new(pipeline.clone(), ended.clone(), stopping.clone())?;
+    let list = list::List::begin(pipeline.clone(), kept);
+    let handler = handler::Handler::new(pipeline.clone(), list, ended.clone(), stopping.clone())?;
     let service_end = CancellationToken::new();
     tokio::spawn({
         let service_end = service_end.clone();

@@ -22,7 +22,12 @@ impl Client {
         let (input, their_input) = tokio::io::duplex(1 << 20);
         let (their_output, output) = tokio::io::duplex(unread);
         let never = std::future::pending();
-        let server = tokio::spawn(serve_over(pipeline.clone(), their_input, their_output, never));
+        let server = tokio::spawn(serve_over(
+            (pipeline.clone(), KeptList::default()),
+            their_input,
+            their_output,
+            never,
+        ));
         Self { pipeline, input, output: BufReader::new(output).lines(), server }
     }
 
@@ -235,7 +240,12 @@ async fn a_server_that_is_asked_to_end_ends_its_subscriptions() {
     let (their_output, output) = tokio::io::duplex(1 << 20);
     let asked = CancellationToken::new();
     let asked_to_end = asked.clone().cancelled_owned();
-    let server = tokio::spawn(serve_over(pipeline.clone(), their_input, their_output, asked_to_end));
+    let server = tokio::spawn(serve_over(
+        (pipeline.clone(), KeptList::default()),
+        their_input,
+        their_output,
+        asked_to_end,
+    ));
     let mut client = Client { pipeline, input, output: BufReader::new(output).lines(), server };
     client.listen(1, json!({"toolsListChanged": true})).await;
     asked.cancel();

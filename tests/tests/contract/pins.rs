@@ -385,18 +385,25 @@ fn own(home: &Home, name: &str) -> (PathBuf, PathBuf) {
     (own, file)
 }
 
-/// Changes what is kept of the only component, as nobody but the account itself can: its digest is right.
+/// Changes what is kept of the only component.
 fn edit_kept(home: &Home, edit: impl FnOnce(&mut Value)) {
     let kept = fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path());
     let mut kept = kept.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let path = kept.next().expect("a description");
     assert_eq!(kept.next(), None);
-    let entry = fs::read(&path).expect("an entry");
+    edit_entry(&path, edit);
+}
+
+/// Changes an entry of the cache, as nobody but the account itself can: its digest is right.
+fn edit_entry(path: &Path, edit: impl FnOnce(&mut Value)) {
+    let entry = fs::read(path).expect("an entry");
     let (contents, _) = entry.split_last_chunk::<32>().expect("a digest at its end");
     let mut value = serde_json::from_slice(contents).expect("JSON");
     edit(&mut value);
     let text = value.to_string();
-    fs::write(path, [text.as_bytes(), Sha256::digest(&text).as_slice()].concat()).expect("written");
+    let name = path.file_name().expect("a name").to_str().expect("UTF-8");
+    let digest = Sha256::new().chain_update(name).chain_update(&text).finalize();
+    fs::write(path, [text.as_bytes(), digest.as_slice()].concat()).expect("written");
 }
 
 async fn served(home: &Home, modules: &Path) -> Client {
@@ -465,6 +472,71 @@ async fn a_component_that_is_listed_without_being_read_is_read_before_anything_o
     assert!(listed(&mut client).await.contains("greet_users"));
     list_changed(&mut client).await;
     assert!(!listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+}
+
+/// The server's list is kept by now.
+async fn kept_list(home: &Home) -> PathBuf {
+    let path = home.cache().join("tools");
+    while !path.exists() {
+        tokio::task::yield_now().await;
+    }
+    path
+}
+
+#[tokio::test]
+async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_called_by_it() {
+    let home = Home::cold();
+    let mut client = served(&home, &modules()).await;
+    let list = listed(&mut client).await;
+    let kept = kept_list(&home).await;
+    client.close().await;
+    edit_entry(&kept, |kept| {
+        let tools = kept["tools"].as_array_mut().expect("tools");
+        let mut more = tools[0].clone();
+        more["name"] = json!("cron_more");
+        tools.push(more);
+    });
+    let mut client = served(&home, &modules()).await;
+    assert!(listed(&mut client).await.contains("cron_more"), "what is kept is what is given first");
+    list_changed(&mut client).await;
+    assert_eq!(listed(&mut client).await, list);
+    client.close().await;
+    edit_entry(&kept, |kept| {
+        let tools = kept["tools"].as_array_mut().expect("tools");
+        tools.retain(|tool| tool["name"] != "cron_validate");
+    });
+    // By the modules' own word it is there, and what only the list has isn't.
+    let mut client = served(&home, &modules()).await;
+    assert!(!listed(&mut client).await.contains("cron_validate"));
+    let valid = client.envelope("cron_validate", json!({"expression": "* * * * *"})).await;
+    assert_eq!(valid["status"], "success");
+    assert_eq!(client.call("cron_more", json!({})).await["code"], -32602);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_kept_list_is_given_to_clients_of_the_same_kind_and_for_the_same_modules_only() {
+    let home = Home::cold();
+    let mut lists = Vec::new();
+    for _ in 0..2 {
+        for asks in [false, true] {
+            let mut client = Client::start(&home, &modules());
+            if asks {
+                client.can(json!({"elicitation": {}}));
+            }
+            client.initialize("2025-06-18").await;
+            lists.push(listed(&mut client).await);
+            kept_list(&home).await;
+            client.close().await;
+        }
+    }
+    assert_eq!((&lists[0], &lists[1]), (&lists[2], &lists[3]));
+    assert_ne!(lists[0], lists[1], "who is asked in a second call is told how to answer");
+    let (own, _) = own(&home, "greeter");
+    let mut client = served(&home, &own).await;
+    let list = listed(&mut client).await;
+    assert!(list.contains("greet_users") && !list.contains("cron_"), "{list}");
     client.close().await;
 }
 

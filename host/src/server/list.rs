@@ -1,0 +1,134 @@
+//! The list of tools: as it was last given, where nothing that it was made of has changed since, and else of the modules.
+//!
+//! Whoever starts a server waits for this list first, so no module is looked into for it. What is called, and what may be
+//! done, is only ever said by the modules themselves: they are looked into right after, and a list that isn't theirs is
+//! made anew and announced.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::Tool;
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+use super::handler::describe_tool;
+use crate::arguments::Shown;
+use crate::component::{self, Places, Registry};
+use crate::config::{self, Modules};
+use crate::pipeline::Pipeline;
+
+/// By then a client has the list that it has just asked for.
+const GIVEN: Duration = Duration::from_millis(20);
+
+/// As it is kept.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    /// What the modules were made of.
+    of: String,
+    /// For which clients it is.
+    shown: Shown,
+    tools: Vec<Tool>,
+}
+
+/// A list that was kept.
+struct Kept {
+    entry: Entry,
+    /// What it was read from.
+    bytes: Vec<u8>,
+}
+
+/// The list that was kept, read while everything else gets ready.
+#[derive(Default)]
+pub struct KeptList(Option<JoinHandle<Option<Kept>>>);
+
+impl KeptList {
+    /// Begins to read it.
+    pub fn begin(places: &Places, modules: &Modules) -> Self {
+        let (places, modules) = (places.clone(), modules.clone());
+        Self(Some(tokio::task::spawn_blocking(move || {
+            let (bytes, of) = component::kept_list(config::cache(), &places, &modules)?;
+            let entry = serde_json::from_slice::<Entry>(&bytes).ok().filter(|entry| entry.of == of)?;
+            Some(Kept { entry, bytes })
+        })))
+    }
+
+    /// It, where there is one that holds.
+    async fn read(self) -> Option<Kept> {
+        self.0?.await.unwrap_or_default()
+    }
+}
+
+/// The list of one server.
+pub(super) struct List {
+    pipeline: Arc<Pipeline>,
+    /// Taken by the first who asks.
+    kept: Mutex<Option<JoinHandle<Option<Kept>>>>,
+    /// The modules' files are read, or about to be.
+    is_checked: OnceLock<()>,
+}
+
+impl List {
+    /// Begins with what was kept, or where nothing was that holds, with the modules.
+    pub(super) fn begin(pipeline: Arc<Pipeline>, kept: KeptList) -> Self {
+        let loading = pipeline.clone();
+        let kept = tokio::spawn(async move {
+            let kept = kept.read().await;
+            if kept.is_none() {
+                tokio::spawn(load(loading));
+            }
+            kept
+        });
+        Self { pipeline, kept: Mutex::new(Some(kept)), is_checked: OnceLock::new() }
+    }
+
+    /// Every tool, as such a client is to see it.
+    pub(super) async fn tools(&self, shown: Shown) -> Vec<Tool> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = match kept {
+            Some(kept) => kept.await.unwrap_or_default().filter(|kept| kept.entry.shown == shown),
+            None => None,
+        };
+        let (given, bytes) = match kept {
+            Some(kept) => (kept.entry.tools, Some(kept.bytes)),
+            None => (tools(&self.pipeline.live().await.registry, shown), None),
+        };
+        if self.is_checked.set(()).is_ok() {
+            tokio::spawn(check(self.pipeline.clone(), shown, bytes));
+        }
+        given
+    }
+}
+
+/// What a component takes to be compiled, nobody waits for.
+async fn load(pipeline: Arc<Pipeline>) {
+    if pipeline.live().await.registry.is_waiting() {
+        pipeline.reload().await;
+    }
+}
+
+fn tools(registry: &Registry, shown: Shown) -> Vec<Tool> {
+    registry.tools().map(|tool| describe_tool(tool, shown)).collect()
+}
+
+/// Looks into the modules and reads their files, once the list is on its way. Says so where it isn't what was given out of
+/// the cache, and keeps it where another one is kept.
+async fn check(pipeline: Arc<Pipeline>, shown: Shown, given: Option<Vec<u8>>) {
+    tokio::time::sleep(GIVEN).await;
+    pipeline.reload().await;
+    let registry = &pipeline.live().await.registry;
+    let tools = tools(registry, shown);
+    let as_given = given.as_deref().map(|given| {
+        let given = serde_json::from_slice::<Entry>(given).ok();
+        given.is_some_and(|given| given.tools == tools)
+    });
+    if as_given == Some(false) {
+        pipeline.announce();
+    }
+    // None, where the modules may be others at the next start.
+    let Some(of) = registry.of().map(str::to_owned) else { return };
+    let entry =
+        serde_json::to_vec(&Entry { of, shown, tools }).ok().filter(|entry| given.as_ref() != Some(entry));
+    if let Some(entry) = entry {
+        registry.keep_list(&entry);
+    }
+}
