@@ -15,6 +15,7 @@ use clap::Args;
 use rustix::fs::OFlags;
 use rustix::termios::{QueueSelector, tcflush};
 
+use super::out::out;
 use super::waiting::{self, Id, Whole, find, now};
 use crate::capability::Risk;
 use crate::terminal::{Servers, Waiting};
@@ -62,7 +63,7 @@ impl Approve {
             waiting::tell(&error);
             return Ok(ExitCode::FAILURE);
         }
-        writeln!(io::stdout().lock(), "approved: the change is running, and the client gets the outcome")?;
+        writeln!(out(), "approved: the change is running, and the client gets the outcome")?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::approve::Terminal;
+use super::out::out;
 use crate::account::Account;
 use crate::aliases::Older;
 use crate::arguments;
@@ -77,7 +78,7 @@ impl Call {
         pipeline.finished().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
         let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
-        writeln!(io::stdout().lock(), "{text}")?;
+        writeln!(out(), "{text}")?;
         Ok(code)
     }
 }

@@ -1,10 +1,11 @@
 //! `linux-sysadmin deny`: refuses a call that waits. Exit codes: 0 refused, 1 it was not, 2 wrong usage.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::out::out;
 use super::waiting::{self, Id, find};
 use crate::terminal::Servers;
 use crate::visible::one_line;
@@ -29,7 +30,7 @@ impl Deny {
             return Ok(ExitCode::FAILURE);
         }
         let summary = one_line(&found.waiting.summary);
-        writeln!(io::stdout().lock(), "denied: {summary}; nothing is changed, and the client is told so")?;
+        writeln!(out(), "denied: {summary}; nothing is changed, and the client is told so")?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,11 +1,12 @@
 //! `linux-sysadmin knowledge`: the profiles of services that hold, and whether one of one's own would.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::out::out;
 use crate::config::Loaded;
 use crate::gate::policy::Policy;
 use crate::knowledge::Lazy;
@@ -49,7 +50,7 @@ impl Command {
             },
             Action::Check { files } => check(&lazy, files),
         };
-        io::stdout().lock().write_all(text.as_bytes())?;
+        out().write_all(text.as_bytes())?;
         Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

@@ -6,6 +6,7 @@ mod call;
 mod deny;
 mod knowledge;
 mod modules;
+mod out;
 mod pending;
 mod policy;
 mod serve;

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use textwrap::core::display_width;
 
+use super::out::out;
 use super::waiting::{self, Id, Whole, find, now, span};
 use crate::account::Account;
 use crate::terminal::{Servers, Waiting};
@@ -62,11 +63,8 @@ impl Pending {
                 (text, if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }
         };
-        match io::stdout().lock().write_all(text.as_bytes()) {
-            // Whoever reads has seen enough.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(code),
-        }
+        out().write_all(text.as_bytes())?;
+        Ok(code)
     }
 }
 

@@ -1,12 +1,13 @@
 //! `linux-sysadmin policy`: what the rules say of a command, and which rules there are.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::out::out;
 use crate::config::Loaded;
 use crate::gate::policy::{Policy, Verdict};
 use crate::visible::{make_visible, visible};
@@ -48,7 +49,7 @@ impl Command {
             Action::List => policy.rules().map(|rule| format!("{}\n", visible(&rule))).collect(),
         };
         // An answer, whatever it says.
-        io::stdout().lock().write_all(text.as_bytes())?;
+        out().write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }

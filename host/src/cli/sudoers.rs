@@ -1,11 +1,12 @@
 //! `linux-sysadmin modules sudoers`: the fragments, to be read, and to be put where sudo finds them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::out::out;
 use crate::capability::Fragment;
 use crate::component::{Cold, Module, Places};
 use crate::config::Loaded;
@@ -55,7 +56,7 @@ impl Sudoers {
             text = "# No module needs another account's rights, so there is nothing that sudo must allow.\n"
                 .to_owned();
         }
-        write!(io::stdout().lock(), "{}", text.trim_end().to_owned() + "\n")?;
+        write!(out(), "{}", text.trim_end().to_owned() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::modules::{Asking, wrapped};
+use super::out::out;
 use crate::system::{ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks};
 use crate::target::{Overrides, Target};
 use crate::visible::visible;
@@ -199,7 +200,7 @@ fn refused(why: &str) -> anyhow::Result<ExitCode> {
 }
 
 fn say(text: &str) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{}", text.trim_end())
+    writeln!(out(), "{}", text.trim_end())
 }
 
 #[cfg(test)]

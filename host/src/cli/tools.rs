@@ -1,10 +1,11 @@
 //! `linux-sysadmin tools`: which tools there are.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::out::out;
 use crate::arguments::Shown;
 use crate::pipeline::Pipeline;
 use crate::server;
@@ -19,7 +20,7 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) async fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
         let live = pipeline.live().await;
-        let mut output = io::stdout().lock();
+        let mut output = out();
         let offered = Shown { two_step: false, hosts: pipeline.targets().offers_hosts() };
         if self.json {
             let tools: Vec<_> =

@@ -123,3 +123,27 @@ async fn logs_are_on_stderr_by_their_level_and_never_hold_a_request() {
     let (_, log) = client.close().await;
     assert!(log.is_empty(), "by default a good session logs nothing: {log}");
 }
+
+#[test]
+fn whoever_has_read_enough_is_no_error_and_what_became_of_the_command_is_still_said() {
+    let home = Home::new();
+    for (args, code) in [
+        (&["tools", "--json"][..], 0),
+        (&["modules", "list", "--json"], 0),
+        (&["call", "cron_validate", "expression=* * * * *"], 0),
+        (&["call", "svc_status", "service=-x"], 1),
+        (&["policy", "check", "--", "rm", "-rf", "/"], 0),
+        (&["audit", "show"], 0),
+        (&["pending", "--json"], 0),
+    ] {
+        let code_read = home.command(&modules(), args).output().expect("it runs").status.code();
+        assert_eq!(code_read, Some(code), "{args:?}, read to the end");
+        let mut command = home.command(&modules(), args);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*said), (Some(code), ""), "{args:?}");
+    }
+}

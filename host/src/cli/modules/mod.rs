@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::out::out;
 use crate::component::{Cold, InstallError, Origin, Places, Workshop};
 use crate::config::{Disabled, Loaded};
 use crate::visible::visible;
@@ -80,7 +81,7 @@ impl Modules {
             _ => Cold::Later,
         };
         let workshop = Workshop::open(places, config, cold).await;
-        let mut output = io::stdout().lock();
+        let mut output = out();
         let done = match self.command {
             Command::List { json: true } => Ok(writeln!(output, "{}", list::json(&workshop)?)?),
             Command::List { json: false } => Ok(write!(output, "{}", list::table(&workshop))?),
@@ -150,7 +151,7 @@ fn finish(done: Result<Option<String>, InstallError>) -> anyhow::Result<ExitCode
     match done {
         Ok(said) => {
             if let Some(said) = said {
-                writeln!(io::stdout().lock(), "{said}")?;
+                writeln!(out(), "{said}")?;
             }
             Ok(ExitCode::SUCCESS)
         }
