@@ -252,6 +252,8 @@ impl Pipeline {
 
     /// Looks at the modules and at their part of the configuration anew.
     pub async fn reload(&self) {
+        // Where nothing was loaded yet, a list that was kept may have been given, and what came of it isn't known.
+        let was_loaded = self.first_look.initialized();
         self.live().await;
         let _held = self.reloading.lock().await;
         let before = self.now();
@@ -267,7 +269,7 @@ impl Pipeline {
         let same = registry.tools().eq(before.registry.tools());
         tracing::info!(modules = registry.modules().len(), same_tools = same, "looked at the modules anew");
         self.set_live(Live { registry, validators: Validators::default(), config_error });
-        if !same {
+        if !same || !was_loaded {
             self.announce();
         }
     }

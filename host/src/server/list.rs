@@ -114,6 +114,8 @@ fn tools(registry: &Registry, shown: Shown) -> Vec<Tool> {
 /// the cache, and keeps it where another one is kept.
 async fn check(pipeline: Arc<Pipeline>, shown: Shown, given: Option<Vec<u8>>) {
     tokio::time::sleep(GIVEN).await;
+    // What it says of a list that was given is said below.
+    pipeline.live().await;
     pipeline.reload().await;
     let registry = &pipeline.live().await.registry;
     let tools = tools(registry, shown);

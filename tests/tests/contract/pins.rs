@@ -541,6 +541,20 @@ async fn a_kept_list_is_given_to_clients_of_the_same_kind_and_for_the_same_modul
 }
 
 #[tokio::test]
+async fn a_change_is_told_of_where_no_module_was_looked_into_yet() {
+    let home = Home::cold();
+    let mut client = served(&home, &modules()).await;
+    listed(&mut client).await;
+    kept_list(&home).await;
+    client.close().await;
+    let mut client = served(&home, &modules()).await;
+    added(&home, "greeter");
+    list_changed(&mut client).await;
+    assert!(listed(&mut client).await.contains("greet_users"));
+    client.close().await;
+}
+
+#[tokio::test]
 async fn a_running_server_follows_what_the_operator_does() {
     let home = Home::new();
     // Nothing of a third party's is there yet, not even the directory.
