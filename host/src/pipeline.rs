@@ -218,6 +218,11 @@ impl Pipeline {
         self.now()
     }
 
+    /// Whether the modules are loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.first_look.initialized()
+    }
+
     async fn load(&self) {
         let _held = self.reloading.lock().await;
         let registry = self.now().registry.load(&self.places, self.cold).await;
@@ -253,7 +258,7 @@ impl Pipeline {
     /// Looks at the modules and at their part of the configuration anew.
     pub async fn reload(&self) {
         // Where nothing was loaded yet, a list that was kept may have been given, and what came of it isn't known.
-        let was_loaded = self.first_look.initialized();
+        let was_loaded = self.is_loaded();
         self.live().await;
         let _held = self.reloading.lock().await;
         let before = self.now();

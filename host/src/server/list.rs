@@ -85,8 +85,11 @@ impl List {
     pub(super) async fn tools(&self, shown: Shown) -> Vec<Tool> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let kept = match kept {
-            Some(kept) => kept.await.unwrap_or_default().filter(|kept| kept.entry.shown == shown),
-            None => None,
+            // Once the modules are loaded, they say what there is: something may have changed since it was read.
+            Some(kept) if !self.pipeline.is_loaded() => {
+                kept.await.unwrap_or_default().filter(|kept| kept.entry.shown == shown)
+            }
+            _ => None,
         };
         let (given, bytes) = match kept {
             Some(kept) => (kept.entry.tools, Some(kept.bytes)),
