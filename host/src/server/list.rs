@@ -23,7 +23,7 @@ const GIVEN: Duration = Duration::from_millis(20);
 /// As it is kept.
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    /// What the modules were made of.
+    /// The hash of what the modules were made of.
     of: String,
     /// For which clients it is.
     shown: Shown,
@@ -33,7 +33,7 @@ struct Entry {
 /// A list that was kept.
 struct Kept {
     entry: Entry,
-    /// What it was read from.
+    /// The entry's own bytes.
     bytes: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Begins with what was kept, or where nothing was that holds, with the modules.
+    /// Takes what was kept; where nothing was that holds, the modules are loaded at once.
     pub(super) fn begin(pipeline: Arc<Pipeline>, kept: KeptList) -> Self {
         let loading = pipeline.clone();
         let kept = tokio::spawn(async move {
@@ -102,7 +102,7 @@ impl List {
     }
 }
 
-/// What a component takes to be compiled, nobody waits for.
+/// Loads the modules, and compiles those that wait for it, beside whatever a client asks.
 async fn load(pipeline: Arc<Pipeline>) {
     if pipeline.live().await.registry.is_waiting() {
         pipeline.reload().await;
@@ -117,7 +117,7 @@ fn tools(registry: &Registry, shown: Shown) -> Vec<Tool> {
 /// the cache, and keeps it where another one is kept.
 async fn check(pipeline: Arc<Pipeline>, shown: Shown, given: Option<Vec<u8>>) {
     tokio::time::sleep(GIVEN).await;
-    // What it says of a list that was given is said below.
+    // Loaded first: otherwise the reload announces a change whether there is one or not.
     pipeline.live().await;
     pipeline.reload().await;
     let registry = &pipeline.live().await.registry;
@@ -129,7 +129,7 @@ async fn check(pipeline: Arc<Pipeline>, shown: Shown, given: Option<Vec<u8>>) {
     if as_given == Some(false) {
         pipeline.announce();
     }
-    // None, where the modules may be others at the next start.
+    // Nothing is kept where the modules may be others at the next start.
     let Some(of) = registry.of().map(str::to_owned) else { return };
     let entry =
         serde_json::to_vec(&Entry { of, shown, tools }).ok().filter(|entry| given.as_ref() != Some(entry));
