@@ -46,6 +46,23 @@ pub fn redact_lines(text: &str) -> Cow<'_, str> {
     run(text, true)
 }
 
+/// Each of several texts, which may be lines of one: a block that goes over several of them is known as one.
+pub fn redact_each(texts: Vec<String>) -> Vec<String> {
+    if texts.iter().all(|text| !text.contains('\n')) {
+        let whole = texts.join("\n");
+        match redact_lines(&whole) {
+            Cow::Borrowed(_) => return texts,
+            Cow::Owned(redacted) => {
+                let lines: Vec<String> = redacted.split('\n').map(str::to_owned).collect();
+                if lines.len() == texts.len() {
+                    return lines;
+                }
+            }
+        }
+    }
+    texts.iter().map(|text| redact(text).into_owned()).collect()
+}
+
 fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
     // Owned, so that nobody takes it for the text itself.
     let Some(hints) = &*HINTS else { return Cow::Owned(REDACTED.to_owned()) };

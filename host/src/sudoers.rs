@@ -146,7 +146,7 @@ async fn unsafe_path(
         let key = (glob.to_owned(), run_as.to_owned());
         if !looked.contains_key(&key) {
             // A name with a star in it is one that nothing has, and its directories are those of all names.
-            let unsafe_path = target.is_safe_for(glob, run_as).await.err();
+            let unsafe_path = target.safe_for(glob, run_as).await.err();
             looked.insert(key.clone(), unsafe_path.map(|problem| problem.message));
         }
         if let Some(message) = looked.get(&key).cloned().flatten() {

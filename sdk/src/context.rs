@@ -115,7 +115,27 @@ impl Context {
 
     /// The names in a directory, sorted.
     pub fn list_dir(&self, path: &str) -> Result<Vec<String>> {
-        self.host_list_dir(path)
+        self.list_all(&[path]).remove(0)
+    }
+
+    /// [`Context::list_dir`] of several directories at once; results in the order given.
+    pub fn list_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<Vec<String>>> {
+        let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect::<Vec<_>>();
+        let count = paths.len();
+        padded(self.host_list_all(paths), count)
+    }
+
+    /// Each text as it would be shown, without its secrets. What is searched has to be that.
+    pub fn redacted(&self, texts: Vec<String>) -> Vec<String> {
+        self.host_redact(texts)
+    }
+
+    /// The account that the target is reached as; its number where it has no name.
+    pub fn account(&self) -> Result<String> {
+        let known = self.distro().extra.into_iter().find(|(name, _)| name == "user");
+        known.map(|(_, user)| user).ok_or_else(|| {
+            Problem::new("NO_ANSWER", Category::Internal, "the host doesn't say which account is in use")
+        })
     }
 
     /// What is known of a service, by its profile's id or a unit's name; whether the target has it or not.
@@ -225,8 +245,8 @@ impl Context {
         target_files::stat_all(&paths, &self.privilege, Place::Target)
     }
 
-    fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
-        target_files::list_dir(path, &self.privilege, Place::Target)
+    fn host_list_all(&self, paths: Vec<String>) -> Vec<Result<Vec<String>>> {
+        target_files::list_all(&paths, &self.privilege, Place::Target)
     }
 
     fn host_apply(&self, change: Change) -> std::result::Result<confirm::Applied, Failure> {
@@ -239,6 +259,10 @@ impl Context {
 
     fn host_detected(&self) -> Vec<Profile> {
         crate::bindings::sysadmin::module::knowledge::detected()
+    }
+
+    fn host_redact(&self, texts: Vec<String>) -> Vec<String> {
+        crate::bindings::sysadmin::module::redaction::redact(&texts)
     }
 }
 
@@ -283,8 +307,8 @@ impl Context {
         paths.iter().map(|path| self.fake.stat(path)).collect()
     }
 
-    fn host_list_dir(&self, path: &str) -> Result<Vec<String>> {
-        self.fake.list_dir(path)
+    fn host_list_all(&self, paths: Vec<String>) -> Vec<Result<Vec<String>>> {
+        paths.iter().map(|path| self.fake.list_dir(path)).collect()
     }
 
     fn host_apply(&self, change: Change) -> std::result::Result<confirm::Applied, Failure> {
@@ -297,5 +321,9 @@ impl Context {
 
     fn host_detected(&self) -> Vec<Profile> {
         self.fake.profiles.clone()
+    }
+
+    fn host_redact(&self, texts: Vec<String>) -> Vec<String> {
+        texts.into_iter().map(|text| self.fake.redact(text)).collect()
     }
 }

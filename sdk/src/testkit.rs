@@ -39,6 +39,7 @@ pub struct FakeTarget {
     outcome: std::result::Result<confirm::Applied, confirm::Failure>,
     applied: Plans,
     pub(crate) profiles: Vec<Profile>,
+    pub(crate) secrets: Vec<String>,
 }
 
 /// The plans that a tool handed over: kept apart, since a fake target is gone once its tool has answered.
@@ -77,6 +78,7 @@ impl Default for FakeTarget {
             outcome: Ok(confirm::Applied { outputs: Vec::new(), dry_run: false }),
             applied: Plans::default(),
             profiles: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 }
@@ -132,6 +134,18 @@ impl FakeTarget {
         if let Some(files) = self.recordings.last_mut() {
             files.insert(path.to_owned(), contents.into());
         }
+        self
+    }
+
+    /// The account that it is reached as.
+    pub fn account(mut self, name: &str) -> Self {
+        self.distro.extra.push(("user".to_owned(), name.to_owned()));
+        self
+    }
+
+    /// What its host doesn't show.
+    pub fn secret(mut self, secret: &str) -> Self {
+        self.secrets.push(secret.to_owned());
         self
     }
 
@@ -228,6 +242,10 @@ impl FakeTarget {
             self.sleep(Duration::ZERO);
         }
         self.outcome.clone()
+    }
+
+    pub(crate) fn redact(&self, text: String) -> String {
+        self.secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "[redacted]"))
     }
 
     pub(crate) fn now(&self) -> f64 {

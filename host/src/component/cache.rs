@@ -111,6 +111,11 @@ impl Cache {
             .ok()
     }
 
+    /// The compiled form as it is kept, to be compared.
+    pub(super) fn kept_code(&self, sha256: &str, compatibility: &str) -> Option<Vec<u8>> {
+        self.read(&code_name(sha256, compatibility))
+    }
+
     /// Keeps the compiled form. Failing to is no error: the next start is slower, and that is all.
     pub(super) fn keep_code(&self, code: &[u8], sha256: &str, compatibility: &str) {
         self.write(&code_name(sha256, compatibility), code);

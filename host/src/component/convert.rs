@@ -130,6 +130,7 @@ pub(super) fn metadata(metadata: Metadata) -> target_files::Metadata {
 }
 
 pub(super) fn distro(facts: &Facts) -> distro_context::Distro {
+    let user = ("user".to_owned(), facts.user.clone());
     let client = facts.ssh_client.map(|address| ("ssh_client".to_owned(), address.to_string()));
     distro_context::Distro {
         family: facts.family.clone(),
@@ -148,7 +149,7 @@ pub(super) fn distro(facts: &Facts) -> distro_context::Distro {
         kernel: facts.kernel.clone(),
         architecture: facts.architecture.clone(),
         sudo_available: facts.root_available(),
-        extra: facts.extra.clone().into_iter().chain(client).collect(),
+        extra: facts.extra.clone().into_iter().chain([user]).chain(client).collect(),
     }
 }
 
@@ -282,11 +283,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_the_session_comes_from_is_among_the_further_facts() {
+    fn who_comes_from_where_is_among_the_further_facts() {
         let zone = ("timezone".to_owned(), "Etc/UTC".to_owned());
-        let mut facts = Facts { extra: [zone.clone()].into(), ..Facts::default() };
-        assert_eq!(distro(&facts).extra, std::slice::from_ref(&zone));
+        let user = ("user".to_owned(), "ada".to_owned());
+        let mut facts = Facts { extra: [zone.clone()].into(), user: "ada".to_owned(), ..Facts::default() };
+        assert_eq!(distro(&facts).extra, [zone.clone(), user.clone()]);
         facts.ssh_client = "2001:db8::7".parse().ok();
-        assert_eq!(distro(&facts).extra, [zone, ("ssh_client".to_owned(), "2001:db8::7".to_owned())]);
+        assert_eq!(distro(&facts).extra, [zone, user, ("ssh_client".to_owned(), "2001:db8::7".to_owned())]);
     }
 }

@@ -6,14 +6,14 @@ use wasmtime::component::Resource;
 
 use super::bindings::sysadmin::module::types::{Command, Output, Place, Privilege, Problem};
 use super::bindings::sysadmin::module::{
-    confirm, distro_context, doc_emit, exec_command, progress, target_files, tool_calls, types,
+    confirm, distro_context, doc_emit, exec_command, progress, redaction, target_files, tool_calls, types,
 };
 use super::convert;
 use super::store::{Call, Handing, State, unsupported};
 use crate::capability::{Grants, Risk};
 use crate::gate::{Again, Asking, Outcome, Planned, sha256};
 use crate::problem::{self, Category};
-use crate::redact::excerpt;
+use crate::redact::{excerpt, redact_each};
 use crate::target::{OutputStream, PathCheck, ReadRequest};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
@@ -225,21 +225,29 @@ impl target_files::Host for State {
             .collect())
     }
 
-    async fn list_dir(
+    async fn list_all(
         &mut self,
-        path: String,
+        paths: Vec<String>,
         privilege: Privilege,
         place: Place,
-    ) -> wasmtime::Result<Answer<Vec<String>>> {
+    ) -> wasmtime::Result<Vec<Answer<Vec<String>>>> {
         let call = self.call()?;
         if let Err(problem) = on_target(place) {
-            return Ok(to_guest(Err(problem)));
+            return Ok(vec![to_guest(Err(problem)); paths.len()]);
         }
         let privilege = convert::privilege(privilege);
         let check = call.path_check(&privilege, Grants::may_list);
-        call.log.looks("list", || vec![&path]);
-        let names = call.target.list_dir(path.clone(), &call.grants().access(&privilege), check).await;
-        Ok(call.to_guest(reading(names, &path, &privilege)))
+        call.log.looks("list", || paths.iter().collect());
+        let answers = call.target.list_all(paths.clone(), &call.grants().access(&privilege), check).await;
+        let answers = paths.iter().zip(answers);
+        Ok(answers.map(|(path, names)| call.to_guest(reading(names, path, &privilege))).collect())
+    }
+}
+
+impl redaction::Host for State {
+    async fn redact(&mut self, texts: Vec<String>) -> wasmtime::Result<Vec<String>> {
+        self.call()?;
+        Ok(redact_each(texts))
     }
 }
 

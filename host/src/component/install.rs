@@ -291,6 +291,19 @@ impl Workshop {
         pinned.chain(unpinned).collect()
     }
 
+    /// [`Workshop::verify`], and each component compiled anew: what is kept of it has to be the same.
+    pub async fn verify_compiled(&self) -> Vec<Verified> {
+        let candidates = Found::at(&self.places).candidates;
+        let mut all = self.verify();
+        for verified in all.iter_mut().filter(|verified| verified.fault.is_none()) {
+            let candidate = candidates.iter().find(|candidate| candidate.path == verified.path);
+            if let Some(candidate) = candidate {
+                verified.fault = self.loader.compares(candidate).await.err().map(|error| error.to_string());
+            }
+        }
+        all
+    }
+
     /// What is used now, after a change: why a module isn't, if it isn't.
     pub async fn unused(&self, name: &str) -> Option<String> {
         let registry = self.registry.reload(&self.places, self.registry.config()).await;

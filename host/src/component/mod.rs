@@ -30,7 +30,7 @@ pub use again::{Anew, Calling};
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
 pub use description::{Description, Shape, Tool};
-pub use install::{Examined, InstallError, Workshop};
+pub use install::{Examined, InstallError, Verified, Workshop};
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route, kept_list};

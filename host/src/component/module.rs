@@ -120,6 +120,11 @@ pub(super) enum LoadError {
          not loaded"
     )]
     Pin { expected: String, found: String },
+    #[error(
+        "what is kept of it in the cache isn't what compiling it makes: somebody has changed the cache; remove the entries \
+         that begin with its SHA-256"
+    )]
+    Compiled,
     #[error(transparent)]
     Surface(#[from] SurfaceError),
     #[error("it is not a component that this host can compile: {0:#}")]
@@ -212,11 +217,7 @@ impl Loader {
         let component = match tokio::task::block_in_place(kept) {
             Some(component) => component,
             None => {
-                let code = match source.origin {
-                    Origin::Host => tokio::task::block_in_place(|| shared.engine.precompile_component(bytes))
-                        .map_err(LoadError::NotAComponent)?,
-                    Origin::System | Origin::User => compile::in_child(bytes, self.engine.limits()).await?,
-                };
+                let code = self.compile(source.origin, bytes).await?;
                 self.cache.keep_code(&code, sha256, &compatibility);
                 match tokio::task::block_in_place(kept) {
                     Some(component) => component,
@@ -227,6 +228,29 @@ impl Loader {
         let pre: InstancePre<State> =
             shared.linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
         SystemModulePre::new(pre).map_err(LoadError::Contract)
+    }
+
+    async fn compile(&self, origin: Origin, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
+        let shared = self.engine.get().map_err(LoadError::Engine)?;
+        match origin {
+            Origin::Host => tokio::task::block_in_place(|| shared.engine.precompile_component(bytes))
+                .map_err(LoadError::NotAComponent),
+            Origin::System | Origin::User => Ok(compile::in_child(bytes, self.engine.limits()).await?),
+        }
+    }
+
+    /// A problem where what is kept of a component isn't what compiling it makes.
+    pub(super) async fn compares(&self, candidate: &Candidate) -> Result<(), LoadError> {
+        let Candidate { path, sha256, origin, .. } = candidate;
+        let compatibility = self.engine.get().map_err(LoadError::Engine)?.compatibility();
+        let Some(kept) = self.cache.kept_code(sha256, &compatibility) else { return Ok(()) };
+        let mut bytes = Vec::new();
+        open(path)?.read_to_end(&mut bytes)?;
+        Source { path, sha256, origin: *origin }.check(hex::encode(sha256::digest(&bytes[..])?))?;
+        match self.compile(*origin, &bytes).await? == kept {
+            true => Ok(()),
+            false => Err(LoadError::Compiled),
+        }
     }
 }
 

@@ -8,13 +8,14 @@ use super::CONTRACT;
 const WASI: [&str; 5] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/"];
 
 /// Interfaces of the contract that every module may import; `system-module` has more.
-const TOOL_MODULE: [&str; 9] = [
+const TOOL_MODULE: [&str; 10] = [
     "confirm",
     "distro-context",
     "doc-emit",
     "exec-command",
     "knowledge",
     "progress",
+    "redaction",
     "target-files",
     "tool-calls",
     "types",

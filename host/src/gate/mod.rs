@@ -20,6 +20,7 @@ mod preview;
 mod question;
 mod record;
 pub mod recover;
+mod standing;
 mod turn;
 mod uncertain;
 pub mod weigh;

@@ -128,6 +128,13 @@ impl Allowed {
         command_line(&self.prefix, &self.shown)
     }
 
+    /// Paths of its words that lead elsewhere, and where to.
+    pub fn led(&self) -> impl Iterator<Item = (&str, &str)> {
+        let paths =
+            self.paths.iter().map(|(_, path)| path.as_str()).zip(self.leads.iter().map(String::as_str));
+        paths.filter(|(asked, leads)| asked != leads)
+    }
+
     /// Where its paths lead; a problem where that is where no grant does.
     pub async fn leads_where_granted(
         &self,
@@ -225,7 +232,7 @@ impl Against<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
-        let mut weighing = Weighing::new(self.policy);
+        let mut weighing = Weighing::new(self.policy, self.target, self.facts);
         let mut steps = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
@@ -262,12 +269,12 @@ impl Against<'_> {
             };
             match &doing {
                 Doing::Run(command) => {
-                    weighing.command(command, before.as_deref())?;
+                    weighing.command(command, before.as_deref()).await?;
                     let Command { program, args, .. } = &command.command;
                     risks.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
                 }
                 Doing::File(site, validate) => {
-                    weighing.file(&step.action, site)?;
+                    weighing.file(&step.action, site).await?;
                     let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
                     let done = Done::Edit(&[asked, &site.path]);
                     risks.extend(graver(self.knowledge, &self.facts.family, &done));
@@ -278,7 +285,9 @@ impl Against<'_> {
             let same =
                 |undo: &Allowed| matches!(&doing, Doing::Run(command) if command.line() == undo.line());
             let of_undo = |undo: &Allowed| before.as_deref().filter(|_| same(undo));
-            undo.iter().try_for_each(|undo| weighing.command(undo, of_undo(undo)))?;
+            for undo in &undo {
+                weighing.command(undo, of_undo(undo)).await?;
+            }
             let diff = compared(&step.action, &doing, before.as_deref());
             let prepared = Prepared { doing, diff, before, undo };
             if hides(&step.action, &prepared) {
@@ -289,7 +298,9 @@ impl Against<'_> {
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
-        after_undo.iter().try_for_each(|command| weighing.command(command, None))?;
+        for command in &after_undo {
+            weighing.command(command, None).await?;
+        }
         dry_run.iter().try_for_each(|command| weighing.harmless(command))?;
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {
             risks.push((Risk::High, HIDDEN.to_owned()));

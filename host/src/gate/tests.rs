@@ -417,6 +417,11 @@ async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
             after(change(vec![run(&["true"])])),
             change(vec![write(&judged, "x")]),
         ] {
+            // A file that isn't known to be only data asks by itself.
+            let writes = plan.steps.iter().any(|step| step.action.path().is_some());
+            if writes && code.is_empty() {
+                continue;
+            }
             let person = Arc::new(Person::who_says(no()));
             let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
             let refused = gate.apply(asking, plan).await.err();
@@ -583,7 +588,7 @@ async fn what_cannot_be_put_on_record_does_not_happen() {
 
 #[tokio::test]
 async fn a_plan_made_of_what_is_gone_is_refused() {
-    let lab = Lab::new(Safety::default());
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
     std::fs::write(lab.path("file"), "theirs").unwrap();
     for (seen, code) in [
         (Some(sha256(b"theirs")), None),

@@ -4,12 +4,13 @@
 use super::files::Site;
 use super::plan::Action;
 use super::policy::text::{self, Code, CommandLine};
-use super::policy::{FileStep, Level, Policy, Verdict};
+use super::policy::{FileStep, Level, Policy, UNKNOWN_RULE, Verdict};
 use super::prepare::Allowed;
+use super::standing::Standing;
 use crate::capability::{Risk, command_line};
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
-use crate::target::Command;
+use crate::target::{Command, Facts, Privilege, Target};
 
 /// Characters of a command line that are named as a reason.
 const NAMED: usize = 160;
@@ -19,6 +20,8 @@ const MOST_NAMED: usize = 5;
 /// What was found so far.
 pub(super) struct Weighing<'a> {
     policy: &'a Policy,
+    facts: &'a Facts,
+    standing: Standing<'a>,
     /// What raises the plan's risk, and why.
     pub risks: Vec<(Risk, String)>,
     /// Ids of the rules that are met.
@@ -28,9 +31,10 @@ pub(super) struct Weighing<'a> {
 }
 
 impl<'a> Weighing<'a> {
-    /// By these rules.
-    pub fn new(policy: &'a Policy) -> Self {
-        Self { policy, risks: Vec::new(), rules: Vec::new(), asks: Vec::new() }
+    /// By these rules, on this target.
+    pub fn new(policy: &'a Policy, target: &'a Target, facts: &'a Facts) -> Self {
+        let standing = Standing::new(target, facts);
+        Self { policy, facts, standing, risks: Vec::new(), rules: Vec::new(), asks: Vec::new() }
     }
 
     /// What is run before anybody is asked, and to validate: it has to be harmless, whatever the plan calls it.
@@ -39,25 +43,37 @@ impl<'a> Weighing<'a> {
     }
 
     /// A command, and what it reads where that is code; `before` is what the host knows to have been there.
-    pub fn command(&mut self, command: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
+    pub async fn command(&mut self, command: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
         let argv = argv(&command.command);
         let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
         self.met(&verdict, &format!("`{line}`"))?;
+        // A link may lead its paths to where it counts for more.
+        for (asked, leads) in command.led() {
+            let led: Vec<_> =
+                argv.iter().map(|word| if word == asked { leads } else { word.as_str() }).collect();
+            self.met(&self.policy.verdict(&led), &format!("`{line}`, where {asked} is {leads},"))?;
+        }
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", because(&verdict)));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let before = before.and_then(|before| text::of_stdin(&argv, before));
+        // What has no account of its own there is of whoever gives it.
+        let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
+            .then(|| self.facts.user.clone());
         match text::of_stdin(&argv, stdin) {
-            Some(code) => self.code(code, before, &format!("what `{line}` would read")),
+            Some(code) => {
+                let before = before.map(|before| before.of(own.as_deref()));
+                self.code(code.of(own.as_deref()), before, &format!("what `{line}` would read")).await
+            }
             None => Ok(()),
         }
     }
 
     /// A step on a file.
-    pub fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
+    pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
         let step = match action {
             Action::Run(_) => return Ok(()),
             Action::Write(_) => FileStep::Write,
@@ -66,16 +82,19 @@ impl<'a> Weighing<'a> {
         };
         let verdict = self.policy.of_file(step, &site.path);
         self.met(&verdict, &excerpt(&site.path, NAMED))?;
+        if let Some(why) = takes_root(action, &site.path) {
+            self.risks.push((Risk::High, why));
+        }
         let Action::Write(write) = action else { return Ok(()) };
         let before = site.before.as_deref().and_then(|before| text::of_file(&site.path, before));
         match text::of_file(&site.path, &write.contents) {
-            Some(code) => self.code(code, before, &excerpt(&site.path, NAMED)),
+            Some(code) => self.code(code, before, &excerpt(&site.path, NAMED)).await,
             None => Ok(()),
         }
     }
 
     /// Only what is new: who adds a line to a file isn't asked about the others.
-    fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
+    async fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
         let before = before.unwrap_or_default();
         let was_there = |line: &CommandLine| {
             before.lines.iter().any(|old| (&old.argv, &old.user) == (&line.argv, &line.user))
@@ -86,10 +105,13 @@ impl<'a> Weighing<'a> {
             let shown = line.shell.clone().unwrap_or_else(|| line.argv.join(" "));
             let shown = format!("`{}` in {what} ({})", excerpt(&shown, NAMED), line.at);
             self.met(&verdict, &shown)?;
-            // With an account's own rights it is at the risk that the rules say.
-            if verdict.level != Level::Safe && line.user.is_none() {
-                found.push(format!("root would run {shown}, which {}", because(&verdict)));
-            }
+            found.extend(self.objection(line, &shown).await);
+        }
+        for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
+            let secret = self.standing.is_secret(path).await;
+            found.extend(
+                secret.map(|why| format!("{what} has root read {path} for somebody else ({at}): {why}")),
+            );
         }
         found.extend(
             code.power
@@ -103,12 +125,35 @@ impl<'a> Weighing<'a> {
         Ok(())
     }
 
+    /// Why a line isn't harmless: with root's rights, where it isn't known to be; with an account's own, where the account
+    /// is as good as root, or others may change what it runs.
+    async fn objection(&mut self, line: &CommandLine, shown: &str) -> Option<String> {
+        let root = match line.user.as_deref() {
+            None => Some("root".to_owned()),
+            Some(account) => self.standing.power(account).await,
+        };
+        let who = match (&root, line.user.as_deref()) {
+            (Some(why), Some(account)) => format!("{account} ({why})"),
+            (_, account) => account.unwrap_or("root").to_owned(),
+        };
+        let listed = root.and_then(|_| text::objection(&line.argv));
+        let why = match listed {
+            Some(why) => Some(why),
+            // What a name leads to is where only root writes.
+            None => match line.argv.first().filter(|program| program.starts_with('/')) {
+                Some(program) => self.standing.program(program, line.user.as_deref()).await,
+                None => None,
+            },
+        };
+        why.map(|why| format!("{who} would run {shown}: {why}"))
+    }
+
     fn met(&mut self, verdict: &Verdict, what: &str) -> Result<(), Problem> {
         self.rules.extend(
             verdict
                 .matched_rules
                 .iter()
-                .filter(|rule| !self.rules.contains(rule))
+                .filter(|rule| *rule != UNKNOWN_RULE && !self.rules.contains(rule))
                 .cloned()
                 .collect::<Vec<_>>(),
         );
@@ -146,6 +191,27 @@ fn blocked(verdict: &Verdict, what: &str) -> Problem {
         .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
 }
 
+/// Why a step on a file gives or takes what is the system's, whatever stands in it.
+fn takes_root(action: &Action, path: &str) -> Option<String> {
+    if !text::is_the_systems(path) {
+        return None;
+    }
+    let shown = excerpt(path, NAMED);
+    let (owner, group, mode) = match action {
+        Action::Run(_) => return None,
+        // Of what is read, only what it says counts; what else is there may be what keeps somebody out.
+        Action::Remove(_) if text::is_read(path) => return None,
+        Action::Remove(_) => return Some(format!("removes {shown}, which programs of root's may go by")),
+        Action::Write(write) => (&write.owner, &write.group, write.mode.unwrap_or_default()),
+        Action::MakeDirectory(directory) => (&directory.owner, &directory.group, directory.mode),
+    };
+    let is_others = |name: &Option<String>| name.as_deref().is_some_and(|name| name != "root");
+    if is_others(owner) || is_others(group) && mode & 0o020 != 0 || mode & 0o002 != 0 {
+        return Some(format!("gives {shown}, which programs of root's read or run, to others than root"));
+    }
+    None
+}
+
 /// What is run to look or to simulate changes nothing: no rule takes it for a change, nor what it is given to read.
 pub fn only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result<(), Problem> {
     let argv = argv(command);
@@ -162,7 +228,7 @@ pub fn only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result
     let Some(code) = command.stdin.as_deref().and_then(|stdin| text::of_stdin(&argv, stdin)) else {
         return Ok(());
     };
-    let unsafe_line = code.lines.iter().find(|line| policy.verdict(&line.argv).level != Level::Safe);
+    let unsafe_line = code.lines.iter().find(|line| text::objection(&line.argv).is_some());
     let power = code.power.first().or(code.unreadable.as_ref());
     match (unsafe_line, power) {
         (Some(line), _) => refused(format!("reads code that isn't harmless ({})", line.at)),
@@ -174,50 +240,50 @@ pub fn only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Overrides;
 
     const UNIT: &str = "/etc/systemd/system/x.service";
     const CRONTAB: &str = "/etc/cron.d/x";
 
-    /// What the built-in rules say of new contents of a file.
-    fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
-        let mut weighing = Weighing::new(Policy::builtin());
+    /// What the built-in rules say of new contents of a file, on this machine, reached as root.
+    async fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "root".to_owned(), ..Facts::default() };
+        let mut weighing = Weighing::new(Policy::builtin(), &target, &facts);
         let before = text::of_file(path, before.as_bytes());
-        weighing.code(text::of_file(path, after.as_bytes()).unwrap(), before, path).unwrap();
+        weighing.code(text::of_file(path, after.as_bytes()).unwrap(), before, path).await.unwrap();
         let reasons: Vec<&str> = weighing.risks.iter().map(|(_, reason)| reason.as_str()).collect();
         (weighing.risks.iter().map(|(risk, _)| *risk).collect(), reasons.join("\n"))
     }
 
-    #[test]
-    fn text_that_root_would_run_is_grave_where_the_rules_do_not_call_it_safe() {
+    #[tokio::test]
+    async fn text_that_root_would_run_is_grave_unless_it_is_known_to_be_harmless() {
         for (path, text, grave) in [
-            (UNIT, "[Service]\nExecStart=/usr/sbin/nginx -g 'daemon off;'\n", false),
+            (UNIT, "[Service]\nExecStart=/bin/echo hello\n", false),
+            (UNIT, "[Service]\nExecStart=/usr/sbin/nginx -g 'daemon off;'\n", true),
             (UNIT, "[Service]\nExecStart=/bin/echo hello\nExecStartPost=/bin/systemctl restart x\n", true),
-            (UNIT, "[Service]\nExecStart=/bin/rm /etc/x\n", true),
-            (UNIT, "[Service]\nExecStart=/bin/sh -c 'curl http://x | sh'\n", true),
-            (UNIT, "[Service]\nExecStart=/usr/bin/x\nEnvironment=LD_PRELOAD=/tmp/x.so\n", true),
-            (CRONTAB, "0 3 * * * root /usr/bin/backup --quiet\n", false),
-            (CRONTAB, "0 3 * * * root find / -delete\n", true),
+            (UNIT, "[Service]\nExecStart=/bin/true\nEnvironment=LD_PRELOAD=/tmp/x.so\n", true),
+            (UNIT, "[Service]\nUser=nobody\nExecStart=/bin/sleep 5\nEnvironment=A=/tmp/x.so\n", false),
+            (UNIT, "[Service]\nUser=nobody\nExecStart=/nowhere/x\n", true),
+            (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/usr/bin/find /\n", true),
+            (CRONTAB, "0 3 * * * root logger -t x y\n", false),
+            (CRONTAB, "0 3 * * * root /usr/bin/backup --quiet\n", true),
+            (CRONTAB, "0 3 * * * nobody curl -s http://x | sort\n", false),
             ("/etc/cron.daily/x", "anything", true),
+            ("/etc/motd.d/x/y", "anything", true),
         ] {
-            let (risks, reasons) = weighed(path, "", text);
+            let (risks, reasons) = weighed(path, "", text).await;
             assert_eq!(risks.iter().any(|risk| *risk >= Risk::High), grave, "{path} {text}: {reasons}");
         }
     }
 
-    #[test]
-    fn only_what_is_new_is_weighed() {
+    #[tokio::test]
+    async fn only_what_is_new_is_weighed() {
         let old = "0 3 * * * root find / -delete\n";
-        assert!(weighed(CRONTAB, old, &format!("{old}0 4 * * * root /usr/bin/backup\n")).0.is_empty());
-        assert!(!weighed(CRONTAB, old, &format!("{old}0 4 * * * root find /srv -delete\n")).0.is_empty());
+        let more = |line: &str| format!("{old}{line}");
+        assert!(weighed(CRONTAB, old, &more("0 4 * * * root true\n")).await.0.is_empty());
+        assert!(!weighed(CRONTAB, old, &more("0 4 * * * root find /srv -delete\n")).await.0.is_empty());
         // The same line with other rights is another one.
-        assert!(!weighed(CRONTAB, "0 3 * * * ada find / -delete\n", old).0.is_empty());
-    }
-
-    #[test]
-    fn with_an_accounts_own_rights_text_is_as_grave_as_the_rules_say() {
-        let (_, reasons) = weighed(CRONTAB, "", "0 3 * * * ada rm /srv/x\n");
-        assert!(!reasons.contains("root would run"), "{reasons}");
-        let (_, reasons) = weighed(CRONTAB, "", "0 3 * * * root rm /srv/x\n");
-        assert!(reasons.contains("root would run `rm /srv/x`"), "{reasons}");
+        assert!(!weighed(CRONTAB, "0 3 * * * nobody find / -delete\n", old).await.0.is_empty());
     }
 }

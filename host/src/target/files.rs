@@ -96,7 +96,22 @@ fn entry(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Entr
 }
 
 /// The names in a directory, sorted.
-pub(super) fn list(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Vec<String>, Problem> {
+/// At most [`MOST_NAMES`] of all directories together.
+pub(super) fn list_all(
+    paths: &[String],
+    trusted: &Trusted,
+    check: &PathCheck,
+) -> Vec<Result<Vec<String>, Problem>> {
+    let mut left = MOST_NAMES;
+    let list = |path: &String| {
+        let names = list(path, left, trusted, check)?;
+        left -= names.len();
+        Ok(names)
+    };
+    paths.iter().map(list).collect()
+}
+
+fn list(path: &str, most: usize, trusted: &Trusted, check: &PathCheck) -> Result<Vec<String>, Problem> {
     let directory = open(path, trusted, check, OFlags::DIRECTORY)?;
     let entries = rustix::fs::Dir::new(directory).map_err(|error| Problem::io(path, &error.into()))?;
     let mut names = Vec::new();
@@ -106,8 +121,8 @@ pub(super) fn list(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<V
         if name != "." && name != ".." {
             names.push(name.into_owned());
         }
-        if names.len() > MOST_NAMES {
-            return Err(too_many_names(path, MOST_NAMES));
+        if names.len() > most {
+            return Err(too_many_names(path, most));
         }
     }
     names.sort_unstable();
@@ -218,7 +233,7 @@ mod tests {
             );
         }
         assert_eq!(
-            list(&text(&inside.join("up")), &Trusted::Anyone, &check).unwrap_err().code,
+            list(&text(&inside.join("up")), MOST_NAMES, &Trusted::Anyone, &check).unwrap_err().code,
             "PATH_DENIED"
         );
         assert_eq!(
@@ -273,7 +288,7 @@ mod tests {
             std::fs::write(directory.join(name), "").unwrap();
         }
         let check = below(&directory);
-        assert_eq!(list(&text(&directory), &Trusted::Anyone, &check).unwrap(), [".c", "a", "b"]);
+        assert_eq!(list(&text(&directory), MOST_NAMES, &Trusted::Anyone, &check).unwrap(), [".c", "a", "b"]);
         assert!(stat(&text(&directory.join("none")), &Trusted::Anyone, &check).unwrap().is_none());
         let owner = stat(&text(&directory.join("a")), &Trusted::Anyone, &check).unwrap().unwrap().owner;
         assert_eq!(owner, name_of("/etc/passwd", rustix::process::geteuid().as_raw()));
@@ -292,7 +307,7 @@ mod tests {
         for (trusted, code) in [(Trusted::Anyone, ""), (Trusted::Root, "UNTRUSTED_DIRECTORY")] {
             let read = read(&request(&file, 0, 100), &trusted, &all).map(drop);
             let stat = stat(&text(&file), &trusted, &all).map(drop);
-            let list = list(&text(&directory.join("inner")), &trusted, &all).map(drop);
+            let list = list(&text(&directory.join("inner")), MOST_NAMES, &trusted, &all).map(drop);
             for answer in [read, stat, list] {
                 assert_eq!(answer.map_or_else(|problem| problem.code, |()| String::new()), code);
             }

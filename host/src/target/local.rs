@@ -180,13 +180,15 @@ impl Local {
         blocking(stat).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 
-    pub(super) async fn list_dir(
+    pub(super) async fn list_all(
         &self,
-        path: String,
+        paths: Vec<String>,
         trusted: Trusted,
         check: Arc<PathCheck>,
-    ) -> Result<Vec<String>, Problem> {
-        blocking(move || files::list(&path, &trusted, &*check)).await?
+    ) -> Vec<Result<Vec<String>, Problem>> {
+        let count = paths.len();
+        let list = move || files::list_all(&paths, &trusted, &*check);
+        blocking(list).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 
     /// Where paths lead.

@@ -747,8 +747,8 @@ impl Target {
         }
     }
 
-    /// Whether nobody but root, or this account besides, could change what a path leads to.
-    pub async fn is_safe_for(&self, path: &str, account: &str) -> Result<(), Problem> {
+    /// What a path leads to; a problem where others than root, or this account besides, could change where.
+    pub async fn safe_for(&self, path: &str, account: &str) -> Result<Option<Found>, Problem> {
         let (trusted, paths) = match account {
             "root" => (Trusted::Root, vec![path.to_owned()]),
             account => (Trusted::User(account.to_owned()), vec![path.to_owned()]),
@@ -758,7 +758,8 @@ impl Target {
             // By `stat`: accounts have names there.
             Machine::Remote(remote) => remote.locate(paths, Last::Followed, trusted).await,
         };
-        resolved.pop().unwrap_or_else(|| Err(local::no_root()))?.unless_dangling(path).map(drop)
+        let resolved = resolved.pop().unwrap_or_else(|| Err(local::no_root()))?;
+        Ok(resolved.unless_dangling(path)?.found())
     }
 
     /// Where paths lead, for a command that goes there with these rights; answers in the order given. A problem where
@@ -870,36 +871,45 @@ impl Target {
 
     async fn list_own(
         &self,
-        path: String,
+        paths: Vec<String>,
         trusted: Trusted,
         check: Arc<PathCheck>,
-    ) -> Result<Vec<String>, Problem> {
+    ) -> Vec<Result<Vec<String>, Problem>> {
         match &self.machine {
-            Machine::Local(local) => local.list_dir(path, trusted, check).await,
-            Machine::Remote(remote) => remote.list_dir(path, trusted, check).await,
+            Machine::Local(local) => local.list_all(paths, trusted, check).await,
+            Machine::Remote(remote) => remote.list_all(paths, trusted, check).await,
         }
     }
 
-    /// The names in a directory, sorted.
+    /// The names in each directory, sorted.
+    pub async fn list_all(
+        &self,
+        paths: Vec<String>,
+        access: &Access,
+        check: Arc<PathCheck>,
+    ) -> Vec<Result<Vec<String>, Problem>> {
+        match self.way(&access.privilege).await {
+            Err(problem) => vec![Err(problem); paths.len()],
+            Ok(Way::Own(trusted)) => self.list_own(paths, trusted, check).await,
+            Ok(Way::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
+            Ok(Way::Commands(trusted)) => {
+                let answers = self.verbs(access, &trusted).list_all(&paths, &*check).await;
+                match access.would_do_without_sudo(&answers) {
+                    true => self.list_own(paths, Trusted::Anyone, check).await,
+                    false => answers,
+                }
+            }
+        }
+    }
+
+    /// [`Target::list_all`] of one directory.
     pub async fn list_dir(
         &self,
         path: String,
         access: &Access,
         check: Arc<PathCheck>,
     ) -> Result<Vec<String>, Problem> {
-        match self.way(&access.privilege).await? {
-            Way::Own(trusted) => self.list_own(path, trusted, check).await,
-            Way::Commands(trusted) => {
-                let answers = [self.verbs(access, &trusted).list_dir(&path, &*check).await];
-                match access.would_do_without_sudo(&answers) {
-                    true => self.list_own(path, Trusted::Anyone, check).await,
-                    false => {
-                        let [answer] = answers;
-                        answer
-                    }
-                }
-            }
-        }
+        self.list_all(vec![path], access, check).await.remove(0)
     }
 
     async fn way(&self, privilege: &Privilege) -> Result<Way, Problem> {

@@ -459,18 +459,21 @@ impl Remote {
         Verbs { runner: &First(&link), access: &access, trusted: &trusted }.stat_all(&paths, &*check).await
     }
 
-    pub(super) async fn list_dir(
+    pub(super) async fn list_all(
         &self,
-        path: String,
+        paths: Vec<String>,
         trusted: Trusted,
         check: Arc<PathCheck>,
-    ) -> Result<Vec<String>, Problem> {
-        let link = self.link().await?;
+    ) -> Vec<Result<Vec<String>, Problem>> {
+        let link = match self.link().await {
+            Ok(link) => link,
+            Err(problem) => return vec![Err(problem); paths.len()],
+        };
         if let Some(sftp) = link.sftp().await {
-            return sftp.list(&path, &trusted, &*check).await;
+            return sftp.list_all(&paths, &trusted, &*check).await;
         }
         let access = own();
-        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.list_dir(&path, &*check).await
+        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.list_all(&paths, &*check).await
     }
 
     /// How a command is called, as far as it isn't the command itself; a problem where it can't be started.

@@ -105,6 +105,9 @@ impl OutputStream {
         program: String,
         group: Group,
     ) -> Self {
+        // While a guest computes, and waits for more than a little, the command goes on. Only a limit of the account's may
+        // refuse that, and then it goes on later.
+        let _ = rustix::pipe::fcntl_setpipe_size(&stdout, KEPT_BYTES);
         let heard = AbortOnDrop(tokio::spawn(async move {
             let Some(stderr) = stderr else { return Vec::new() };
             let (mut heard, mut rest) = (Vec::new(), stderr.take(HEARD as u64));

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::entry::{Entry, Trusted, not_a_regular_file};
-use super::files::MOST_BYTES;
+use super::files::{MOST_BYTES, MOST_NAMES, too_many_names};
 use super::local::{READ_BYTES, files_too_large};
 use super::resolve::{Ask, End, Last, Resolved, Walk};
 use super::{Access, Command, Keep, Metadata, Output, PathCheck, Privilege, ReadRequest};
@@ -106,17 +106,40 @@ impl<R: Runner> Verbs<'_, R> {
         found.map(|found| found.map(metadata)).collect()
     }
 
-    /// The names in a directory, sorted.
-    pub(super) async fn list_dir(&self, path: &str, check: &PathCheck) -> Result<Vec<String>, Problem> {
-        let found = self.find(&[path], Last::Followed, check).await.pop();
-        let found = found.unwrap_or_else(|| Err(answers::missing("stat")))?;
-        let entry = there(path, &found)?;
-        if entry.kind() != FileType::Directory {
+    /// The names in each directory, sorted; at most [`MOST_NAMES`] of all together.
+    pub(super) async fn list_all(
+        &self,
+        paths: &[String],
+        check: &PathCheck,
+    ) -> Vec<Result<Vec<String>, Problem>> {
+        let asked: Vec<_> = paths.iter().map(String::as_str).collect();
+        let found = self.find(&asked, Last::Followed, check).await;
+        let built = asked.iter().zip(found).map(|(path, found)| self.ls(path, found?));
+        let built: Vec<_> = built.collect();
+        let mut left = MOST_NAMES;
+        let mut answers = Vec::with_capacity(paths.len());
+        for (built, paths) in built.chunks(READS).zip(asked.chunks(READS)) {
+            let commands: Vec<_> = built.iter().filter_map(|built| built.as_ref().ok().cloned()).collect();
+            let mut outputs = self.runner.run_all(&commands).await.into_iter();
+            for (built, path) in built.iter().zip(paths) {
+                let mut names = || {
+                    built.as_ref().map_err(Problem::clone)?;
+                    let output = outputs.next().unwrap_or_else(|| Err(answers::missing("ls")))?;
+                    let names = answers::names(path, output)?;
+                    left = left.checked_sub(names.len()).ok_or_else(|| too_many_names(path, left))?;
+                    Ok(names)
+                };
+                answers.push(names());
+            }
+        }
+        answers
+    }
+
+    fn ls(&self, path: &str, found: Resolved) -> Result<Command, Problem> {
+        if there(path, &found)?.kind() != FileType::Directory {
             return Err(Problem::io(path, &Errno::NOTDIR.into()));
         }
-        let command = self.command("ls", LS.iter().copied().chain([found.path.as_str()]))?;
-        let output = self.runner.run_all(&[command]).await.pop();
-        answers::names(path, output.unwrap_or_else(|| Err(answers::missing("ls")))?)
+        self.command("ls", LS.iter().copied().chain([found.path.as_str()]))
     }
 
     /// Where paths lead that may be reached as they were asked for, and as they are after symlinks.

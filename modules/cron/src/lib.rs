@@ -317,7 +317,6 @@ fn remark(schedule: &Schedule, change: &Change) -> String {
 pub fn module() -> Module {
     let module = Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions and cron jobs")
         .license(env!("CARGO_PKG_LICENSE"))
-        .command(target::ACCOUNT.read("whose crontab is the account's own"))
         .command(target::LIST_OF.read("jobs of each account").as_root_if_available())
         .command(target::LIST.read("jobs of the account in use"))
         .command(CommandGrant::change(
@@ -337,8 +336,7 @@ pub fn module() -> Module {
     let module = target::spools().fold(module, |module, spool| {
         module.path(PathGrant::read(spool, "which accounts have a crontab").as_root_if_available())
     });
-    let directories = [system::DIRECTORY].into_iter().chain(system::PARTS);
-    let module = directories.fold(module, |module, directory| {
+    let module = system::directories().fold(module, |module, directory| {
         // Names are listed only where everything below is granted.
         let glob = format!("{directory}/**");
         module.path(PathGrant::read(&glob, "the system's jobs").as_root_if_available())

@@ -10,15 +10,14 @@ use crate::target::few;
 /// The system's crontab.
 pub(crate) const SYSTEM: &str = "/etc/crontab";
 /// Crontabs of packages, each in the form of the system's.
-pub(crate) const DIRECTORY: &str = "/etc/cron.d";
+const DIRECTORY: &str = "/etc/cron.d";
 /// What anacron makes up for.
 pub(crate) const ANACRON: &str = "/etc/anacrontab";
 /// Directories of scripts.
-pub(crate) const PARTS: [&str; 4] =
-    ["/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
+const PARTS: [&str; 4] = ["/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
 
-/// So many files of a directory are looked at.
-const MOST_FILES: usize = 200;
+/// So many files of a directory are looked at: with those of the others, no more than the host takes at once.
+const MOST_FILES: usize = 150;
 
 /// All of them, and what is ignored or missing.
 pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Item>, Vec<String>) {
@@ -26,17 +25,23 @@ pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Item>, Vec<String>) {
     let mut notes = Vec::new();
     let mut ignored = Vec::new();
     let mut paths = vec![SYSTEM.to_owned(), ANACRON.to_owned()];
-    for name in names(cx, DIRECTORY, &mut notes) {
-        match is_crontab(&name, dialect) {
-            true => paths.push(format!("{DIRECTORY}/{name}")),
-            // Keeps an empty directory in a package.
-            false if name.starts_with('.') => {}
-            false => ignored.push(format!("{DIRECTORY}/{name}")),
+    let mut parts = Vec::new();
+    for (directory, names) in directories().zip(cx.list_all(&directories().collect::<Vec<_>>())) {
+        for name in looked_at(directory, names, &mut notes) {
+            let path = format!("{directory}/{name}");
+            match directory {
+                DIRECTORY if is_crontab(&name, dialect) => paths.push(path),
+                _ if directory != DIRECTORY && is_part(&name, dialect) => parts.push((directory, path)),
+                // Keeps an empty directory in a package.
+                _ if name.starts_with('.') => {}
+                _ => ignored.push(path),
+            }
         }
     }
     let (mut items, mut anacron) = (Vec::new(), Vec::new());
-    let stats = cx.stat_all(&paths);
-    for ((path, text), stat) in paths.iter().zip(cx.read_all(&paths)).zip(stats) {
+    let all: Vec<_> = paths.iter().chain(parts.iter().map(|(_, path)| path)).collect();
+    let mut stats = cx.stat_all(&all).into_iter();
+    for ((path, text), stat) in paths.iter().zip(cx.read_all(&paths)).zip(stats.by_ref()) {
         let text = match text {
             Ok(text) => text,
             Err(problem) => {
@@ -58,18 +63,11 @@ pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Item>, Vec<String>) {
             items.push(item);
         }
     }
-    let mut scripts = Vec::new();
-    for directory in PARTS {
-        let names = names(cx, directory, &mut notes);
-        let paths: Vec<_> = names.iter().map(|name| format!("{directory}/{name}")).collect();
-        for ((name, path), stat) in names.iter().zip(&paths).zip(cx.stat_all(&paths)) {
-            match is_part(name, dialect) {
-                true => scripts.extend(part(directory, path, stat, &items, &anacron)),
-                false if name.starts_with('.') => {}
-                false => ignored.push(path.clone()),
-            }
-        }
-    }
+    let scripts = parts
+        .iter()
+        .zip(stats)
+        .filter_map(|((directory, path), stat)| part(directory, path, stat, &items, &anacron));
+    let scripts: Vec<_> = scripts.collect();
     items.extend(scripts);
     items.extend(anacron);
     if !ignored.is_empty() {
@@ -83,8 +81,13 @@ fn missing(path: &str, problem: &Problem) -> Option<String> {
     (problem.category != Category::NotFound).then(|| format!("{path} was not read: {}", problem.message))
 }
 
-fn names(cx: &Context, directory: &str, notes: &mut Vec<String>) -> Vec<String> {
-    let mut names = cx.list_dir(directory).unwrap_or_else(|problem| {
+/// Where the system's jobs are, besides single files.
+pub(crate) fn directories() -> impl Iterator<Item = &'static str> {
+    [DIRECTORY].into_iter().chain(PARTS)
+}
+
+fn looked_at(directory: &str, names: Result<Vec<String>>, notes: &mut Vec<String>) -> Vec<String> {
+    let mut names = names.unwrap_or_else(|problem| {
         notes.extend(missing(directory, &problem));
         Vec::new()
     });

@@ -3,8 +3,6 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-/// The account that the target is reached as.
-pub(crate) const ACCOUNT: CommandLine = CommandLine::new("id --user --name");
 /// One account's crontab.
 pub(crate) const LIST_OF: CommandLine = CommandLine::new("crontab -u <user> -l");
 /// The caller's own crontab.
@@ -106,8 +104,13 @@ fn list_of(user: &str) -> Command {
 
 /// The account that the target is reached as.
 fn account(cx: &Context) -> Result<String> {
-    let text = cx.run(ACCOUNT.command())?.success("id")?.text().trim().to_owned();
-    if is_account(&text) { Ok(text) } else { Err(Problem::unexpected("id", &text)) }
+    let name = cx.account()?;
+    if is_account(&name) {
+        return Ok(name);
+    }
+    let message =
+        format!("the account in use has no name that crontab takes: `{}`", crate::problem::echo(&name));
+    Err(Problem::new("INVALID_USER", Category::State, message))
 }
 
 /// As the grant's hole takes it.

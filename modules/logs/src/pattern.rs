@@ -47,6 +47,10 @@ impl Pattern {
         Ok(Self { regex, words: words_of(&escaped), ignores_case })
     }
 
+    pub(crate) fn regex(&self) -> Regex {
+        self.regex.clone()
+    }
+
     pub(crate) fn is_match(&self, line: &[u8]) -> bool {
         self.regex.is_match(line)
     }

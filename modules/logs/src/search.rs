@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use linux_sysadmin_sdk::knowledge::{LogSource, Profile};
 use linux_sysadmin_sdk::prelude::*;
+use regex::bytes::Regex;
 
 use crate::ask::{self, Asked};
 use crate::budget::{Budget, Spent};
@@ -107,15 +108,42 @@ enum Kept {
     Lines(VecDeque<Hit>),
 }
 
-struct Hits {
+/// Matches that are redacted at once.
+const AT_ONCE: usize = 500;
+
+struct Hits<'a> {
+    cx: &'a Context,
+    regex: Regex,
     kept: Kept,
     matches: u64,
     most: usize,
     order: Order,
+    /// With the text that matched, which may be a secret's.
+    waiting: Vec<(Hit, String)>,
 }
 
-impl Hits {
-    fn add(&mut self, hit: Hit) {
+impl Hits<'_> {
+    fn add(&mut self, hit: Hit, text: String) {
+        self.waiting.push((hit, text));
+        if self.waiting.len() >= AT_ONCE {
+            self.settle();
+        }
+    }
+
+    /// Only what matches as it is shown is a match: another one would tell of a secret what it is searched for.
+    fn settle(&mut self) {
+        let (hits, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().unzip();
+        if texts.is_empty() {
+            return;
+        }
+        for (hit, shown) in hits.into_iter().zip(self.cx.redacted(texts)) {
+            if self.regex.is_match(shown.as_bytes()) {
+                self.count(hit);
+            }
+        }
+    }
+
+    fn count(&mut self, hit: Hit) {
         self.matches += 1;
         match &mut self.kept {
             Kept::Folded(groups) => groups.add(hit.line),
@@ -183,11 +211,13 @@ struct Search<'a> {
     range: Range,
     priority: Option<Level>,
     context: usize,
-    hits: Hits,
+    hits: Hits<'a>,
     sources: BTreeMap<String, u64>,
     files: usize,
     left_out: Vec<String>,
     spent: Option<Spent>,
+    /// Of the service that is asked for.
+    programs: Vec<String>,
 }
 
 pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
@@ -217,15 +247,16 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
         clock: &clock,
         budget: &budget,
         profiles: cx.detected(),
-        pattern,
         range,
         priority,
         context: context as usize,
-        hits: Hits { kept, matches: 0, most, order },
+        hits: Hits { cx, regex: pattern.regex(), kept, matches: 0, most, order, waiting: Vec::new() },
         sources: BTreeMap::new(),
         files: 0,
         left_out: Vec::new(),
         spent: None,
+        programs: Vec::new(),
+        pattern,
     };
     if let Some(path) = &args.path {
         search.path(path)?;
@@ -263,6 +294,7 @@ impl Search<'_> {
     }
 
     fn found(&mut self, source: &str, before: u64) {
+        self.hits.settle();
         let found = self.hits.matches - before;
         if found > 0 {
             *self.sources.entry(source.to_owned()).or_default() += found;
@@ -298,7 +330,8 @@ impl Search<'_> {
         let spent = journal::each_of(begun, self.budget, |entry| {
             is_any = true;
             let is_match = pattern.is_match(entry.line.message.as_bytes());
-            feed.line(None, is_match, || Some(entry.line), hits);
+            let text = if is_match { entry.line.message.clone() } else { String::new() };
+            feed.line(None, is_match.then_some(text), || Some(entry.line), hits);
             true
         })?;
         feed.end(&mut self.hits);
@@ -382,6 +415,10 @@ impl Search<'_> {
             return self.journal(Query { units: vec![service::unit(name)], ..Query::default() });
         };
         let units = service::units(&profile, name);
+        // rsyslog's own files hold what everybody says.
+        if profile.id != "rsyslog" {
+            self.programs = service::programs(&profile);
+        }
         if !units.is_empty() {
             self.journal(Query { units, ..Query::default() })?;
         }
@@ -429,7 +466,7 @@ impl Search<'_> {
         options.extend(self.pattern.ignores_case.then(|| "--ignore-case".to_owned()));
         options.extend((self.context > 0).then(|| format!("--context={}", self.context)));
         options.extend(self.pattern.words.iter().map(|word| format!("--regexp={word}")));
-        let mut texts = Texts::new(form, self.clock, file, range);
+        let mut texts = Texts::new(form, self.clock, file, range, &self.programs);
         let mut feed = Feed::new(self.context);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
         let asked = ask::grep(self.cx, self.budget, options, &file.path, |text| {
@@ -445,7 +482,7 @@ impl Search<'_> {
     }
 
     fn read(&mut self, file: &File, form: &Form, range: Range, begin: u64) -> Result<()> {
-        let mut texts = Texts::new(form, self.clock, file, range);
+        let mut texts = Texts::new(form, self.clock, file, range, &self.programs);
         let mut feed = Feed::new(self.context);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
         let end = files::each(self.cx, self.budget, file, begin, |text| {
@@ -477,11 +514,14 @@ struct Texts<'a> {
     range: Range,
     /// The last line that may have had a time.
     head: Vec<u8>,
+    /// Whose lines are meant, where others write to the same file; everybody's where none is named.
+    programs: Vec<String>,
 }
 
 impl<'a> Texts<'a> {
-    fn new(form: &'a Form, clock: &'a Clock<'a>, file: &File, range: Range) -> Self {
-        Self { reader: Reader::new(form, clock, file.near(clock)), range, head: Vec::new() }
+    fn new(form: &'a Form, clock: &'a Clock<'a>, file: &File, range: Range, programs: &[String]) -> Self {
+        let programs = if service::is_shared(&file.path) { programs.to_vec() } else { Vec::new() };
+        Self { reader: Reader::new(form, clock, file.near(clock)), range, head: Vec::new(), programs }
     }
 
     fn each(
@@ -490,7 +530,7 @@ impl<'a> Texts<'a> {
         text: &[u8],
         pattern: &Pattern,
         feed: &mut Feed,
-        hits: &mut Hits,
+        hits: &mut Hits<'_>,
     ) {
         let is_match = pattern.is_match(text);
         if !is_match && feed.context == 0 {
@@ -508,8 +548,14 @@ impl<'a> Texts<'a> {
             self.reader.line(text)
         };
         let line = make();
-        let is_match = is_match && line.as_ref().is_some_and(|line| self.range.holds(line.at));
-        feed.line(number, is_match, || line, hits);
+        let is_meant = |line: &Line| {
+            let mut programs = self.programs.iter();
+            self.range.holds(line.at)
+                && (self.programs.is_empty() || programs.any(|name| name.eq_ignore_ascii_case(&line.source)))
+        };
+        let matched = (is_match && line.as_ref().is_some_and(is_meant))
+            .then(|| String::from_utf8_lossy(text).into_owned());
+        feed.line(number, matched, || line, hits);
     }
 }
 
@@ -517,7 +563,7 @@ impl<'a> Texts<'a> {
 struct Feed {
     context: usize,
     before: VecDeque<String>,
-    open: Vec<Hit>,
+    open: Vec<(Hit, String)>,
     number: Option<u64>,
 }
 
@@ -533,13 +579,15 @@ impl Feed {
     fn line(
         &mut self,
         number: Option<u64>,
-        is_match: bool,
+        matched: Option<String>,
         line: impl FnOnce() -> Option<Line>,
-        hits: &mut Hits,
+        hits: &mut Hits<'_>,
     ) {
         if self.context == 0 {
-            if is_match && let Some(line) = line() {
-                hits.add(Hit { line, before: Vec::new(), after: Vec::new() });
+            if let Some(matched) = matched
+                && let Some(line) = line()
+            {
+                hits.add(Hit { line, before: Vec::new(), after: Vec::new() }, matched);
             }
             return;
         }
@@ -549,13 +597,14 @@ impl Feed {
         self.number = number;
         let Some(line) = line() else { return };
         let text = shortened(&line.message, BESIDE);
-        self.open.iter_mut().for_each(|hit| hit.after.push(text.clone()));
+        self.open.iter_mut().for_each(|(hit, _)| hit.after.push(text.clone()));
         let (full, open) =
-            std::mem::take(&mut self.open).into_iter().partition(|hit| hit.after.len() >= self.context);
+            std::mem::take(&mut self.open).into_iter().partition(|(hit, _)| hit.after.len() >= self.context);
         self.open = open;
-        Vec::into_iter(full).for_each(|hit| hits.add(hit));
-        if is_match {
-            self.open.push(Hit { line, before: self.before.iter().cloned().collect(), after: Vec::new() });
+        Vec::into_iter(full).for_each(|(hit, text)| hits.add(hit, text));
+        if let Some(matched) = matched {
+            let before = self.before.iter().cloned().collect();
+            self.open.push((Hit { line, before, after: Vec::new() }, matched));
         }
         if self.before.len() == self.context {
             self.before.pop_front();
@@ -563,8 +612,8 @@ impl Feed {
         self.before.push_back(text);
     }
 
-    fn end(&mut self, hits: &mut Hits) {
-        self.open.drain(..).for_each(|hit| hits.add(hit));
+    fn end(&mut self, hits: &mut Hits<'_>) {
+        self.open.drain(..).for_each(|(hit, text)| hits.add(hit, text));
         self.before.clear();
         self.number = None;
     }

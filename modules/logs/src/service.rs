@@ -240,8 +240,14 @@ pub(crate) fn units(profile: &Profile, asked: &str) -> Vec<String> {
     units.into_iter().collect()
 }
 
+/// Whether programs of all kinds write to a file, be it a rotated one.
+pub(crate) fn is_shared(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    SHARED.iter().any(|shared| *shared == name || files::is_rotated(shared, name))
+}
+
 /// Names by which a service's lines are known in a file that others write to, too.
-fn programs(profile: &Profile) -> Vec<String> {
+pub(crate) fn programs(profile: &Profile) -> Vec<String> {
     let units = profile.units.iter().filter_map(|unit| unit.name.split(['.', '@']).next());
     let names = profile.processes.iter().map(String::as_str).chain(units).chain([profile.id.as_str()]);
     let identifiers = profile.logs.iter().filter_map(|log| match &log.source {
@@ -266,8 +272,10 @@ pub(crate) fn expand(cx: &Context, budget: &Budget<'_>, glob: &str) -> Vec<Strin
             continue;
         }
         let mut next = Vec::new();
-        for path in found.iter().take(FILES) {
-            let names = budget.waiting(|| cx.list_dir(path)).unwrap_or_default();
+        found.truncate(FILES);
+        let listed = budget.waiting(|| cx.list_all(&found));
+        for (path, names) in found.iter().zip(listed) {
+            let names = names.unwrap_or_default();
             let all: Vec<_> = names.iter().map(String::as_str).collect();
             let meant = all.iter().filter(|name| files::word(if part == "**" { "*" } else { part }, name));
             let originals = meant.filter(|name| {

@@ -285,16 +285,18 @@ pub fn updates(cx: &Context) -> Result<Updates> {
 
 /// When the repositories were read last: dnf touches a repository's list of packages even where it hasn't changed.
 fn refreshed(cx: &Context) -> Option<f64> {
-    let directories = CACHES.iter().flat_map(|cache| {
-        let names = cx.list_dir(cache).unwrap_or_default();
-        names.into_iter().map(move |name| format!("{cache}/{name}/repodata"))
-    });
-    let lists = directories.flat_map(|directory| {
-        let names = cx.list_dir(&directory).unwrap_or_default();
-        let lists = names.into_iter().filter(|name| name.contains("primary"));
-        lists.map(move |name| format!("{directory}/{name}")).collect::<Vec<_>>()
-    });
-    let lists: Vec<_> = lists.collect();
+    let below = |directories: &[String]| {
+        let names = cx.list_all(directories).into_iter().map(Result::unwrap_or_default);
+        let paths = directories
+            .iter()
+            .zip(names)
+            .flat_map(|(directory, names)| names.into_iter().map(move |name| format!("{directory}/{name}")));
+        paths.collect::<Vec<_>>()
+    };
+    let caches = below(&CACHES.map(str::to_owned));
+    let lists = below(&caches.iter().map(|cache| format!("{cache}/repodata")).collect::<Vec<_>>());
+    let lists: Vec<_> =
+        lists.into_iter().filter(|path| path.contains("/repodata/") && path.contains("primary")).collect();
     let found = cx.stat_all(&lists).into_iter().flatten().flatten();
     found.map(|list| list.modified_unix as f64).reduce(f64::max)
 }

@@ -2,8 +2,6 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-/// The account that the target is reached as.
-pub(crate) const ACCOUNT: CommandLine = CommandLine::new("id --user --name");
 /// One account, wherever the target knows it from.
 pub(crate) const PASSWD: CommandLine = CommandLine::new("getent passwd -- <user>");
 /// What a home is; everyone may ask that.
@@ -28,7 +26,7 @@ pub(crate) struct Account {
 impl Account {
     /// The account that the target is reached as.
     pub(crate) fn own(cx: &Context) -> Result<Self> {
-        let name = cx.run(ACCOUNT.command())?.success("id")?.text().trim().to_owned();
+        let name = cx.account()?;
         must_be_name(&name)?;
         let (uid, home) = look(&name, cx)?;
         Ok(Self { name, uid, home, privilege: Privilege::Caller, is_own: true })

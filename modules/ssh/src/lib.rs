@@ -44,7 +44,6 @@ pub fn module() -> Module {
 fn commands(module: Module) -> Module {
     let generate = CommandGrant::change(keys::GENERATE, Risk::Low, "a new key pair, never over another one");
     module
-        .command(account::ACCOUNT.read("whose keys are meant where nobody is named"))
         .command(account::PASSWD.read("where an account's home is"))
         .command(account::HOME.read("whether a home is a directory, and not a link"))
         .command(sshd::SETTINGS.read("where sshd looks for an account's keys").as_root_if_available())

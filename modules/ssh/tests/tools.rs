@@ -40,7 +40,7 @@ fn link(owner: &str) -> Metadata {
 
 /// A machine that ada is logged in to; bob and root have accounts there, too, and nobody has keys yet.
 fn bare() -> FakeTarget {
-    let mut target = FakeTarget::new().answer(&["id", "--user", "--name"], 0, "ada\n", "");
+    let mut target = FakeTarget::new().account("ada");
     for (name, uid, home) in [("ada", 1000, "/home/ada"), ("bob", 1001, "/home/bob"), ("root", 0, "/root")] {
         let entry = format!("{name}:x:{uid}:{uid}:,,,:{home}:/bin/bash\n");
         let asked = format!("user={name},host=192.0.2.7,addr=192.0.2.7");
@@ -501,7 +501,7 @@ fn links_are_not_followed() {
     let home = |kind: &str, exit_code, error| {
         FakeTarget::new()
             .answer(&["stat", "--format=%F", "--", "/home/ada"], exit_code, kind, error)
-            .answer(&["id", "--user", "--name"], 0, "ada\n", "")
+            .account("ada")
             .answer(&["getent", "passwd", "--", "ada"], 0, "ada:x:1000:1000::/home/ada:/bin/sh\n", "")
             .answer(&["sshd", "-T", "-C", "user=ada,host=127.0.0.1,addr=127.0.0.1"], 0, "", "")
     };

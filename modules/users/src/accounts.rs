@@ -12,9 +12,7 @@ pub(crate) const GROUPS: CommandLine = CommandLine::new("getent group");
 pub(crate) const USER: CommandLine = CommandLine::new("getent passwd -- <user>");
 /// One group, listed or not.
 pub(crate) const GROUP: CommandLine = CommandLine::new("getent group -- <group>");
-/// The account that the target is reached as.
-pub(crate) const CALLER: CommandLine = CommandLine::new("id --user --name");
-/// Its number, whatever its name is made of.
+/// The number of the account that the target is reached as, whatever its name is made of.
 pub(crate) const CALLER_UID: CommandLine = CommandLine::new("id --user");
 /// Its groups, the primary one first.
 pub(crate) const CALLER_GROUPS: CommandLine = CommandLine::new("id --groups --name");
@@ -297,12 +295,6 @@ impl Accounts {
             names => format!("a directory ({})", names.join(", ")),
         }
     }
-}
-
-/// The account that the target is reached as.
-pub(crate) fn caller(cx: &Context) -> Result<String> {
-    let text = cx.run(CALLER.command())?.success("id")?.text().trim().to_owned();
-    if text.is_empty() { Err(Problem::unexpected("id", &text)) } else { Ok(text) }
 }
 
 pub(crate) fn no_user(name: &str) -> Problem {

@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::{accounts, name};
+use crate::name;
 
 /// Paths that hold secrets, and whose permissions are asked about most. A glob has to name each.
 const SECRETS: [&str; 15] = [
@@ -161,7 +161,7 @@ pub(crate) fn rights_of(owner: &str, cx: &Context) -> Result<Option<Privilege>> 
     if name::must_be_user(owner).is_err() {
         return Ok(None);
     }
-    let is_caller = accounts::caller(cx)? == owner;
+    let is_caller = cx.account()? == owner;
     Ok(Some(if is_caller { Privilege::Caller } else { Privilege::User(owner.to_owned()) }))
 }
 

@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::accounts::{self, Accounts, User};
+use crate::accounts::{Accounts, User};
 use crate::logins::{self, Logins};
 use crate::sudoers::Sudoers;
 use crate::sudoers::rights::{Placed, Rules, Who};
@@ -24,7 +24,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn look(accounts: Accounts, cx: &Context) -> Result<Self> {
-        let caller = accounts::caller(cx)?;
+        let caller = cx.account()?;
         let accounts = accounts.with_caller(&caller, cx)?;
         let sudoers = Sudoers::read(Privilege::Root, cx)?;
         let unable = Logins::look(None, cx).ended(cx.now());

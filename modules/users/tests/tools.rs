@@ -34,7 +34,7 @@ fn host_as(caller: &str) -> FakeTarget {
     let mut host = FakeTarget::new()
         .recording(HOST)
         .at(NOW)
-        .answer(&["id", "--user", "--name"], 0, format!("{caller}\n"), "")
+        .account(caller)
         .answer(&["getent", "passwd"], 0, part("/etc/passwd"), "")
         .answer(&["getent", "group"], 0, part("/etc/group"), "")
         .answer(&["getent", "passwd", "--", "nosuch"], 2, "", "")
@@ -372,7 +372,7 @@ fn nobody_locks_deletes_or_disarms_root_himself_or_the_last_sudoer() {
         let target = FakeTarget::new()
             .recording(&without_bob)
             .answer(&["getent", "group"], 0, group, "")
-            .answer(&["id", "--user", "--name"], 0, "root\n", "")
+            .account("root")
             .answer(&["getent", "passwd"], 0, part("/etc/passwd"), "")
             .answer(
                 &["lslogins", "--export", "--notruncate", "--time-format=iso", COLUMNS, "--logins=admin"],
@@ -931,7 +931,7 @@ fn rules_that_are_more_than_they_seem_are_refused() {
     let problem = FakeTarget::new()
         .answer(&["getent", "passwd"], 0, part("/etc/passwd"), "")
         .answer(&["getent", "group"], 0, part("/etc/group"), "")
-        .answer(&["id", "--user", "--name"], 0, "root\n", "")
+        .account("root")
         .file("/etc/passwd", part("/etc/passwd"))
         .file("/etc/group", part("/etc/group"));
     assert_eq!(refused(problem, "sudoers_modify", json!({"action": "add", "rule": rule})).code, "NO_SUDO");

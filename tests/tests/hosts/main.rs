@@ -9,6 +9,7 @@ mod everywhere {
     mod locks;
     mod logs;
     pub(crate) mod packages;
+    mod roots_text;
     mod users;
 }
 

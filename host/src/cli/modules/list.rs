@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::show::wrapped;
-use crate::component::{Absent, Module, Origin, Workshop};
+use crate::component::{Absent, Module, Origin, Verified, Workshop};
 use crate::visible::visible;
 
 fn origin(origin: Origin) -> &'static str {
@@ -95,11 +95,10 @@ pub(super) fn json(workshop: &Workshop) -> anyhow::Result<String> {
 }
 
 /// Every component beside its pin, and whether all of them are right.
-pub(super) fn verified(workshop: &Workshop) -> (String, bool) {
+pub(super) fn verified(all: &[Verified]) -> (String, bool) {
     let mut text = String::new();
     let mut faults = 0;
-    let all = workshop.verify();
-    for verified in &all {
+    for verified in all {
         let (name, from) = (visible(&verified.name), origin(verified.origin));
         match &verified.fault {
             None => {

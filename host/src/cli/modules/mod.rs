@@ -54,7 +54,11 @@ enum Command {
         name: String,
     },
     /// Hold every component's bytes against its pin
-    Verify,
+    Verify {
+        /// Compile each anew as well, and compare that with what is kept
+        #[arg(long)]
+        compiled: bool,
+    },
     /// Print what sudo must allow the modules, and nothing beyond it
     Sudoers(super::sudoers::Sudoers),
 }
@@ -104,8 +108,9 @@ impl Modules {
             Command::Remove { name } => {
                 return finish(workshop.remove(&name).map(|()| Some(format!("{name} is removed"))));
             }
-            Command::Verify => {
-                let (text, all_right) = list::verified(&workshop);
+            Command::Verify { compiled } => {
+                let all = if compiled { workshop.verify_compiled().await } else { workshop.verify() };
+                let (text, all_right) = list::verified(&all);
                 write!(output, "{text}")?;
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }

@@ -22,7 +22,7 @@ pub(super) enum Met {
 }
 
 impl Met {
-    fn sure(yes: bool) -> Self {
+    pub(super) fn sure(yes: bool) -> Self {
         if yes { Self::Yes } else { Self::No }
     }
 

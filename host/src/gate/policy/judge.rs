@@ -41,6 +41,12 @@ pub(super) struct Judge<'p> {
     pub(super) is_unclear: bool,
     /// Too many programs start each other.
     pub(super) is_nested: bool,
+    /// Of one program at least no rule says anything.
+    pub(super) is_unknown: bool,
+    /// How often a rule was met that says what a program does.
+    said: usize,
+    /// Programs and texts that were looked at.
+    begun: usize,
     guesses: usize,
     open_files: usize,
 }
@@ -63,6 +69,9 @@ impl<'p> Judge<'p> {
             met: vec![Met::No; rules],
             is_unclear: false,
             is_nested: false,
+            is_unknown: false,
+            said: 0,
+            begun: 0,
             guesses: 0,
             open_files: 0,
         }
@@ -82,6 +91,8 @@ impl<'p> Judge<'p> {
     fn command<'w>(&mut self, mut words: &'w [&'w str], mut place: Place) {
         while let Some(program) = words.first() {
             place.programs += 1;
+            self.begun += 1;
+            let begun = self.begun;
             if place.programs > MOST_NESTED {
                 self.is_nested = true;
                 return;
@@ -104,20 +115,24 @@ impl<'p> Judge<'p> {
             for directory in directories.unwrap_or_default().iter().flat_map(|option| values(&argv, option)) {
                 self.enter(directory, &mut place);
             }
+            let said = self.said;
             self.rules(&argv, &place);
             self.is_unclear |= super::programs::is_broken();
             let Some(known) = argv.grammar else {
                 self.used(words, &place);
+                self.is_unknown |= self.said == said;
                 return;
             };
             self.files(known, &argv, &place);
+            let is_silent = self.said == said;
             if let Some(language) = known.script {
                 self.script(language, &argv, &place);
             }
-            let Some(runs) = &known.runs else { return };
-            if argv.has_any(&runs.unless) {
+            let runs = known.runs.as_ref().filter(|runs| !argv.has_any(&runs.unless));
+            let Some(runs) = runs else {
+                self.is_unknown |= is_silent;
                 return;
-            }
+            };
             let is_bare = argv.rest.is_empty() && (runs.rest || runs.operand && argv.operands.is_empty());
             place.is_fed |= runs.feeds;
             // A shell of its own, or whatever is added.
@@ -155,6 +170,8 @@ impl<'p> Judge<'p> {
                     self.command(&argv.rest[1..], place.clone());
                 }
             }
+            // What another program does that it starts, is said of that one.
+            self.is_unknown |= is_silent && argv.rest.is_empty() && self.begun == begun;
             words = argv.rest;
         }
     }
@@ -267,6 +284,7 @@ impl<'p> Judge<'p> {
             self.is_nested = true;
             return;
         }
+        self.begun += 1;
         let script = shell::read(text);
         self.is_unclear |= script.is_unclear;
         for command in &script.commands {
@@ -347,10 +365,9 @@ impl<'p> Judge<'p> {
 
     fn rules(&mut self, argv: &Argv<'_>, place: &Place) {
         for number in self.index.of_program(&argv.names) {
-            if self.met[number] != Met::Yes {
-                let met = matching::meets(self.index.matches(number), argv, &place.directories);
-                self.met[number] = self.met[number].max(met);
-            }
+            let met = matching::meets(self.index.matches(number), argv, &place.directories);
+            self.said += usize::from(met != Met::No);
+            self.met[number] = self.met[number].max(met);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use super::glob::PathGlob;
 use super::rule::{Rule, Sets, Written};
 use crate::config::PolicyFile;
 use crate::small_file;
@@ -39,6 +40,13 @@ pub enum PolicyError {
 /// The rules that come with this program. A test reads the same text: without rules, everything would be safe.
 pub(super) fn builtin() -> Vec<Rule> {
     builtin_with_sets().0
+}
+
+/// The paths of a set that comes with this program.
+pub(super) fn builtin_paths(set: &str) -> Vec<PathGlob> {
+    let (_, sets) = builtin_with_sets();
+    let globs = sets.get(set).into_iter().flatten().map(|text| PathGlob::parse(text));
+    globs.flatten().flatten().collect()
 }
 
 fn builtin_with_sets() -> (Vec<Rule>, Sets) {

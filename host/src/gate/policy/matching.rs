@@ -17,7 +17,7 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     }
     let (subcommand, after) = subcommand(rule, argv);
     let args = || argv.operands[after..].iter().map(|operand| operand.word);
-    let conditions: [&dyn Fn() -> Met; 7] = [
+    let conditions: [&dyn Fn() -> Met; 8] = [
         &|| subcommand,
         &|| match !is_taken_back(rule, argv)
             && rule.options_none.iter().any(|option| has(option, &[], argv, true) == Met::Yes)
@@ -43,6 +43,16 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
             true => Met::Yes,
             false => {
                 best_of(args().chain(argv.all_values()).map(|word| path_in(&rule.paths, word, directories)))
+            }
+        },
+        &|| match rule.paths_except.is_empty() {
+            true => Met::Yes,
+            false => {
+                let is_other =
+                    |word: &str, is_name: bool| is_elsewhere(&rule.paths_except, word, is_name, directories);
+                // The first operand says what is to be done, as chown(1)'s.
+                let operands = args().enumerate().map(|(at, word)| is_other(word, at > 0));
+                best_of(operands.chain(argv.all_values().map(|word| is_other(word, false))))
             }
         },
     ];
@@ -150,6 +160,13 @@ fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
     let name =
         Some(word).filter(|word| directories.len() > 1 && !word.contains('/') && !word.starts_with('-'));
     best_of(path::within(word).chain(name).map(of_path))
+}
+
+/// Whether a path in the word isn't certainly met by one of the globs.
+fn is_elsewhere(globs: &[PathGlob], word: &str, is_name: bool, directories: &[String]) -> Met {
+    let name = Some(word).filter(|word| is_name && !word.contains('/') && !word.starts_with('-'));
+    let mut paths = path::within(word).chain(name);
+    Met::sure(paths.any(|path| path_in(globs, path, directories) != Met::Yes))
 }
 
 fn best<T>(conditions: &[T], holds: impl Fn(&T) -> Met) -> Met {

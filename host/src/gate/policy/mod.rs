@@ -45,7 +45,7 @@ pub struct Policy {
 /// What the rules say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// The highest of the rules that are met; safe where none is.
+    /// The highest of the rules that are met. Where none says what a program does, somebody is to confirm it.
     pub level: Level,
     /// 0 to 100, the highest.
     pub risk_score: u8,
@@ -70,6 +70,9 @@ pub enum FileStep {
     MakeDirectory,
 }
 
+/// Of a program of which no rule says anything. Whoever allowed it by its very words has decided already.
+pub const UNKNOWN_RULE: &str = UNKNOWN.id;
+
 /// Of what the engine itself can't see, whatever the rules.
 struct Beyond {
     id: &'static str,
@@ -90,6 +93,13 @@ const NESTED: Beyond = Beyond {
     score: 90,
     capability: "code.nested",
     reason: "too many programs start one another to see what is run in the end",
+};
+
+const UNKNOWN: Beyond = Beyond {
+    id: "unknown",
+    score: 30,
+    capability: "unknown.read",
+    reason: "does what no rule says anything of",
 };
 
 static BUILTIN: LazyLock<Policy> = LazyLock::new(|| Policy::of(load::builtin()));
@@ -178,8 +188,10 @@ impl Policy {
             gravity.push((level, rule.risk, rule.risk_score, rule.id.as_str(), rule.reason.as_str()));
         }
         let beyond = [(judge.is_unclear, UNCLEAR), (judge.is_nested, NESTED)];
-        for (_, Beyond { id, score, capability, reason }) in beyond.into_iter().filter(|(found, _)| *found) {
-            let (level, risk) = (Level::Confirm, Some(Risk::High));
+        let beyond = beyond.into_iter().chain([(judge.is_unknown, UNKNOWN)]);
+        for (_, Beyond { id, score, capability, reason }) in beyond.filter(|(found, _)| *found) {
+            // What isn't known is a person's to decide; it isn't thereby grave.
+            let (level, risk) = (Level::Confirm, (id != UNKNOWN.id).then_some(Risk::High));
             verdict.add(level, score, risk, std::iter::once(capability.to_owned()));
             gravity.push((level, risk, score, id, reason));
         }

@@ -58,6 +58,7 @@ struct WrittenMatch {
     options_all: Words,
     options_none: Words,
     path: Words,
+    path_except: Words,
     step: Steps,
 }
 
@@ -103,6 +104,8 @@ pub(super) struct Match {
     pub(super) options_all: Vec<OptionGlob>,
     pub(super) options_none: Vec<OptionGlob>,
     pub(super) paths: Vec<PathGlob>,
+    /// A path that none of these meets.
+    pub(super) paths_except: Vec<PathGlob>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -187,6 +190,11 @@ impl WrittenMatch {
         let options = |words: Words| -> Result<Vec<OptionGlob>, String> {
             words.with(sets)?.iter().map(|text| OptionGlob::parse(text)).collect()
         };
+        let paths = |words: Words| -> Result<Vec<PathGlob>, String> {
+            let globs = words.with(sets)?;
+            let globs = globs.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
+            Ok(globs?.concat())
+        };
         let checked = Match {
             commands: words(self.command)?,
             commands_none: words(self.command_none)?,
@@ -201,11 +209,8 @@ impl WrittenMatch {
             options_except: options(self.options_except)?,
             options_all: options(self.options_all)?,
             options_none: options(self.options_none)?,
-            paths: {
-                let globs =
-                    words(self.path)?.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
-                globs?.into_iter().flatten().collect()
-            },
+            paths: paths(self.path)?,
+            paths_except: paths(self.path_except)?,
             steps: if self.step.0.is_empty() { vec![Step::Run] } else { self.step.0 },
         };
         checked.is_sensible().map(|()| checked)
@@ -247,7 +252,8 @@ impl Match {
         let options = [&self.options_any, &self.options_except, &self.options_all, &self.options_none];
         let for_commands = words.iter().any(|words| !words.is_empty())
             || options.iter().any(|options| !options.is_empty())
-            || !self.subcommands.is_empty();
+            || !self.subcommands.is_empty()
+            || !self.paths_except.is_empty();
         match for_commands {
             true => Err("expected only `path` beside a step for files".to_owned()),
             false if self.paths.is_empty() => Err("the match is empty: expected a path".to_owned()),

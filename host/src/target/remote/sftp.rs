@@ -1,6 +1,7 @@
 //! Files over SFTP, version 3 as OpenSSH speaks it: with the rights of the account, in few round trips for many files.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -162,17 +163,29 @@ impl Sftp {
         }
     }
 
-    /// The names in a directory, sorted.
-    pub(super) async fn list(
+    /// The names in each directory, sorted; at most [`MOST_NAMES`] of all together.
+    pub(super) async fn list_all(
+        &self,
+        paths: &[String],
+        trusted: &Trusted,
+        check: &PathCheck,
+    ) -> Vec<Result<Vec<String>, Problem>> {
+        let left = AtomicUsize::new(MOST_NAMES);
+        let mut answers = Vec::with_capacity(paths.len());
+        for some in paths.chunks(AT_ONCE) {
+            let lists = some.iter().map(|path| in_time(path, self.names(path, &left, trusted, check)));
+            answers.extend(join_all(lists).await);
+        }
+        answers
+    }
+
+    async fn names(
         &self,
         path: &str,
+        left: &AtomicUsize,
         trusted: &Trusted,
         check: &PathCheck,
     ) -> Result<Vec<String>, Problem> {
-        in_time(path, self.names(path, trusted, check)).await
-    }
-
-    async fn names(&self, path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Vec<String>, Problem> {
         let wrong = |error: Error| problem(path, error);
         let real = self.real(path, trusted, check).await?;
         // What is no directory says only that it failed.
@@ -190,10 +203,13 @@ impl Sftp {
                 // Nothing more, though it should say so otherwise.
                 Ok(some) if some.files.is_empty() => break,
                 Ok(some) => {
+                    let known = names.len();
                     let some = some.files.into_iter().map(|file| file.filename);
                     names.extend(some.filter(|name| name != "." && name != ".."));
-                    if names.len() > MOST_NAMES {
-                        return Err(too_many_names(path, MOST_NAMES));
+                    let more = names.len() - known;
+                    let taken = left.try_update(Relaxed, Relaxed, |left| left.checked_sub(more));
+                    if let Err(left) = taken {
+                        return Err(too_many_names(path, known + left));
                     }
                 }
                 Err(Error::Status(status)) if status.status_code == StatusCode::Eof => break,

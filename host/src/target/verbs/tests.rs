@@ -96,7 +96,7 @@ impl Files {
         let verbs = Verbs { runner: &self.runner, access: &access, trusted: &self.trusted };
         let grants = self.grants.clone();
         let check = move |asked: &str, real: &str| grants.may_list(asked, real, &Privilege::Root);
-        verbs.list_dir(path.to_str().unwrap(), &check).await
+        verbs.list_all(&[path.to_str().unwrap().to_owned()], &check).await.remove(0)
     }
 
     fn asked(&self) -> Vec<Command> {
@@ -238,8 +238,8 @@ async fn a_command_that_no_pattern_allows_is_not_run() {
     let request = place.request("file", 0, 10);
     assert_eq!(code(&verbs.read_all(&[request], &|_, _| Ok(())).await[0]), "CAPABILITY_DENIED");
     assert_eq!(code(&verbs.stat_all(&[place.at("file")], &|_, _| Ok(())).await[0]), "CAPABILITY_DENIED");
-    assert_eq!(code(&verbs.list_dir(&place.at("."), &|_, _| Ok(())).await), "UNRESOLVABLE_PATH");
-    assert_eq!(code(&verbs.list_dir(&place.at(""), &|_, _| Ok(())).await), "CAPABILITY_DENIED");
+    assert_eq!(code(&verbs.list_all(&[place.at(".")], &|_, _| Ok(())).await[0]), "UNRESOLVABLE_PATH");
+    assert_eq!(code(&verbs.list_all(&[place.at("")], &|_, _| Ok(())).await[0]), "CAPABILITY_DENIED");
     // The root directory is above what is granted, and all that was looked at.
     assert!(place.asked().iter().all(|command| command.args == [STAT, &["/"]].concat()));
 }
@@ -284,5 +284,5 @@ async fn where_the_rights_cannot_be_had_every_answer_says_so() {
         verbs.read_all(&[place.request("file", 0, 1), place.request("link", 0, 1)], &|_, _| Ok(())).await;
     assert_eq!(reads.iter().map(code).collect::<Vec<_>>(), [required; 2]);
     assert_eq!(code(&verbs.stat_all(&[place.at("file")], &|_, _| Ok(())).await[0]), required);
-    assert_eq!(code(&verbs.list_dir(&place.at(""), &|_, _| Ok(())).await), required);
+    assert_eq!(code(&verbs.list_all(&[place.at("")], &|_, _| Ok(())).await[0]), required);
 }

@@ -1,7 +1,7 @@
 //! Which files a command reads, writes, makes and removes, and what the rules say of that.
 
 use super::super::argv::Argv;
-use super::super::glob;
+use super::super::glob::{self, Met};
 use super::super::path;
 use super::super::programs::{Grammar, Which};
 use super::super::rule::Step;
@@ -99,6 +99,7 @@ impl Judge<'_> {
                 }
             }
             for (number, met) in self.index.of_file(step, &components) {
+                self.said += usize::from(met != Met::No && !matches!(step, Step::Read | Step::Use));
                 self.met[number] = self.met[number].max(met);
             }
         }

@@ -87,8 +87,11 @@ fn looking_is_safe_whatever_it_looks_at() {
         "kill -l",
         "systemctl --no-pager list-units",
     ] {
-        assert_eq!(verdict(line), Verdict::default(), "{line}");
+        let found = verdict(line);
+        assert!(found.level == Level::Safe && found.risk.is_none() && !found.changes(), "{line}: {found:?}");
     }
+    assert_eq!(verdict("nobody-knows it").level, Level::Confirm);
+    assert!(!verdict("nobody-knows it").changes());
 }
 
 #[test]

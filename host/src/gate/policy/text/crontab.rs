@@ -3,8 +3,8 @@
 //! A line that can be an assignment is one; what is neither that nor a comment has to be a job, and where one isn't, the
 //! text is no crontab.
 
+use super::harmless;
 use super::place::not_root;
-use super::programs::of_variable;
 use super::words::{joined, lines, word};
 use super::{Code, shown};
 
@@ -36,8 +36,11 @@ pub fn read(text: &str, form: &Form) -> Code {
             if name == "SHELL" {
                 shell = value.to_owned();
             }
-            if let Some(sentence) = of_variable(name, value) {
-                code.gives(format_args!("{sentence}, line {number}"));
+            // In an account's own crontab it can do no more than the account.
+            let is_roots = !matches!(form, Form::Of(Some(_)));
+            if is_roots && !harmless::variable(name, Some(value)) {
+                let set = format!("{name}={value}");
+                code.gives(format_args!("sets {} for what runs as root, line {number}", shown(&set)));
             }
             continue;
         }
@@ -53,7 +56,7 @@ pub fn read(text: &str, form: &Form) -> Code {
             _ => at_percent(command),
         };
         let at = format!("line {number}");
-        if input.is_some_and(|input| !input.trim().is_empty()) {
+        if user.is_none() && input.is_some_and(|input| !input.trim().is_empty()) {
             // Who reads it, is the command's affair: a shell might.
             code.gives(format_args!("gives `{}` what follows its first % to read, {at}", shown(&command)));
         }

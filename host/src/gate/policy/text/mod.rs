@@ -1,29 +1,28 @@
 //! Text that becomes root's code: the command lines that somebody else runs because they stand in a file or come on a
-//! program's standard input. A unit, a crontab or a compose file is written at little risk and runs as root.
+//! program's standard input. A unit or a crontab is written at little risk and runs as root.
 //!
-//! Which file is read how follows from its path, as the programs find it. A line is what the program that reads the text
-//! would run, with the program's own quoting; in doubt the reading is the one that finds more. What can't be read is said
-//! to be unreadable, and what gives power without being a command is said in a sentence: both count as not harmless.
+//! A text that tools write every day has a reader, which its path decides: it finds the command lines, with the quoting of the
+//! program that runs them, and takes everything beside them for power unless it is known to be harmless. Any other text
+//! below the system's directories is unreadable, and so is what a program that isn't known here is given to read. Power and
+//! what can't be read count as not harmless, and so does a command line of root's that no list knows.
 
-mod assignments;
 mod authorized_keys;
 mod compose;
 mod crontab;
-mod git;
-mod logrotate;
-mod modules;
-mod packages;
+mod harmless;
 mod place;
 mod programs;
 mod ssh;
 mod stdin;
 mod sudoers;
-mod udev;
 mod unit;
 mod words;
 mod yaml;
 
+pub use harmless::objection;
+pub use place::{is_read, is_system as is_the_systems};
 pub use stdin::of_stdin;
+pub use unit::DYNAMIC;
 
 use std::fmt::Display;
 
@@ -40,6 +39,8 @@ pub struct Code {
     pub power: Vec<String>,
     /// Why not all that would run is known, as `a script`.
     pub unreadable: Option<String>,
+    /// Files that what runs is given and that everybody may know, with where they stand.
+    pub files: Vec<(String, String)>,
 }
 
 /// One command that would run.
@@ -91,7 +92,6 @@ fn read(kind: &Kind, path: &str, contents: &[u8]) -> Code {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match kind {
         Kind::Unit => unit::read(path, text),
-        Kind::SystemdConf => unit::read_conf(path, text),
         Kind::SystemCrontab => crontab::read(text, &crontab::Form::System),
         Kind::Crontab(user) => crontab::read(text, &crontab::Form::Of(user.clone())),
         Kind::Anacrontab => crontab::read(text, &crontab::Form::Anacron),
@@ -99,21 +99,19 @@ fn read(kind: &Kind, path: &str, contents: &[u8]) -> Code {
         Kind::Compose => compose::read(text),
         Kind::Ssh(user) => ssh::read(text, user.as_deref()),
         Kind::AuthorizedKeys(user) => authorized_keys::read(text, user.as_deref()),
-        Kind::Udev => udev::read(text),
-        Kind::Logrotate => logrotate::read(text),
-        Kind::Sysctl => modules::sysctl(text),
-        Kind::Modprobe => modules::modprobe(text),
-        Kind::Interfaces => modules::interfaces(text),
-        Kind::Apt => packages::apt(text),
-        Kind::Dpkg => packages::dpkg(text),
-        Kind::Pam { one_service } => modules::pam(text, *one_service),
-        Kind::Assignments => assignments::read(text),
-        Kind::Git(user) => git::read(text, user.as_deref()),
         Kind::Opaque(what) => Code::unreadable(*what),
     }
 }
 
 impl Code {
+    /// What has no account of its own is this one's.
+    pub fn of(mut self, account: Option<&str>) -> Self {
+        for line in self.lines.iter_mut().filter(|line| line.user.is_none()) {
+            line.user = account.map(str::to_owned);
+        }
+        self
+    }
+
     fn unreadable(what: impl Into<String>) -> Self {
         Self { unreadable: Some(what.into()), ..Self::default() }
     }
@@ -128,13 +126,6 @@ impl Code {
         if argv.is_empty() {
             return;
         }
-        if user.is_none()
-            && let Some(program) = programs::loose(&argv)
-        {
-            self.gives(format_args!(
-                "runs {program} as root, where others than root may put another one, {at}"
-            ));
-        }
         let shell = programs::shell_text(&argv).map(str::to_owned);
         self.lines.push(CommandLine { argv, at: at.to_string(), shell, user: user.map(str::to_owned) });
     }
@@ -147,6 +138,11 @@ impl Code {
         self.run(["sh", "-c", text].map(str::to_owned).into(), at, user);
     }
 
+    /// A file that is read as root, for somebody else.
+    fn reads(&mut self, path: &str, at: impl Display) {
+        self.files.push((path.to_owned(), at.to_string()));
+    }
+
     /// Power that isn't a command.
     fn gives(&mut self, sentence: impl Display) {
         if self.power.len() < SENTENCES {
@@ -157,6 +153,7 @@ impl Code {
     /// All that another text has as well.
     fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
+        self.files.extend(other.files);
         other.power.into_iter().for_each(|sentence| self.gives(sentence));
         if let Some(why) = other.unreadable {
             self.cannot_read(why);

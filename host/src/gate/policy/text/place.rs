@@ -1,12 +1,12 @@
 //! Which text is read how, by where it stands.
 
+use super::harmless::{is_data, is_own};
+
 /// Who reads a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// systemd, as a unit or a drop-in of one; dbus-daemon, as a service's description.
     Unit,
-    /// systemd's managers, as their own settings.
-    SystemdConf,
     /// cron, with the account before each command.
     SystemCrontab,
     /// cron, as an account's own; root's where there is none.
@@ -17,34 +17,11 @@ pub enum Kind {
     Sudoers,
     /// Docker Compose.
     Compose,
-    /// ssh or sshd, as its settings; an account's own where there is one.
+    /// ssh, as its settings; an account's own where there is one.
     Ssh(Option<String>),
     /// sshd, as an account's keys.
     AuthorizedKeys(Option<String>),
-    /// udev, as rules.
-    Udev,
-    /// logrotate.
-    Logrotate,
-    /// systemd-sysctl and sysctl.
-    Sysctl,
-    /// modprobe.
-    Modprobe,
-    /// PAM, with the service in the file's name or before each line.
-    Pam {
-        /// Whether the file is of one service.
-        one_service: bool,
-    },
-    /// ifup.
-    Interfaces,
-    /// apt.
-    Apt,
-    /// dpkg.
-    Dpkg,
-    /// A shell, PAM or an init script, as variables to be set.
-    Assignments,
-    /// git, as its settings.
-    Git(Option<String>),
-    /// Run as a whole, or in a form that isn't taken apart here.
+    /// Run as a whole, or what programs of root's may take from it isn't known here.
     Opaque(&'static str),
 }
 
@@ -87,101 +64,6 @@ const LOGIN: [&str; 20] = [
     ".xinitrc",
 ];
 
-/// Directories of which every file is run, or read by what runs it.
-const RUN_WHOLE: [&str; 32] = [
-    "/etc/cron.hourly",
-    "/etc/cron.daily",
-    "/etc/cron.weekly",
-    "/etc/cron.monthly",
-    "/etc/cron.yearly",
-    "/etc/profile.d",
-    "/etc/init.d",
-    "/etc/rc.d",
-    "/etc/NetworkManager/dispatcher.d",
-    "/usr/lib/NetworkManager/dispatcher.d",
-    "/etc/networkd-dispatcher",
-    "/usr/lib/networkd-dispatcher",
-    "/etc/network/if-up.d",
-    "/etc/network/if-down.d",
-    "/etc/network/if-pre-up.d",
-    "/etc/network/if-post-down.d",
-    "/etc/dhcp/dhclient-enter-hooks.d",
-    "/etc/dhcp/dhclient-exit-hooks.d",
-    "/etc/ppp/ip-up.d",
-    "/etc/ppp/ip-down.d",
-    "/etc/kernel",
-    "/etc/initramfs/post-update.d",
-    "/etc/initramfs-tools/hooks",
-    "/etc/initramfs-tools/scripts",
-    "/etc/grub.d",
-    "/etc/update-motd.d",
-    "/etc/acpi",
-    "/etc/X11/Xsession.d",
-    "/etc/letsencrypt/renewal-hooks",
-    "/var/spool/cron/atjobs",
-    "/var/spool/at",
-    "/etc/bash_completion.d",
-];
-
-/// Single files of that sort.
-const WHOLE: [&str; 14] = [
-    "/etc/rc.local",
-    "/etc/profile",
-    "/etc/bash.bashrc",
-    "/etc/bashrc",
-    "/etc/zsh/zshrc",
-    "/etc/zsh/zshenv",
-    "/etc/zsh/zprofile",
-    "/etc/zshrc",
-    "/etc/zshenv",
-    "/etc/csh.cshrc",
-    "/etc/csh.login",
-    "/etc/ssh/sshrc",
-    "/etc/dhcp/dhclient-enter-hooks",
-    "/etc/dhcp/dhclient-exit-hooks",
-];
-
-/// Commands in a form that isn't taken apart here: directories, then files.
-const OTHER_FORMS: [&str; 16] = [
-    "/etc/polkit-1/rules.d",
-    "/usr/share/polkit-1/rules.d",
-    "/etc/containers/systemd",
-    "/usr/share/containers/systemd",
-    "/etc/xinetd.d",
-    "/etc/supervisor",
-    "/etc/supervisord.d",
-    "/etc/fail2ban/action.d",
-    "/etc/monit",
-    "/etc/incron.d",
-    "/var/spool/incron",
-    "/etc/cloud",
-    "/var/lib/cloud",
-    "/etc/sv",
-    "/etc/runit",
-    "/etc/service",
-];
-const OTHER_FILES: [&str; 7] = [
-    "/etc/inittab",
-    "/etc/inetd.conf",
-    "/etc/supervisord.conf",
-    "/etc/smartd.conf",
-    "/etc/nut/upsmon.conf",
-    "/etc/security/pam_env.conf",
-    "/etc/security/namespace.init",
-];
-
-const PROGRAMS: [&str; 9] = [
-    "/bin",
-    "/sbin",
-    "/usr/bin",
-    "/usr/sbin",
-    "/usr/local/bin",
-    "/usr/local/sbin",
-    "/usr/libexec",
-    "/root/bin",
-    "/root/.local/bin",
-];
-
 /// Without `.`, `..` and doubled slashes, as far as the text alone tells.
 pub fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
@@ -195,17 +77,13 @@ pub fn normal(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Who takes code from a file at this place, if anybody does. The path is a normal one.
+/// What a file at this place is to who reads it; nothing where it is only data. The path is a normal one.
 pub fn kind(path: &str) -> Option<Kind> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let within = |directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
-    let in_one_of = |directories: &[&str]| directories.iter().any(|directory| within(directory));
     let extension = name.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
 
-    if let Some(kind) = of_systemd(path, name, extension) {
-        return Some(kind);
-    }
-    if let Some(kind) = in_a_home(path) {
+    if let Some(kind) = of_systemd(path, name, extension).or_else(|| in_a_home(path)) {
         return Some(kind);
     }
     if path == "/etc/crontab" || within("/etc/cron.d") {
@@ -214,74 +92,29 @@ pub fn kind(path: &str) -> Option<Kind> {
     if path == "/etc/anacrontab" {
         return Some(Kind::Anacrontab);
     }
-    if path == "/etc/sudoers" || within("/etc/sudoers.d") || path == "/usr/local/etc/sudoers" {
+    if path == "/etc/sudoers" || within("/etc/sudoers.d") {
         return Some(Kind::Sudoers);
     }
-    if in_one_of(&["/etc/ssh/ssh_config.d", "/etc/ssh/sshd_config.d"])
-        || ["/etc/ssh/ssh_config", "/etc/ssh/sshd_config"].contains(&path)
-    {
+    if path == "/etc/ssh/ssh_config" || within("/etc/ssh/ssh_config.d") {
         return Some(Kind::Ssh(None));
     }
-    if extension == "rules" && path.contains("/udev/rules.d/") {
-        return Some(Kind::Udev);
-    }
-    if path == "/etc/logrotate.conf" || within("/etc/logrotate.d") {
-        return Some(Kind::Logrotate);
-    }
-    if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") {
-        return Some(Kind::Sysctl);
-    }
-    if path == "/etc/modprobe.conf" || path.contains("/modprobe.d/") {
-        return Some(Kind::Modprobe);
-    }
-    if path == "/etc/pam.conf" {
-        return Some(Kind::Pam { one_service: false });
-    }
-    if in_one_of(&["/etc/pam.d", "/usr/lib/pam.d", "/usr/share/pam-configs"]) {
-        return Some(Kind::Pam { one_service: true });
-    }
-    if in_one_of(&RUN_WHOLE) || WHOLE.contains(&path) || is_rc(path) {
-        return Some(Kind::Opaque("a script"));
-    }
-    if in_one_of(&OTHER_FORMS) || OTHER_FILES.contains(&path) {
-        return Some(Kind::Opaque("commands in a form that isn't read here"));
-    }
-    if path == "/etc/network/interfaces" || within("/etc/network/interfaces.d") {
-        return Some(Kind::Interfaces);
-    }
-    if path == "/etc/apt/apt.conf" || within("/etc/apt/apt.conf.d") {
-        return Some(Kind::Apt);
-    }
-    if path == "/etc/dpkg/dpkg.cfg" || within("/etc/dpkg/dpkg.cfg.d") {
-        return Some(Kind::Dpkg);
-    }
-    let is_program =
-        in_one_of(&PROGRAMS) || path.strip_prefix("/opt/").is_some_and(|rest| rest.contains("/bin/"));
-    if is_program {
-        return Some(Kind::Opaque("a program"));
-    }
-    if path.contains("/.git/hooks/")
-        || path.contains(".git/hooks/")
-        || path.contains("/git-core/templates/hooks/")
-    {
-        return Some(Kind::Opaque("a hook of git"));
-    }
-    if path.ends_with("/.git/config") || path.ends_with(".git/config.worktree") || path == "/etc/gitconfig" {
-        return Some(Kind::Git(None));
+    if path.split('/').any(|part| part.ends_with(".git")) {
+        return Some(Kind::Opaque("git's own, which says what git runs"));
     }
     if is_compose(name, extension) {
         return Some(Kind::Compose);
     }
-    let is_assignments = path == "/etc/environment"
-        || in_one_of(&["/etc/default", "/etc/sysconfig", "/etc/environment.d", "/usr/lib/environment.d"]);
-    is_assignments.then_some(Kind::Assignments)
+    is_system(path).then_some(Kind::Opaque("a file of the system's, which programs of root's read or run"))
 }
 
-/// `/etc/rc3.d` and its like.
-fn is_rc(path: &str) -> bool {
-    path.strip_prefix("/etc/rc")
-        .and_then(|rest| rest.split_once(".d/"))
-        .is_some_and(|(level, _)| level.len() == 1)
+/// Whether a text there is taken apart: then what it says is all that counts.
+pub fn is_read(path: &str) -> bool {
+    !matches!(kind(&normal(path)), Some(Kind::Opaque(_)))
+}
+
+/// Whether what stands there is the system's, and neither somebody's own nor only data.
+pub fn is_system(path: &str) -> bool {
+    !is_data(path) && !is_own(path)
 }
 
 /// Any directory may hold one: it is run from there.
@@ -307,25 +140,12 @@ fn of_systemd(path: &str, name: &str, extension: &str) -> Option<Kind> {
     }
     let of_home = path.split_once("/.config/systemd/").or_else(|| path.split_once("/.local/share/systemd/"));
     let below = ABOVE.iter().find_map(|above| path.strip_prefix(above)).or(of_home.map(|(_, rest)| rest))?;
-    let Some((directory, rest)) = below.split_once('/') else {
-        return matches!(name, "system.conf" | "user.conf").then_some(Kind::SystemdConf);
-    };
-    let drop_in = |rest: &str| rest.rsplit('/').nth(1).is_some_and(|parent| parent.ends_with(".d"));
-    match directory {
-        "system-generators"
-        | "user-generators"
-        | "system-environment-generators"
-        | "user-environment-generators"
-        | "system-sleep"
-        | "system-shutdown" => Some(Kind::Opaque("a program")),
-        "system.conf.d" | "user.conf.d" => Some(Kind::SystemdConf),
-        "network" | "journald.conf.d" | "logind.conf.d" | "resolved.conf.d" | "timesyncd.conf.d" => None,
-        _ if UNITS.contains(&extension) => Some(Kind::Unit),
-        _ if extension == "conf" && drop_in(rest) => Some(Kind::Unit),
-        // In `.wants` and `.requires` only the name counts; what else is there isn't read.
-        _ => None,
-    }
-    .filter(|_| !name.starts_with('.'))
+    let (directory, rest) = below.split_once('/')?;
+    let is_drop_in = || rest.rsplit('/').nth(1).is_some_and(|parent| parent.ends_with(".d"));
+    let is_unit = UNITS.contains(&extension) || extension == "conf" && is_drop_in();
+    let holds_units =
+        ["system", "user", "transient"].iter().any(|kind| directory.split('.').next() == Some(kind));
+    (holds_units && is_unit && !directory.ends_with(".d") && !name.starts_with('.')).then_some(Kind::Unit)
 }
 
 /// What an account itself has.
@@ -351,10 +171,10 @@ fn in_a_home(path: &str) -> Option<Kind> {
         ".ssh/config" => Some(Kind::Ssh(user)),
         ".ssh/authorized_keys" | ".ssh/authorized_keys2" => Some(Kind::AuthorizedKeys(user)),
         ".ssh/rc" => Some(Kind::Opaque("a script")),
-        ".ssh/environment" | ".pam_environment" => Some(Kind::Assignments),
-        ".gitconfig" | ".config/git/config" => Some(Kind::Git(user)),
+        ".ssh/environment" | ".pam_environment" => Some(Kind::Opaque("variables of a login")),
+        ".gitconfig" | ".config/git/config" => Some(Kind::Opaque("git's own, which says what git runs")),
         rest if LOGIN.contains(&rest) => Some(Kind::Opaque("a script")),
-        rest if rest.starts_with(".config/environment.d/") => Some(Kind::Assignments),
+        rest if rest.starts_with(".config/environment.d/") => Some(Kind::Opaque("variables of a login")),
         rest if rest.starts_with(".config/containers/systemd/") => {
             Some(Kind::Opaque("a container as a unit"))
         }
@@ -376,68 +196,62 @@ mod tests {
     fn a_text_is_read_as_what_finds_it_there_reads_it() {
         let alice = || Some("alice".to_owned());
         let table = [
-            ("/etc/systemd/system/a.service", Some(Kind::Unit)),
-            ("/etc//systemd/x/../system/a@.timer", Some(Kind::Unit)),
-            ("/etc/systemd/system/a.service.d/b.conf", Some(Kind::Unit)),
-            ("/etc/systemd/system/service.d/b.conf", Some(Kind::Unit)),
-            ("/etc/systemd/system.control/a.socket", Some(Kind::Unit)),
-            ("/etc/systemd/user/a.service", Some(Kind::Unit)),
-            ("/run/systemd/transient/a.service", Some(Kind::Unit)),
-            ("/usr/lib/systemd/system/a.path", Some(Kind::Unit)),
-            ("/root/.config/systemd/user/a.service", Some(Kind::Unit)),
-            ("/etc/systemd/system/a.txt", None),
-            ("/etc/systemd/system.conf", Some(Kind::SystemdConf)),
-            ("/etc/systemd/journald.conf", None),
-            ("/etc/systemd/system.conf.d/a.conf", Some(Kind::SystemdConf)),
-            ("/etc/systemd/journald.conf.d/a.conf", None),
-            ("/etc/systemd/network/a.network", None),
-            ("/etc/systemd/system-generators/a", Some(Kind::Opaque("a program"))),
-            ("/usr/share/dbus-1/system-services/org.a.service", Some(Kind::Unit)),
-            ("/etc/crontab", Some(Kind::SystemCrontab)),
-            ("/etc/cron.d/a", Some(Kind::SystemCrontab)),
-            ("/etc/cron.daily/a", Some(Kind::Opaque("a script"))),
-            ("/etc/anacrontab", Some(Kind::Anacrontab)),
-            ("/var/spool/cron/crontabs/root", Some(Kind::Crontab(None))),
-            ("/var/spool/cron/crontabs/alice", Some(Kind::Crontab(alice()))),
-            ("/var/spool/cron/alice", Some(Kind::Crontab(alice()))),
-            ("/var/spool/cron/atjobs/a0001", Some(Kind::Opaque("a script"))),
-            ("/etc/sudoers.d/a", Some(Kind::Sudoers)),
-            ("/srv/app/compose.yaml", Some(Kind::Compose)),
-            ("/srv/app/docker-compose.override.yml", Some(Kind::Compose)),
-            ("/srv/app/composer.yaml", None),
-            ("/etc/ssh/sshd_config.d/a.conf", Some(Kind::Ssh(None))),
-            ("/home/alice/.ssh/config", Some(Kind::Ssh(alice()))),
-            ("/home/alice/.ssh/authorized_keys", Some(Kind::AuthorizedKeys(alice()))),
-            ("/var/lib/alice/.ssh/authorized_keys", Some(Kind::AuthorizedKeys(alice()))),
-            ("/root/.ssh/authorized_keys", Some(Kind::AuthorizedKeys(None))),
-            ("/root/.bashrc", Some(Kind::Opaque("a script"))),
-            ("/etc/udev/rules.d/99-a.rules", Some(Kind::Udev)),
-            ("/etc/logrotate.d/a", Some(Kind::Logrotate)),
-            ("/etc/sysctl.d/a.conf", Some(Kind::Sysctl)),
-            ("/etc/modprobe.d/a.conf", Some(Kind::Modprobe)),
-            ("/etc/pam.d/a", Some(Kind::Pam { one_service: true })),
-            ("/etc/profile.d/a.sh", Some(Kind::Opaque("a script"))),
-            ("/etc/rc.local", Some(Kind::Opaque("a script"))),
-            ("/etc/rc3.d/S01a", Some(Kind::Opaque("a script"))),
-            ("/etc/network/if-up.d/a", Some(Kind::Opaque("a script"))),
-            ("/usr/local/bin/a.sh", Some(Kind::Opaque("a program"))),
-            ("/srv/a/.git/hooks/post-merge", Some(Kind::Opaque("a hook of git"))),
-            ("/srv/a.git/hooks/update", Some(Kind::Opaque("a hook of git"))),
-            ("/srv/a/.git/config", Some(Kind::Git(None))),
-            ("/etc/network/interfaces.d/a", Some(Kind::Interfaces)),
-            ("/etc/apt/apt.conf.d/20a", Some(Kind::Apt)),
-            ("/etc/dpkg/dpkg.cfg.d/a", Some(Kind::Dpkg)),
-            ("/etc/supervisor/conf.d/a.conf", Some(Kind::Opaque("commands in a form that isn't read here"))),
-            ("/etc/default/ssh", Some(Kind::Assignments)),
-            ("/etc/nginx/nginx.conf", None),
-            ("/etc/hosts", None),
-            ("/etc/fstab", None),
-            ("/srv/data/notes.txt", None),
-            ("", None),
-            ("/", None),
+            ("/etc/systemd/system/a.service", Kind::Unit),
+            ("/etc//systemd/x/../system/a@.timer", Kind::Unit),
+            ("/etc/systemd/system/a.service.d/b.conf", Kind::Unit),
+            ("/etc/systemd/system/service.d/b.conf", Kind::Unit),
+            ("/etc/systemd/system.control/a.socket", Kind::Unit),
+            ("/etc/systemd/user/a.service", Kind::Unit),
+            ("/run/systemd/transient/a.service", Kind::Unit),
+            ("/usr/lib/systemd/system/a.path", Kind::Unit),
+            ("/root/.config/systemd/user/a.service", Kind::Unit),
+            ("/usr/share/dbus-1/system-services/org.a.service", Kind::Unit),
+            ("/etc/crontab", Kind::SystemCrontab),
+            ("/etc/cron.d/a", Kind::SystemCrontab),
+            ("/etc/anacrontab", Kind::Anacrontab),
+            ("/var/spool/cron/crontabs/root", Kind::Crontab(None)),
+            ("/var/spool/cron/crontabs/alice", Kind::Crontab(alice())),
+            ("/var/spool/cron/alice", Kind::Crontab(alice())),
+            ("/etc/sudoers.d/a", Kind::Sudoers),
+            ("/srv/app/compose.yaml", Kind::Compose),
+            ("/srv/app/docker-compose.override.yml", Kind::Compose),
+            ("/etc/ssh/ssh_config.d/a.conf", Kind::Ssh(None)),
+            ("/home/alice/.ssh/config", Kind::Ssh(alice())),
+            ("/home/alice/.ssh/authorized_keys", Kind::AuthorizedKeys(alice())),
+            ("/var/lib/alice/.ssh/authorized_keys", Kind::AuthorizedKeys(alice())),
+            ("/root/.ssh/authorized_keys", Kind::AuthorizedKeys(None)),
         ];
         for (path, expected) in table {
-            assert_eq!(kind(&normal(path)), expected, "{path}");
+            assert_eq!(kind(&normal(path)), Some(expected), "{path}");
+        }
+        for path in [
+            "/etc/hosts",
+            "/srv/data/notes.txt",
+            "/srv/app/composer.yaml",
+            "/home/alice/notes",
+            "/var/log/app/x",
+        ] {
+            assert_eq!(kind(&normal(path)), None, "{path}");
+        }
+        for path in [
+            "/etc/systemd/system/a.txt",
+            "/etc/systemd/system/.a.service",
+            "/etc/systemd/system.conf",
+            "/etc/systemd/system.conf.d/a.conf",
+            "/etc/systemd/system-generators/a.service",
+            "/etc/ssh/sshd_config.d/a.conf",
+            "/etc/cron.daily/a",
+            "/var/spool/cron/atjobs/a0001",
+            "/home/alice/.bashrc",
+            "/home/alice/.gitconfig",
+            "/srv/a/.git/hooks/post-merge",
+            "/usr/local/bin/a.sh",
+            "/etc/fstab",
+            "/new/place",
+            "",
+            "/",
+        ] {
+            assert!(matches!(kind(&normal(path)), Some(Kind::Opaque(_))), "{path}");
         }
     }
 

@@ -1,22 +1,62 @@
-//! ssh's and sshd's settings, as `readconf.c`, `servconf.c` and `strdelim` of OpenSSH's sources read them: what runs a
-//! command at each connection or login.
+//! ssh's settings, as `readconf.c` and `strdelim` of OpenSSH's sources read them: what runs a command at each connection,
+//! and what is known to be harmless beside it.
 
-use super::programs::{is_loose, of_variable};
 use super::words::{lines, unquoted};
 use super::{Code, shown};
 
 /// Read by a shell.
-const BY_SHELL: [&str; 3] = ["proxycommand", "localcommand", "forcecommand"];
+const BY_SHELL: [&str; 2] = ["proxycommand", "localcommand"];
 /// Taken apart by ssh itself.
-const DIRECT: [&str; 4] =
-    ["knownhostscommand", "authorizedkeyscommand", "authorizedprincipalscommand", "xauthlocation"];
-/// Loaded into the program.
-const LOADED: [&str; 2] = ["pkcs11provider", "securitykeyprovider"];
-/// Files that say who is let in, or more of the same.
-const TRUSTED: [&str; 5] =
-    ["authorizedkeysfile", "authorizedprincipalsfile", "trustedusercakeys", "include", "modulifile"];
+const DIRECT: [&str; 2] = ["knownhostscommand", "xauthlocation"];
+/// Where to and how, and nothing on this machine.
+const HARMLESS: [&str; 44] = [
+    "host",
+    "hostname",
+    "user",
+    "port",
+    "identityfile",
+    "identitiesonly",
+    "addressfamily",
+    "bindaddress",
+    "bindinterface",
+    "batchmode",
+    "canonicaldomains",
+    "canonicalizehostname",
+    "canonicalizemaxdots",
+    "checkhostip",
+    "ciphers",
+    "compression",
+    "connectionattempts",
+    "connecttimeout",
+    "escapechar",
+    "fingerprinthash",
+    "hashknownhosts",
+    "hostkeyalgorithms",
+    "hostkeyalias",
+    "ipqos",
+    "kbdinteractiveauthentication",
+    "kexalgorithms",
+    "loglevel",
+    "macs",
+    "numberofpasswordprompts",
+    "passwordauthentication",
+    "preferredauthentications",
+    "proxyjump",
+    "pubkeyacceptedalgorithms",
+    "pubkeyacceptedkeytypes",
+    "pubkeyauthentication",
+    "rekeylimit",
+    "requesttty",
+    "sendenv",
+    "serveralivecountmax",
+    "serveraliveinterval",
+    "sessiontype",
+    "tcpkeepalive",
+    "updatehostkeys",
+    "visualhostkey",
+];
 
-/// What a connection or a login runs.
+/// What a connection runs. With an account's own rights nothing else can do more than the account.
 pub fn read(text: &str, user: Option<&str>) -> Code {
     let mut code = Code::default();
     for (number, line) in lines(text) {
@@ -28,47 +68,16 @@ pub fn read(text: &str, user: Option<&str>) -> Code {
         let keyword = written.to_ascii_lowercase();
         let value = rest.trim_start_matches([' ', '\t', '=']);
         let at = format!("{}, line {number}", shown(written));
-        let is_none = matches!(value.to_ascii_lowercase().as_str(), "none" | "internal-sftp" | "");
         match keyword.as_str() {
-            key if BY_SHELL.contains(&key) && !is_none => code.shell(value, at, user),
-            key if DIRECT.contains(&key) && !is_none => match unquoted(value) {
+            _ if value.eq_ignore_ascii_case("none") => {}
+            key if BY_SHELL.contains(&key) => code.shell(value, at, user),
+            key if DIRECT.contains(&key) => match unquoted(value) {
                 Some(argv) => code.run(argv, at, user),
                 None => code.cannot_read(format!("a command with a quote that stays open, {at}")),
             },
-            "subsystem" => {
-                let mut rest = value;
-                let _name = delimited(&mut rest);
-                if !rest.starts_with("internal-sftp") {
-                    code.shell(rest, at, user);
-                }
-            }
             "match" => conditions(value, &at, user, &mut code),
-            key if LOADED.contains(&key) && !is_none && !value.starts_with('$') && value != "internal" => {
-                code.gives(format_args!("loads {} into ssh, {at}", shown(value)));
-            }
-            key if TRUSTED.contains(&key) => {
-                for path in unquoted(value).unwrap_or_else(|| vec![value.to_owned()]) {
-                    if path.starts_with('/') && is_loose(&path) && user.is_none() {
-                        let what = "which others than root may write";
-                        code.gives(format_args!("trusts {}, {what}, {at}", shown(&path)));
-                    }
-                }
-            }
-            "setenv" => {
-                for pair in unquoted(value).unwrap_or_default() {
-                    let variable = pair.split_once('=').and_then(|(name, value)| of_variable(name, value));
-                    if let Some(sentence) = variable {
-                        code.gives(format_args!("{sentence}, {at}"));
-                    }
-                }
-            }
-            "permituserenvironment" if !value.eq_ignore_ascii_case("no") => {
-                code.gives(format_args!("lets accounts set any variable at their login, {at}"));
-            }
-            "permitemptypasswords" if !value.eq_ignore_ascii_case("no") => {
-                code.gives(format_args!("lets accounts in that have no password, {at}"));
-            }
-            _ => {}
+            key if user.is_some() || HARMLESS.contains(&key) => {}
+            _ => code.gives(format_args!("sets {} to {} for root's ssh, {at}", shown(written), shown(value))),
         }
     }
     code

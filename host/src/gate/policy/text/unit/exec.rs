@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::specifiers::expand;
 use super::{Entry, Unit};
-use crate::gate::policy::text::programs::{is_interpreter, is_shell, name};
+use crate::gate::policy::text::programs::name;
 use crate::gate::policy::text::{Code, shown};
 
 /// Bytes that variables may add: each can be named any number of times.
@@ -119,10 +119,6 @@ fn run(
             shown(program)
         ));
     }
-    let input = unit.value(&entry.section, "StandardInput").unwrap_or("null");
-    if is_interpreter(program) && !matches!(input, "" | "null") && !input.starts_with("tty") {
-        code.gives(format_args!("has {} run what it reads from its input ({input}), {at}", shown(program)));
-    }
     if prefixes.names_itself && argv.len() > 1 {
         // A program that is many goes by the name that it is given.
         let named = argv.split_off(1);
@@ -134,9 +130,6 @@ fn run(
     }
     if prefixes.by_shell {
         return code.shell(&argv.join(" "), at, user);
-    }
-    if is_shell(&argv[0]) && argv.len() == 1 && entry.key == "ExecStart" {
-        code.gives(format_args!("opens a shell, {at}"));
     }
     if signals_itself(&argv) {
         return;

@@ -3,10 +3,9 @@
 
 mod exec;
 mod grave;
+mod keys;
 mod power;
 mod specifiers;
-
-pub use grave::to_start as is_grave_to_start;
 
 use std::collections::HashMap;
 
@@ -35,34 +34,17 @@ struct Unit {
 pub fn read(path: &str, text: &str) -> Code {
     let mut code = Code::default();
     let unit = Unit::parse(path, text, &mut code);
+    power::judge_name(&unit, &mut code);
     let mut environment = exec::Environment::of(&unit);
     for entry in &unit.entries {
         let at = format!("{}, line {}", entry.key, entry.line);
         // An empty one takes back what came before it, which is read all the same.
-        if is_command(&entry.key) && !entry.value.is_empty() {
+        if keys::judgement(&entry.key) == Some(&keys::Judgement::Command) && !entry.value.is_empty() {
             exec::read(&unit, entry, &mut environment, &at, &mut code);
         }
         power::judge(&unit, entry, &at, &mut code);
     }
-    for section in ["Mount", "Swap"] {
-        unit.mounts(section, &mut code);
-    }
     code
-}
-
-/// The settings of a manager itself: what it gives to every unit.
-pub fn read_conf(path: &str, text: &str) -> Code {
-    let mut code = Code::default();
-    let unit = Unit::parse(path, text, &mut code);
-    for entry in &unit.entries {
-        power::judge(&unit, entry, &format!("{}, line {}", entry.key, entry.line), &mut code);
-    }
-    code
-}
-
-/// `Exec` alone is dbus-daemon's.
-fn is_command(key: &str) -> bool {
-    key.starts_with("Exec") && !matches!(key, "ExecPaths" | "ExecSearchPath")
 }
 
 impl Unit {
@@ -117,29 +99,15 @@ impl Unit {
 
     /// Whose rights the commands of a section have. Where a specifier says so, anybody's, root's among them.
     fn user(&self, section: &str) -> Option<String> {
-        let user = self.value(section, "User").filter(|user| !user.contains('%'));
-        match self.value(section, "DynamicUser") {
-            Some(value) if is_true(value) => {
-                Some(user.and_then(not_root).unwrap_or("a dynamic user".to_owned()))
-            }
-            _ => user.and_then(not_root),
+        match (self.value(section, "User"), self.value(section, "DynamicUser")) {
+            (Some(user), _) => not_root(user).filter(|user| !user.contains('%')),
+            (None, dynamic) => dynamic.is_some_and(is_true).then(|| DYNAMIC.to_owned()),
         }
-    }
-
-    /// What mount(8) or swapon(8) would do.
-    fn mounts(&self, section: &str, code: &mut Code) {
-        let Some(what) = self.last(section, "What").filter(|what| !what.value.is_empty()) else { return };
-        let mut argv = vec![if section == "Mount" { "mount" } else { "swapon" }.to_owned()];
-        for (key, option) in [("Type", "-t"), ("Options", "-o")] {
-            if let Some(value) = self.value(section, key) {
-                argv.extend([option.to_owned(), value.to_owned()]);
-            }
-        }
-        argv.push(specifiers::expand(&what.value, &self.name));
-        argv.extend(self.value(section, "Where").map(|place| specifiers::expand(place, &self.name)));
-        code.run(argv, format_args!("What, line {}", what.line), None);
     }
 }
+
+/// An account that is there while the unit runs, and that nobody else has.
+pub const DYNAMIC: &str = "a dynamic user";
 
 /// What systemd strips.
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];

@@ -1,158 +1,79 @@
-//! What a unit gives away that is no command: variables that take a program over, units that it pulls in or ends, rights
-//! for an account that has none.
+//! What a unit gives beside its commands: each of its keys by the judgement that it has in `keys.yaml`, its value by that.
 
 use super::exec::{OpenQuote, assignments, first_word};
-use super::grave;
+use super::keys::{Judgement, judgement};
 use super::specifiers::expand;
-use super::{Entry, Unit};
-use crate::gate::policy::text::place::{normal, not_root};
-use crate::gate::policy::text::programs::{is_loose, of_variable};
-use crate::gate::policy::text::{Code, shown};
-
-/// Settings that start the units they name.
-const STARTS: [&str; 12] = [
-    "Wants",
-    "Requires",
-    "BindsTo",
-    "Upholds",
-    "OnFailure",
-    "OnSuccess",
-    "Also",
-    "Unit",
-    "Service",
-    "Sockets",
-    "Alias",
-    "SystemdService",
-];
-/// Settings that stop the units they name.
-const STOPS: [&str; 3] = ["Conflicts", "PropagatesStopTo", "StopPropagatedFrom"];
-/// Settings that end the machine.
-const ACTIONS: [&str; 9] = [
-    "FailureAction",
-    "SuccessAction",
-    "StartLimitAction",
-    "JobTimeoutAction",
-    "RebootArgument",
-    "KExecWatchdogSec",
-    "CtrlAltDelBurstAction",
-    "CrashShell",
-    "CrashReboot",
-];
-/// Capabilities that are root's rights by another name.
-const NEARLY_ROOT: [&str; 15] = [
-    "CAP_SYS_ADMIN",
-    "CAP_SYS_PTRACE",
-    "CAP_SYS_MODULE",
-    "CAP_SYS_RAWIO",
-    "CAP_SYS_BOOT",
-    "CAP_DAC_OVERRIDE",
-    "CAP_DAC_READ_SEARCH",
-    "CAP_SETUID",
-    "CAP_SETGID",
-    "CAP_SETFCAP",
-    "CAP_SETPCAP",
-    "CAP_CHOWN",
-    "CAP_FOWNER",
-    "CAP_MKNOD",
-    "CAP_BPF",
-];
-/// Where a service may well write its output.
-const OUTPUT: [&str; 5] = ["/var/log/", "/var/lib/", "/run/", "/srv/", "/dev/null"];
+use super::{Entry, Unit, grave};
+use crate::gate::policy::text::{Code, harmless, shown};
 
 /// Says of one setting what there is to say.
 pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
-    let value = entry.value.as_str();
-    if value.is_empty() {
-        if entry.key == "User" && unit.is_drop_in {
-            code.gives(format_args!("has {} run as root, {at}", unit.name));
-        }
+    // Sections that other programs keep there are nothing to systemd.
+    if entry.section.starts_with("X-") {
         return;
     }
-    let is_roots = unit.user(&entry.section).is_none();
-    match entry.key.as_str() {
-        "Environment" | "DefaultEnvironment" | "ManagerEnvironment" if is_roots => {
-            for (name, value) in assignments(value, &unit.name) {
-                if let Some(sentence) = of_variable(&name, &value) {
-                    code.gives(format_args!("{sentence}, {at}"));
-                }
-            }
-        }
-        "PassEnvironment" if is_roots => {
-            if let Some(name) = words(value).iter().find(|name| of_variable(name, "").is_some()) {
-                code.gives(format_args!("lets {} through to what runs as root, {at}", shown(name)));
-            }
-        }
-        "EnvironmentFile" if is_roots => loose(unit, value, "takes variables for root from", at, code),
-        "ExecSearchPath" if is_roots => {
-            for directory in value.split(':') {
-                loose(unit, directory, "looks for root's programs in", at, code);
-            }
-        }
-        "RootDirectory" | "RootImage" | "ExtensionImages" | "ExtensionDirectories" | "MountImages" => {
-            code.gives(format_args!("runs what is in `{}` in place of the system's own, {at}", shown(value)));
-        }
-        "BindPaths" | "BindReadOnlyPaths" => {
-            for mount in words(value) {
-                let parts: Vec<&str> = mount.split(':').collect();
-                if let [source, place, ..] = parts[..]
-                    && source != place
-                {
-                    loose(unit, source, "puts in the place of root's files", at, code);
-                }
-            }
-        }
-        "User" => user(unit, value, at, code),
-        "StandardInputText" | "StandardInputData" => {
-            code.gives(format_args!("gives a program text to read, which may be code, {at}"));
-        }
-        "StandardInput" if value.starts_with("file:") => loose(unit, &value[5..], "has root read", at, code),
-        "StandardOutput" | "StandardError" => {
-            let path = ["file:", "append:", "truncate:"].iter().find_map(|how| value.strip_prefix(how));
-            let path = path.map(|path| normal(&expand(path, &unit.name)));
-            if let Some(path) = path.filter(|path| !OUTPUT.iter().any(|known| path.starts_with(known))) {
-                code.gives(format_args!("writes a program's output to {} as root, {at}", shown(&path)));
-            }
-        }
-        "AmbientCapabilities" if !is_roots => {
-            let is_all_but = value.starts_with('~');
-            let found = words(value)
-                .into_iter()
-                .find(|word| NEARLY_ROOT.contains(&word.to_ascii_uppercase().as_str()));
-            if is_all_but || found.is_some() {
-                let what = found.unwrap_or_else(|| value.to_owned());
-                code.gives(format_args!("gives {} to an account that isn't root, {at}", shown(&what)));
-            }
-        }
-        "DeviceAllow" => {
-            let device = words(value).into_iter().next().unwrap_or_default();
-            if is_disk(&device) {
-                code.gives(format_args!("allows {}, all that is on it, {at}", shown(&device)));
-            }
-        }
-        key if ACTIONS.contains(&key) && !["none", "no", "false", "0", "off"].contains(&value) => {
-            code.gives(format_args!("can end the running system ({key}={}), {at}", shown(value)));
-        }
-        key if STARTS.contains(&key) => {
-            for name in words(value) {
-                let name = expand(&name, &unit.name);
-                // Its own other name, as in reboot.target.
-                if grave::to_start(&name) && !(key == "Alias" && grave::to_start(&unit.name)) {
+    let Some(judgement) = judgement(&entry.key) else {
+        return code
+            .gives(format_args!("sets `{}`, which isn't known to be harmless, {at}", shown(&entry.key)));
+    };
+    let (key, value) = (entry.key.as_str(), entry.value.as_str());
+    match judgement {
+        Judgement::Harmless | Judgement::Command => {}
+        Judgement::Account => account(unit, entry, at, code),
+        // What was set before is taken back.
+        _ if value.is_empty() => {}
+        Judgement::Variables => variables(unit, entry, at, code),
+        Judgement::File => match unit.user(&entry.section) {
+            Some(_) if !value.contains('%') => code.reads(value.trim_start_matches('-'), at),
+            _ => code.gives(format_args!("takes variables of what runs as root from {}, {at}", shown(value))),
+        },
+        Judgement::Starts => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                if grave::to_start(&name) {
                     code.gives(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
                 }
-                if key == "Alias" && grave::to_stop(&name) && !grave::to_stop(&unit.name) {
-                    code.gives(format_args!("takes the place of {} (Alias=), {at}", shown(&name)));
-                }
             }
         }
-        key if STOPS.contains(&key) => {
-            for name in words(value) {
-                let name = expand(&name, &unit.name);
+        Judgement::Stops => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
                 if grave::to_stop(&name) && !unit.is_of_the_system() {
                     code.gives(format_args!("stops {} ({key}=), {at}", shown(&name)));
                 }
             }
         }
-        _ => {}
+        Judgement::Only(values) => {
+            let is_one = |word: &String| match values.iter().any(|known| known == "port") {
+                true => is_port(word),
+                false => values.contains(word),
+            };
+            if !words(value).iter().all(is_one) {
+                code.gives(format_args!(
+                    "sets {key}={}, and not to what is known to be harmless ({}), {at}",
+                    shown(value),
+                    values.join(", ")
+                ));
+            }
+        }
+        Judgement::Asks(does) => code.gives(format_args!("{does} ({key}={}), {at}", shown(value))),
+    }
+}
+
+/// Says of the file's name what there is to say: a unit may stand before one that the system has by it.
+pub fn judge_name(unit: &Unit, code: &mut Code) {
+    if unit.is_drop_in {
+        return;
+    }
+    if grave::to_start(&unit.name) {
+        code.gives(format_args!(
+            "is {}, by which the running system ends or a shell is opened",
+            shown(&unit.name)
+        ));
+    }
+    if grave::to_stop(&unit.name) {
+        code.gives(format_args!(
+            "takes the place of {}, by which people come in, or which protects the machine",
+            shown(&unit.name)
+        ));
     }
 }
 
@@ -163,30 +84,51 @@ impl Unit {
     }
 }
 
-fn user(unit: &Unit, value: &str, at: &str, code: &mut Code) {
+/// Who something runs as is judged with what runs. Here is what makes it somebody else than that says.
+fn account(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
+    let (key, value) = (entry.key.as_str(), entry.value.as_str());
+    if unit.is_drop_in {
+        return code.gives(format_args!(
+            "changes whose rights {} has ({key}={}), {at}",
+            unit.name,
+            shown(value)
+        ));
+    }
     if value.contains('%') {
         // A template for accounts (`User=%i`) is root's for the instance `root`.
-        code.gives(format_args!("runs as the account that `{}` turns out to be, {at}", shown(value)));
-    } else if unit.is_drop_in && not_root(value).is_none() {
-        code.gives(format_args!("has {} run as root, {at}", unit.name));
+        return code.gives(format_args!("runs as who `{}` turns out to be, {at}", shown(value)));
+    }
+    if !matches!(key, "Group" | "SupplementaryGroups") {
+        return;
+    }
+    // An account's own group gives nothing that it doesn't have.
+    let own = unit.value(&entry.section, "User");
+    for group in words(value).iter().filter(|group| Some(group.as_str()) != own) {
+        code.gives(format_args!("runs in the group {} ({key}=), {at}", shown(group)));
     }
 }
 
-fn loose(unit: &Unit, path: &str, does: &str, at: &str, code: &mut Code) {
-    let path = expand(path.trim_start_matches(['-', '+']), &unit.name);
-    if is_loose(&path) {
-        code.gives(format_args!("{does} {}, which others than root may write, {at}", shown(&path)));
+fn variables(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
+    // With an account's own rights they can do no more than the account.
+    if unit.user(&entry.section).is_some() {
+        return;
+    }
+    let set = match entry.key.as_str() {
+        "PassEnvironment" => words(&entry.value).into_iter().map(|name| (name, None)).collect(),
+        _ => {
+            let set = assignments(&entry.value, &unit.name).into_iter();
+            set.map(|(name, value)| (name, Some(value))).collect::<Vec<_>>()
+        }
+    };
+    for (name, value) in set.into_iter().filter(|(name, value)| !harmless::variable(name, value.as_deref())) {
+        let value = value.map(|value| format!("={value}")).unwrap_or_default();
+        code.gives(format_args!("sets {} for what runs as root, {at}", shown(&format!("{name}{value}"))));
     }
 }
 
-fn is_disk(device: &str) -> bool {
-    const DISKS: [&str; 12] =
-        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper", "disk", "loop", "block"];
-    const MEMORY: [&str; 3] = ["mem", "kmem", "port"];
-    match device.strip_prefix("/dev/") {
-        Some(name) => MEMORY.contains(&name) || DISKS.iter().any(|disk| name.starts_with(disk)),
-        None => device.starts_with("block-"),
-    }
+/// A port, with or without an address: nothing in the file system.
+fn is_port(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:[]".contains(&byte))
 }
 
 fn words(value: &str) -> Vec<String> {

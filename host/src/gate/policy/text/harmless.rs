@@ -1,0 +1,291 @@
+//! What is known to be harmless in text that root's programs read: [`harmless.yaml`](harmless.yaml), which says what its
+//! parts mean. An unreadable table knows nothing.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::{programs, shown};
+use crate::gate::policy::glob::{self, Met, Open, PathGlob};
+use crate::gate::policy::load::builtin_paths;
+use crate::gate::policy::{path, shell};
+
+/// Where the system keeps its programs.
+const PROGRAMS: [&str; 4] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
+/// Further directories of root's alone in which programs are looked for.
+const SEARCHED: [&str; 2] = ["/usr/local/bin", "/usr/local/sbin"];
+const SHELLS: [&str; 4] = ["/bin/sh", "/usr/bin/sh", "/bin/bash", "/usr/bin/bash"];
+/// What stands before a command in a shell's text and does nothing by itself.
+const KEYWORDS: [&str; 14] =
+    ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "in", "esac"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    programs: Vec<Program>,
+    variables: Variables,
+    data: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    names: Vec<String>,
+    #[serde(default)]
+    options: Vec<String>,
+    #[serde(default)]
+    values: Vec<String>,
+    operands: Operands,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Operands {
+    Any,
+    Plain,
+    None,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variables {
+    plain: Vec<String>,
+    directories: Vec<String>,
+    shells: Vec<String>,
+}
+
+/// The table, its globs read.
+struct Known {
+    programs: Vec<Program>,
+    variables: Variables,
+    data: Vec<PathGlob>,
+}
+
+static KNOWN: LazyLock<Result<Known, String>> = LazyLock::new(|| {
+    let Table { programs, variables, data } =
+        serde_yaml::from_str(include_str!("harmless.yaml")).map_err(|error| error.to_string())?;
+    let data = data.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>()?.concat();
+    Ok(Known { programs, variables, data })
+});
+
+/// The set of the rules: who asks about a file's owner and who asks about its contents mean the same places.
+static OWN: LazyLock<Vec<PathGlob>> = LazyLock::new(|| builtin_paths("own"));
+
+/// Why a command isn't known to be harmless with root's rights, if it isn't.
+pub fn objection(argv: &[String]) -> Option<String> {
+    let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+    match programs::shell_text(&argv) {
+        Some(text) => of_shell(text),
+        None => of_words(&argv),
+    }
+}
+
+/// Each command of a shell's text.
+fn of_shell(text: &str) -> Option<String> {
+    let script = shell::read(text);
+    if script.is_unclear {
+        return Some("what a shell would run can't be told from the text".to_owned());
+    }
+    script.commands.iter().find_map(|command| {
+        let file = |file: &str| {
+            let is_stream =
+                path::components("/", file).is_some_and(|components| path::is_stream(&components));
+            (!is_stream).then(|| format!("names the file {}", shown(file)))
+        };
+        if let Some(why) = command.redirects.iter().find_map(|redirect| file(&redirect.file)) {
+            return Some(why);
+        }
+        let words = command.words.iter().map(String::as_str).skip_while(|word| KEYWORDS.contains(word));
+        match words.collect::<Vec<_>>()[..] {
+            [] => None,
+            ["export", ref assigned @ ..] => assigned.iter().find_map(|assigned| {
+                let (name, value) = assigned.split_once('=')?;
+                (!variable(name, Some(value))).then(|| format!("sets {}", shown(name)))
+            }),
+            ref words => of_words(words),
+        }
+    })
+}
+
+fn of_words(words: &[&str]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let unknown = || Some(format!("{} isn't known to be harmless with root's rights", shown(program)));
+    if glob::is_open(program) {
+        return unknown();
+    }
+    let name = match program.rsplit_once('/') {
+        None => program,
+        Some((directory, name)) if PROGRAMS.contains(&directory) => name,
+        Some(_) => return unknown(),
+    };
+    let Ok(known) = KNOWN.as_ref() else { return unknown() };
+    let Some(program) = known.programs.iter().find(|known| known.names.iter().any(|known| known == name))
+    else {
+        return unknown();
+    };
+    program
+        .odd_word(arguments)
+        .map(|word| format!("{name} isn't known to be harmless with `{}`", shown(word)))
+}
+
+impl Program {
+    /// The first word that it isn't known to be harmless with.
+    fn odd_word<'a>(&self, arguments: &[&'a str]) -> Option<&'a str> {
+        let mut arguments = arguments.iter();
+        while let Some(word) = arguments.next() {
+            let is_one = |known: &String| match known.strip_suffix('*') {
+                Some(beginning) => word.starts_with(beginning),
+                None => word == known,
+            };
+            if self.values.iter().any(|known| known == word) {
+                arguments.next();
+                continue;
+            }
+            let is_operand = !word.starts_with('-') || *word == "-";
+            let is_harmless = self.options.iter().any(is_one)
+                || match self.operands {
+                    Operands::Any => is_operand,
+                    Operands::Plain => is_operand && !word.contains('/') && !glob::is_open(word),
+                    Operands::None => false,
+                };
+            if !is_harmless {
+                return Some(word);
+            }
+        }
+        None
+    }
+}
+
+/// Whether what runs as root may have a variable with such a value; with any, where none is given.
+pub fn variable(name: &str, value: Option<&str>) -> bool {
+    let Ok(known) = KNOWN.as_ref() else { return false };
+    let is_in = |names: &[String]| names.iter().any(|known| known == name);
+    let Variables { plain, directories, shells } = &known.variables;
+    match value {
+        None => is_in(plain),
+        // A time zone is named as its file is, and read from one directory only.
+        Some(value) if is_in(plain) => {
+            let is_zone = name.ends_with("TZ") && !value.starts_with([':', '/']) && !value.contains("..");
+            !value.starts_with('-') && (is_zone || !value.contains('/'))
+        }
+        Some(value) if is_in(directories) => value
+            .split(':')
+            .all(|directory| PROGRAMS.iter().chain(&SEARCHED).any(|known| *known == directory)),
+        Some(value) if is_in(shells) => SHELLS.contains(&value),
+        Some(_) => false,
+    }
+}
+
+/// Whether a file is nothing but data to whoever reads it.
+pub fn is_data(path: &str) -> bool {
+    KNOWN.as_ref().is_ok_and(|known| is_met(&known.data, path))
+}
+
+/// Whether a file is somebody's own or a service's, and not the system's.
+pub fn is_own(path: &str) -> bool {
+    is_met(&OWN, path)
+}
+
+fn is_met(globs: &[PathGlob], path: &str) -> bool {
+    let Some(components) = path::components("/", path) else { return false };
+    globs.iter().any(|glob| glob.meets(&components, Open::No) == Met::Yes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn why(line: &str) -> Option<String> {
+        objection(&shell_words::split(line).unwrap())
+    }
+
+    #[test]
+    fn only_what_is_listed_is_harmless_with_roots_rights() {
+        assert!(KNOWN.is_ok(), "{:?}", KNOWN.as_ref().err());
+        for line in [
+            "true",
+            "/bin/true",
+            "/usr/bin/echo hello world",
+            "sleep 5",
+            "date -u +%F",
+            "logger -t backup done",
+            "test -e /etc/x",
+            "sh -c 'echo a; test -f /x && true > /dev/null 2>&1'",
+            "sh -c 'if true; then echo a; fi'",
+            "sh -c 'TZ=Europe/Berlin; cd / && sync'",
+            "hostname -f",
+        ] {
+            assert_eq!(why(line), None, "{line}");
+        }
+        for line in [
+            "/srv/true",
+            "./true",
+            "/usr/local/bin/true",
+            "/bin/../srv/true",
+            "nice true",
+            "env true",
+            "date -s 0",
+            "date --file=/etc/shadow",
+            "logger -f /etc/shadow",
+            "logger -n evil.example x",
+            "hostname x",
+            "nginx",
+            "/usr/sbin/nginx -g 'daemon off;'",
+            "sh -c 'echo x > /etc/cron.d/x'",
+            "sh -c 'cat < /etc/shadow'",
+            "sh -c 'echo $(id; rm x)'",
+            "sh -c 'LD_PRELOAD=/x true'",
+            "sh -c 'PATH=/srv true'",
+            "sh -c '$X'",
+            "sh -c 'f() { true; }'",
+            "sh x",
+            "bash",
+            "find / -delete",
+            "printf -v x y",
+            "set -o x",
+            "systemctl stop x",
+        ] {
+            assert!(why(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_harmless_by_its_name_and_its_value() {
+        for (name, value) in
+            [("LANG", "C"), ("TZ", "Europe/Berlin"), ("PATH", "/usr/bin:/bin"), ("SHELL", "/bin/sh")]
+        {
+            assert!(variable(name, Some(value)), "{name}={value}");
+        }
+        for (name, value) in [
+            ("LD_PRELOAD", "x"),
+            ("LANG", "/tmp/x"),
+            ("PATH", "/usr/bin::/bin"),
+            ("PATH", "/srv/bin"),
+            ("PATH", ""),
+            ("SHELL", "/srv/sh"),
+            ("SSHD_OPTS", "-o x"),
+            ("path", "/bin"),
+            ("", "x"),
+        ] {
+            assert!(!variable(name, Some(value)), "{name}={value}");
+        }
+        assert!(variable("LANG", None) && !variable("PATH", None) && !variable("LD_PRELOAD", None));
+    }
+
+    #[test]
+    fn a_place_is_the_systems_unless_it_is_known_to_be_somebodys() {
+        for path in ["/etc/motd", "/etc//hosts", "/etc/motd.d/50-x"] {
+            assert!(is_data(path), "{path}");
+        }
+        for path in ["/etc/motd/x", "/etc/hosts.allow", "/etc/../etc/passwd", "/etc"] {
+            assert!(!is_data(path), "{path}");
+        }
+        for path in ["/srv/a", "/home/ada/x", "/var/log/app/x", "/var/../tmp/x"] {
+            assert!(is_own(path), "{path}");
+        }
+        for path in ["/", "/srv", "/etc/x", "/var/lib/x", "/srv/../etc/x", "/root/x", "/new/x"] {
+            assert!(!is_own(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Who an account of the target really is, and whose the files are that a text names. Both are asked of the target, and
+//! what it doesn't say counts as root's, or as somebody else's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use super::policy::text::DYNAMIC;
+use crate::target::{Command, Facts, Found, Keep, Kind, Output, Privilege, Target};
+
+/// For one question.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Groups whose members can become root, and by what. An unreadable table has everybody be root.
+static GROUPS: LazyLock<Option<BTreeMap<String, String>>> =
+    LazyLock::new(|| serde_yaml::from_str(include_str!("roots.yaml")).ok());
+
+/// What was asked of the target for one plan.
+pub(super) struct Standing<'a> {
+    target: &'a Target,
+    facts: &'a Facts,
+    accounts: HashMap<String, Option<String>>,
+}
+
+impl<'a> Standing<'a> {
+    /// Nothing was asked yet.
+    pub fn new(target: &'a Target, facts: &'a Facts) -> Self {
+        Self { target, facts, accounts: HashMap::new() }
+    }
+
+    /// By what an account is as good as root, if it is.
+    pub async fn power(&mut self, account: &str) -> Option<String> {
+        if account == DYNAMIC {
+            return None;
+        }
+        if let Some(known) = self.accounts.get(account) {
+            return known.clone();
+        }
+        let power = self.ask(account).await;
+        self.accounts.insert(account.to_owned(), power.clone());
+        power
+    }
+
+    async fn ask(&self, account: &str) -> Option<String> {
+        if account == self.facts.user && self.facts.root_available() {
+            return Some(format!("{account} is the account that this server works as, with root's rights"));
+        }
+        let commands = [
+            command("id", &["--user", "--", account], Privilege::Caller),
+            command("id", &["--groups", "--name", "--", account], Privilege::Caller),
+            command("sudo", &["-n", "-l", "-U", account], Privilege::RootIfAvailable),
+        ];
+        let mut answers = self.target.run_all(&commands).await.into_iter();
+        let mut said = || {
+            let output = answers.next()?.ok()?;
+            (output.exit_code == 0).then(|| text(&output))
+        };
+        let (uid, groups) = (said(), said());
+        let (Some(uid), Some(groups)) = (uid, groups) else {
+            return Some(format!("the target doesn't say who {account} is"));
+        };
+        if uid.trim() == "0" {
+            return Some(format!("{account} is another name of root's"));
+        }
+        let Some(powerful) = GROUPS.as_ref() else {
+            return Some("the groups of root's aren't known".to_owned());
+        };
+        let group = groups.split_whitespace().find_map(|group| powerful.get_key_value(group));
+        if let Some((group, by)) = group {
+            return Some(format!("{account} is in the group {group}, which {by}"));
+        }
+        match answers.next() {
+            // Without it nobody becomes root by it.
+            Some(Err(problem)) if problem.code == "PROGRAM_NOT_FOUND" => None,
+            Some(Ok(output)) if text(&output).contains("is not allowed to run sudo") => None,
+            Some(Ok(output)) if text(&output).contains("may run the following commands") => {
+                Some(format!("sudo allows {account} something"))
+            }
+            _ => Some(format!("it can't be told what sudo allows {account}")),
+        }
+    }
+
+    /// Why a program that root, or this account, would run may be changed by others, if it may.
+    pub async fn program(&self, path: &str, account: Option<&str>) -> Option<String> {
+        let whose = account.filter(|account| *account != DYNAMIC).unwrap_or("root");
+        let metadata = match self.target.safe_for(path, whose).await {
+            Err(problem) => return Some(problem.message),
+            Ok(None) => return Some(format!("{path} isn't there")),
+            Ok(Some(Found { kind: Kind::File, metadata })) => metadata,
+            Ok(Some(_)) => return Some(format!("{path} is no file")),
+        };
+        if metadata.owner != "root" && metadata.owner != whose {
+            return Some(format!("{path} is {}'s", metadata.owner));
+        }
+        let written = metadata.mode & 0o022 != 0;
+        written
+            .then(|| format!("others than {} may write to {path} (mode {:o})", metadata.owner, metadata.mode))
+    }
+
+    /// Why not everybody may know what is in a file, if so. What isn't there yet has nothing in it.
+    pub async fn is_secret(&self, path: &str) -> Option<String> {
+        match self.target.safe_for(path, "root").await {
+            Err(problem) => Some(problem.message),
+            Ok(None) => None,
+            Ok(Some(Found { kind: Kind::File, metadata })) if metadata.mode & 0o004 != 0 => None,
+            Ok(Some(_)) => Some(format!("not everybody may read {path}")),
+        }
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn command(program: &str, args: &[&str], privilege: Privilege) -> Command {
+    Command {
+        program: program.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: Vec::new(),
+        stdin: None,
+        privilege,
+        timeout: TIMEOUT,
+        keep: Keep::Head,
+        heard: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_says_by_what() {
+        let groups = GROUPS.as_ref().expect("a table");
+        assert!(
+            groups.contains_key("docker") && groups.contains_key("shadow") && !groups.contains_key("adm")
+        );
+        assert!(groups.values().all(|by| by.len() > 10));
+    }
+}

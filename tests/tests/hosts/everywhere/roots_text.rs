@@ -1,0 +1,215 @@
+//! On a real host: no text that root's programs read gives root's rights without a person's yes, and what is harmless isn't
+//! asked about.
+
+use linux_sysadmin_tests::{Changing, way};
+use serde_json::{Value, json};
+
+/// An ordinary account, and others that are as good as root each in its own way; programs of root's, of the account's and of
+/// somebody else's.
+const PREPARE: &str = r#"
+set -e
+useradd --create-home lsa-ada
+useradd --create-home lsa-sudoer
+useradd --create-home --groups shadow lsa-shadow || { groupadd --system shadow; useradd --create-home --groups shadow lsa-shadow; }
+useradd --create-home --groups disk lsa-disk
+useradd --non-unique --uid 0 --no-create-home --home-dir /root lsa-toor
+echo 'lsa-sudoer ALL = /usr/bin/true ""' > /etc/sudoers.d/lsa-roots-text
+chmod 440 /etc/sudoers.d/lsa-roots-text
+install -d -m 755 /srv/lsa-roots-text /srv/lsa-roots-text/open
+chmod 777 /srv/lsa-roots-text/open
+for place in /srv/lsa-roots-text/app /srv/lsa-roots-text/theirs /srv/lsa-roots-text/open/app /home/lsa-ada/app; do
+  printf '#!/bin/sh\nsleep infinity\n' > "$place"; chmod 755 "$place"
+done
+chown lsa-sudoer /srv/lsa-roots-text/theirs
+chown lsa-ada /home/lsa-ada/app
+ln -s /home/lsa-ada/app /srv/lsa-roots-text/link
+echo A=b > /etc/default/lsa-roots-text
+echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secret
+"#;
+
+const CLEAN: &str = r"
+for user in lsa-ada lsa-sudoer lsa-shadow lsa-disk; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
+sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
+rm -rf /srv/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
+rm -f /etc/systemd/system/lsa-*; systemctl daemon-reload
+";
+
+fn changing(test: &str) -> Option<Changing> {
+    Changing::by(way(), test, PREPARE, CLEAN)
+}
+
+fn unit(text: &str) -> Value {
+    json!({"name": "lsa-evil.service", "raw_content": text})
+}
+
+/// Each is tried as a unit that doesn't begin; one snapshot of the host holds for all of them.
+async fn each_asks(machine: &Changing, calls: Vec<(&str, Value)>) {
+    let mut client = machine.serve_default().await;
+    let before = machine.snapshot();
+    for (tool, arguments) in calls {
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        assert_eq!(envelope["status"], "confirmation_required", "{tool} {arguments}: {envelope}");
+        assert!(
+            ["high", "critical"].contains(&envelope["risk_level"].as_str().unwrap_or_default()),
+            "{tool} {arguments}: {envelope}"
+        );
+    }
+    machine.is_still(&before, "what waits for a yes");
+}
+
+#[tokio::test]
+async fn a_unit_asks_before_it_is_root_by_its_keys() {
+    let Some(machine) = changing("a_unit_asks_before_it_is_root_by_its_keys") else { return };
+    let keys = [
+        "StandardOutput=file:/run/systemd/system/lsa-evil2.service",
+        "StandardError=append:/etc/cron.d/lsa-evil",
+        "StandardOutput=truncate:/etc/sudoers.d/lsa-evil",
+        "StandardInput=file:/etc/shadow",
+        "RuntimeDirectory=systemd/system",
+        "RuntimeDirectory=tmpfiles.d",
+        "ConfigurationDirectory=lsa-evil",
+        "StateDirectory=extensions",
+        "AmbientCapabilities=7 6",
+        "AmbientCapabilities=CAP_DAC_OVERRIDE",
+        "LoadCredential=x:/etc/shadow",
+        "OpenFile=/etc/shadow",
+        "PIDFile=/etc/nologin",
+        "BindPaths=/home/lsa-ada:/etc/pam.d",
+        "RootDirectory=/home/lsa-ada",
+        "PAMName=login",
+        "Group=shadow",
+        "SupplementaryGroups=disk",
+        "ExecStartPre=+/home/lsa-ada/app",
+        "ExecStopPost=!/usr/bin/find",
+        "FailureAction=reboot",
+        "EnvironmentFile=/etc/default/lsa-roots-secret",
+        "EnvironmentFile=/home/lsa-ada/x",
+        "SecureBits=keep-caps",
+        "Delegate=yes",
+        "NotYetKnown=x",
+    ];
+    let calls = keys.iter().map(|key| {
+        let text = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{key}\n");
+        ("svc_create_unit", unit(&text))
+    });
+    each_asks(&machine, calls.collect()).await;
+}
+
+#[tokio::test]
+async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
+    let Some(machine) = changing("a_unit_asks_before_it_is_root_by_who_runs_what") else { return };
+    let who = ["root", "0", "lsa-toor", "lsa-sudoer", "lsa-shadow", "lsa-disk", "lsa-nobody-knows", "%i"];
+    let programs = [
+        "/srv/lsa-roots-text/theirs",
+        "/srv/lsa-roots-text/open/app",
+        "/srv/lsa-roots-text/not-there",
+        "/srv/lsa-roots-text",
+    ];
+    let of_account =
+        |user: &str, program: &str| unit(&format!("[Service]\nUser={user}\nExecStart={program}\n"));
+    let mut calls: Vec<(&str, Value)> =
+        who.iter().map(|user| ("svc_create_unit", of_account(user, "/usr/bin/find"))).collect();
+    calls.extend(programs.iter().map(|program| ("svc_create_unit", of_account("lsa-ada", program))));
+    for line in [
+        "/home/lsa-ada/app",
+        "/srv/lsa-roots-text/app",
+        "/srv/lsa-roots-text/link",
+        "/usr/share/debconf/frontend /bin/sh -c id",
+        "/usr/sbin/sshd -o AuthorizedKeysCommand=/home/lsa-ada/app",
+        "/usr/bin/find /home/lsa-ada -exec sh {} +",
+        "/usr/bin/env -S sh",
+        "/usr/bin/tar xf /home/lsa-ada/x --to-command=sh",
+    ] {
+        calls.push(("svc_create_unit", unit(&format!("[Service]\nExecStart={line}\n"))));
+    }
+    each_asks(&machine, calls).await;
+}
+
+#[tokio::test]
+async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
+    let Some(machine) = changing("a_crontab_asks_where_its_account_is_as_good_as_root") else { return };
+    let job = |user: &str, command: &str| json!({"user": user, "schedule": "0 4 * * *", "command": command});
+    let mut calls: Vec<(&str, Value)> = ["root", "lsa-sudoer", "lsa-shadow", "lsa-disk"]
+        .iter()
+        .map(|user| ("cron_add", job(user, "/usr/bin/find")))
+        .collect();
+    for command in ["nice true", "true; rm x", "echo $(rm x)", "true > /etc/x", ". /srv/x", "echo a%b"] {
+        calls.push(("cron_add", job("root", command)));
+    }
+    calls.push(("user_create", json!({"name": "lsa-new", "groups": ["shadow"]})));
+    calls.push(("user_create", json!({"name": "lsa-new", "groups": ["disk"]})));
+    calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["staff"]})));
+    each_asks(&machine, calls).await;
+}
+
+#[tokio::test]
+async fn owners_and_modes_of_what_root_goes_by_ask() {
+    let Some(machine) = changing("owners_and_modes_of_what_root_goes_by_ask") else { return };
+    machine.sh("ln -s /etc/default /srv/lsa-roots-text/way");
+    let mut calls = Vec::new();
+    for path in [
+        "/usr/local/bin",
+        "/etc/default/lsa-roots-text",
+        "/var/lib/dpkg/info",
+        "/etc/systemd/system",
+        "/usr/lib/os-release",
+        "/var/spool/cron",
+        "/etc/hosts",
+        "/opt",
+        "/run/systemd",
+        "/srv/lsa-roots-text/way/lsa-roots-text",
+    ] {
+        if machine.holds(&format!("test -e {path}")) {
+            calls.push(("perms_set", json!({"path": path, "owner": "lsa-ada"})));
+            calls.push(("perms_set", json!({"path": path, "mode": "o+w"})));
+            calls.push(("perms_set", json!({"path": path, "group": "lsa-ada", "mode": "g+w"})));
+        }
+    }
+    let mut client = machine.serve_default().await;
+    let before = machine.snapshot();
+    for (tool, arguments) in calls {
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        // What the tool itself doesn't do at all is refused.
+        assert!(
+            envelope["status"] == "confirmation_required" || envelope["status"] == "error",
+            "{tool} {arguments}: {envelope}"
+        );
+    }
+    machine.is_still(&before, "what waits for a yes");
+}
+
+#[tokio::test]
+async fn what_is_harmless_is_not_asked_about() {
+    let Some(machine) = changing("what_is_harmless_is_not_asked_about") else { return };
+    let mut client = machine.serve_default().await;
+    for (number, text) in [
+        "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\nRestart=always\nNoNewPrivileges=yes\n",
+        "[Service]\nUser=lsa-ada\nGroup=lsa-ada\nExecStart=/srv/lsa-roots-text/app\nEnvironment=A=b\n",
+        "[Service]\nUser=lsa-ada\nExecStart=/home/lsa-ada/app\nEnvironmentFile=-/etc/default/lsa-roots-text\n",
+        "[Service]\nUser=lsa-ada\nExecStart=/srv/lsa-roots-text/link\nProtectSystem=strict\nPrivateTmp=yes\n",
+        "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\nMemoryMax=64M\n",
+        "[Service]\nType=oneshot\nExecStart=/usr/bin/true\n",
+        "[Service]\nUser=nobody\nExecStart=/usr/bin/sleep infinity\n",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let arguments = json!({"name": format!("lsa-fine{number}.service"), "raw_content": text});
+        let envelope = client.envelope("svc_create_unit", arguments).await;
+        assert_eq!(envelope["status"], "success", "{text}: {envelope}");
+    }
+    for (tool, arguments) in [
+        ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "unit": "lsa-fine0.service"})),
+        (
+            "cron_add",
+            json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort > ~/x"}),
+        ),
+        ("cron_add", json!({"user": "nobody", "schedule": "@daily", "command": "/srv/lsa-roots-text/app"})),
+        ("perms_set", json!({"path": "/srv/lsa-roots-text/app", "owner": "lsa-ada"})),
+        ("perms_set", json!({"path": "/home/lsa-ada/app", "mode": "g+w"})),
+    ] {
+        let envelope = client.envelope(tool, arguments.clone()).await;
+        assert_eq!(envelope["status"], "success", "{tool} {arguments}: {envelope}");
+    }
+    machine.sh("crontab -u nobody -r");
+}
