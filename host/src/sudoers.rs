@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::capability::{
-    Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING, SudoVersion, account,
-    verbs_for, verbs_for_command, verbs_for_validation,
+    Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING, SudoVersion,
+    account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
@@ -103,6 +103,18 @@ fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
             add(verb, run_as, format!("to see where the paths of {} lead", pattern.program()));
         }
         add(pattern, run_as, request.reason.clone());
+    }
+    let is_others = |privilege: &Privilege| account(privilege).is_some();
+    let gives_text = granted.commands.iter().filter(|request| request.effect == Effect::Change);
+    let gives_text = gives_text.filter(|request| is_others(&request.privilege));
+    if granted.paths.iter().any(|request| request.write && is_others(&request.privilege))
+        || gives_text
+            .map(|request| Pattern::parse(&request.pattern))
+            .any(|pattern| pattern.is_ok_and(|pattern| pattern.stdin()))
+    {
+        for verb in verbs_for_accounts()? {
+            add(verb, "root", "to see who the accounts are that it writes of".to_owned());
+        }
     }
     for request in &granted.paths {
         let Some(run_as) = account(&request.privilege) else { continue };

@@ -34,17 +34,17 @@ done
 guards=$(ls -d /run/systemd/system/linux-sysadmin-guard* 2>/dev/null)
 rm -rf $guards /run/linux-sysadmin-guard*
 test -z "$guards" || systemctl daemon-reload
-for place in /srv/plan /etc/planner/existing /etc/planner/removed /var/lib/planner/root/.local/state; do
+for place in /srv/plan /srv/planner/existing /srv/planner/removed /var/lib/planner/root/.local/state; do
     while mountpoint --quiet "$place"; do umount --lazy "$place"; done
 done
-chattr -R -i /srv/plan /etc/planner /etc/planner.conf.d
-rm -rf /srv/plan /etc/planner /etc/planner.conf.d /run/planner /var/lib/planner /home/admin/.planner
+chattr -R -i /srv/plan /srv/planner /srv/planner.conf.d
+rm -rf /srv/plan /srv/planner /srv/planner.conf.d /run/planner /var/lib/planner /home/admin/.planner
 rm -f /etc/sudoers.d/planner
 "#;
 
 const PREPARE: &str = r#"
 set -e
-install -d -m 755 /srv/plan /etc/planner /etc/planner.conf.d /run/planner /var/lib/planner
+install -d -m 755 /srv/plan /srv/planner /srv/planner.conf.d /run/planner /var/lib/planner
 install -d -m 700 /var/lib/planner/root
 install -d -m 700 -o admin -g admin /var/lib/planner/admin /home/admin/.planner
 # Debian's sudo leaves a file in the home of who uses it first, which no test has changed.

@@ -20,4 +20,4 @@ pub use path::{Glob, GlobError, STAGING, is_lexically_safe};
 pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};
 pub use sudoers::{Fragment, FragmentError, Rule, SudoVersion};
-pub use verbs::{account, verbs_for, verbs_for_command, verbs_for_validation};
+pub use verbs::{account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation};

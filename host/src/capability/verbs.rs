@@ -23,6 +23,8 @@ struct Templates {
     read: Vec<String>,
     /// To write there.
     write: Vec<String>,
+    /// To see who somebody is.
+    accounts: Vec<String>,
 }
 
 /// Templates that can't be read would be none, and then nothing is allowed.
@@ -89,6 +91,11 @@ pub fn verbs_for_validation(
         verbs.push(Pattern::parse(&with_hole(&command.pattern, number, &file))?);
     }
     Ok(verbs)
+}
+
+/// What the host may run to see who the accounts are that a text names.
+pub fn verbs_for_accounts() -> Result<Vec<Pattern>, PatternError> {
+    TEMPLATES.accounts.iter().map(|template| Pattern::parse(template)).collect()
 }
 
 /// Whose rights are taken, where they aren't the caller's.

@@ -15,9 +15,7 @@ const MOST: usize = 16;
 pub struct Looked(Mutex<Vec<Said>>);
 
 struct Said {
-    program: String,
-    args: Vec<String>,
-    privilege: Privilege,
+    command: Command,
     stdout: Arc<[u8]>,
 }
 
@@ -29,18 +27,18 @@ impl Looked {
         }
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() < MOST {
-            let (program, args) = (command.program.clone(), command.args.clone());
-            let (privilege, stdout) = (command.privilege.clone(), output.stdout.as_slice().into());
-            said.push(Said { program, args, privilege, stdout });
+            let command = Command { heard: None, ..command.clone() };
+            said.push(Said { command, stdout: output.stdout.as_slice().into() });
         }
     }
 
-    /// What the command would replace: the latest that the same program said with the same rights, given what this one is
+    /// What the command would replace, and by what that was seen: the latest that the same program said with the same rights, given what this one is
     /// given but for `-` and one option, as `crontab -u ada -l` is beside `crontab -u ada -`. Anything else is about
     /// something else.
-    pub fn before(&self, command: &Command) -> Option<Arc<[u8]>> {
+    pub fn before(&self, command: &Command) -> Option<(Command, Arc<[u8]>)> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_about = |said: &&Said| {
+            let said = &said.command;
             let named: Vec<&String> = command.args.iter().filter(|arg| *arg != "-").collect();
             // What ran without root's rights because there were none is noted as the caller's.
             let rights = match &said.privilege {
@@ -54,7 +52,7 @@ impl Looked {
                 && said.args.len() <= named.len() + 1
                 && said.args.iter().filter(|arg| !named.contains(arg)).all(|arg| is_option(&arg))
         };
-        said.iter().rev().find(is_about).map(|said| said.stdout.clone())
+        said.iter().rev().find(is_about).map(|said| (said.command.clone(), said.stdout.clone()))
     }
 }
 
@@ -93,9 +91,9 @@ mod tests {
             (&["crontab", "-"], None),
             (&["nft", "-f", "-"], None),
         ] {
-            assert_eq!(looked.before(&command(argv)).as_deref(), before, "{argv:?}");
+            assert_eq!(looked.before(&command(argv)).map(|(_, said)| said).as_deref(), before, "{argv:?}");
         }
         let of_root = Command { privilege: Privilege::Root, ..command(&["crontab", "-u", "ada", "-"]) };
-        assert_eq!(looked.before(&of_root), None, "with other rights it may be another one");
+        assert!(looked.before(&of_root).is_none(), "with other rights it may be another one");
     }
 }

@@ -20,6 +20,7 @@ mod preview;
 mod question;
 mod record;
 pub mod recover;
+mod replaced;
 mod standing;
 mod turn;
 mod uncertain;
@@ -252,6 +253,8 @@ impl Task {
         }
         // On record, and on the disk, before anything happens.
         faults::pass(format_args!("before-begun"))?;
+        replaced::keep(audit.directory(), &id, &execution.plan)
+            .map_err(|error| not_on_record(&audit::AuditError::Unwritable(error.to_string())))?;
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await
             .map_err(|error| not_on_record(&error))?;
@@ -281,6 +284,9 @@ impl Task {
             ran.broke = Some(end_not_on_record(error));
             execution.undo(&mut ran).await;
             on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
+        }
+        if on_record.is_ok() && ran.not_undone.is_empty() && !ran.uncertain {
+            replaced::forget(audit.directory(), &id);
         }
         Ok(match ran.broke.take() {
             None => Outcome::Done { outputs: ran.outputs, notes: execution.tidy().await },

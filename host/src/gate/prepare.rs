@@ -53,6 +53,8 @@ pub struct Prepared {
     pub diff: Option<FileDiff>,
     /// What the host has seen where a program would be given something else to read: the diff's other side.
     pub before: Option<Arc<[u8]>>,
+    /// By what the host has seen that.
+    pub looked_by: Option<Command>,
     /// Its undo, in order.
     pub undo: Vec<Allowed>,
 }
@@ -261,11 +263,11 @@ impl Against<'_> {
                     return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
                 }
             };
-            let before = match &doing {
+            let (looked_by, before) = match &doing {
                 Doing::Run(command) if command.command.stdin.is_some() => {
-                    self.looked.before(&command.command)
+                    self.looked.before(&command.command).unzip()
                 }
-                _ => None,
+                _ => (None, None),
             };
             match &doing {
                 Doing::Run(command) => {
@@ -289,7 +291,7 @@ impl Against<'_> {
                 weighing.command(undo, of_undo(undo)).await?;
             }
             let diff = compared(&step.action, &doing, before.as_deref());
-            let prepared = Prepared { doing, diff, before, undo };
+            let prepared = Prepared { doing, diff, before, looked_by, undo };
             if hides(&step.action, &prepared) {
                 risks.push((Risk::High, HIDDEN.to_owned()));
             }

@@ -1,13 +1,14 @@
 //! What a server that was killed left half-done, as `audit recover` ends it: files are put back by the copies that their
 //! plan has left, and what is left of a guard is removed.
 //!
-//! What somebody has changed since is left alone. Commands aren't undone here: whoever recovers is shown their undo and
-//! decides. Recovering once more does no harm: what is as it was before stays.
+//! What somebody has changed since is left alone. What a command replaced that was seen before, as a crontab, is put back as
+//! a file is; other commands aren't undone here: whoever recovers is shown their undo and decides. Recovering once more does no harm: what is as it was before stays.
 
 use std::path::Path;
 
 use super::files::Site;
 use super::guard::{Left, Units};
+use super::replaced;
 use super::turn::Turns;
 use crate::audit::{ChangeBegun, FileChange, FileChangeKind};
 use crate::capability::{PathRequest, Place, verbs_for};
@@ -48,9 +49,15 @@ pub async fn remove_guard(target: &Target, begun: &ChangeBegun) -> Result<bool, 
     }
 }
 
-/// Puts the files back, the latest first. What has been changed since the plan is put back only by `force`.
-pub async fn recover(target: &Target, begun: &ChangeBegun, force: bool) -> Recovered {
+/// Puts back what commands replaced, and then the files, the latest first. `log` is the audit log's directory. What has been changed since the plan is put back only by `force`.
+pub async fn recover(log: &Path, target: &Target, begun: &ChangeBegun, force: bool) -> Recovered {
     let mut recovered = Recovered::default();
+    for said in replaced::restore(log, target, begun, force).await {
+        match said {
+            Ok(what) => recovered.restored.push(what),
+            Err(why) => recovered.not_restored.push(why),
+        }
+    }
     for (number, file) in begun.files.iter().enumerate().rev() {
         let put_back = async { put_back(target, file, &site(number, file)?, force).await };
         match put_back.await {

@@ -434,7 +434,7 @@ fn whether_there_is_a_connection_is_asked_where_the_target_does_not_say() {
     let arguments = json!({"action": "remove", "fingerprint": fingerprint(4)});
     let here = || {
         let mut target = target(&[(FILES[0], &file)]);
-        target.distro.extra.clear();
+        target.distro.extra.retain(|(name, _)| name == "user");
         let said = "authorizedkeysfile %h/.ssh/authorized_keys\n";
         target.answer(&["sshd", "-T", "-C", "user=ada,host=127.0.0.1,addr=127.0.0.1"], 0, said, "")
     };
@@ -550,7 +550,7 @@ fn where_sshd_looks_for_keys_is_asked_of_it() {
     let asked = ["sshd", "-T", "-C", "user=ada,host=127.0.0.1,addr=127.0.0.1"];
     let said = |settings: &str, exit_code| {
         let mut target = target(&[(FILES[0], key(0))]);
-        target.distro.extra.clear();
+        target.distro.extra.retain(|(name, _)| name == "user");
         target.answer(&asked, exit_code, settings, "sshd: no hostkeys available -- exiting.\n")
     };
     for settings in [
@@ -616,7 +616,7 @@ fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
         assert_eq!(keys(harmless, remove(4)).1.len(), 1);
     }
     let mut unasked = here(key(4));
-    unasked.distro.extra.clear();
+    unasked.distro.extra.retain(|(name, _)| name == "user");
     let unasked = unasked.answer(
         &["sshd", "-T", "-C", "user=bob,host=127.0.0.1,addr=127.0.0.1"],
         255,
@@ -626,7 +626,7 @@ fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
     assert_eq!(refused(unasked, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");
     // Wherever sshd is told to look.
     let mut told = target(&[(FILES[1], &both)]).file("/etc/ssh/keys/bob", key(4));
-    told.distro.extra.clear();
+    told.distro.extra.retain(|(name, _)| name == "user");
     let files = "authorizedkeysfile /etc/ssh/keys/%u .ssh/authorized_keys\n";
     let told = told.answer(&["sshd", "-T", "-C", "user=bob,host=127.0.0.1,addr=127.0.0.1"], 0, files, "");
     assert_eq!(refused(told, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");

@@ -7,7 +7,6 @@ use crate::change::{self, state};
 use crate::files;
 use crate::guard::Guard;
 use crate::logins::Logins;
-use crate::modify::joining;
 use crate::name::{self, Expiry, shown};
 use crate::perms::trees::is_within;
 
@@ -102,8 +101,6 @@ pub(crate) fn user_create(args: CreateArgs, cx: &Context) -> Result<Noted<Create
     // Rules of somebody who had the name, or of the groups.
     let gained = guard.gained(None, &with(&args, &guard.accounts)?, name);
     change = gained.into_iter().fold(change, |change, what| change.risk(Risk::High).warning(what));
-    change =
-        args.groups.iter().chain(&args.primary_group).fold(change, |change, group| joining(change, group));
     let there = files::stat(&[&home], cx)?;
     if let Some(found) = there.first() {
         if !home.starts_with("/home/") || found.kind != files::Kind::Directory {

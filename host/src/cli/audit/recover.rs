@@ -115,7 +115,7 @@ impl Recover {
         if has_fired {
             writeln!(out, "the guard of the change has undone it on the target; its units are removed")?;
         }
-        let recovered = recover::recover(target, &begun, self.force).await;
+        let recovered = recover::recover(directory, target, &begun, self.force).await;
         tell(&begun, &recovered, has_fired, out)?;
         let Recovered { restored, not_restored } = recovered;
         let all_restored = not_restored.is_empty();

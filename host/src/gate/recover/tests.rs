@@ -70,7 +70,7 @@ impl Case {
 
     async fn recover(&self, force: bool) -> Recovered {
         let begun = ChangeBegun { files: vec![self.file.clone()], ..crate::audit::tests::begun("c1") };
-        recover(&Target::local(Overrides::default()), &begun, force).await
+        recover(self.directory.path(), &Target::local(Overrides::default()), &begun, force).await
     }
 
     /// The file's contents, and whether copies are left.

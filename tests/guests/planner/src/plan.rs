@@ -274,12 +274,12 @@ mod tests {
                     "undo": [{"program": "rm", "args": ["--", "/srv/plan/a"]}],
                 },
                 {"write": {
-                    "path": "/etc/planner/a", "contents": "b", "mode": 0o600, "owner": ["admin", "adm"],
+                    "path": "/srv/planner/a", "contents": "b", "mode": 0o600, "owner": ["admin", "adm"],
                     "sensitive": true, "validate": {"program": "test", "args": ["-s", "{}"]},
                     "privilege": {"user": "admin"},
                 }},
-                {"write": {"path": "/etc/planner/b", "contents": ""}},
-                {"remove": {"path": "/etc/planner/c", "privilege": "root-if-available"}},
+                {"write": {"path": "/srv/planner/b", "contents": ""}},
+                {"remove": {"path": "/srv/planner/c", "privilege": "root-if-available"}},
                 {"make_directory": {"path": "/srv/plan/d", "mode": 0o755}},
             ],
             "after_undo": [{"program": "systemctl", "args": ["daemon-reload"]}],
@@ -300,15 +300,15 @@ mod tests {
         let expected = Change::new("All of it")
             .step(Step::run(tee).success(&[0, 1]).uninterruptible().undo(line("rm", &["--", "/srv/plan/a"])))
             .step(
-                Step::write("/etc/planner/a", "b")
+                Step::write("/srv/planner/a", "b")
                     .mode(0o600)
                     .owner("admin", "adm")
                     .sensitive()
                     .validate(line("test", &["-s", "{}"]))
                     .files_as(Privilege::User("admin".into())),
             )
-            .step(Step::write("/etc/planner/b", ""))
-            .step(Step::remove("/etc/planner/c").files_as(Privilege::RootIfAvailable))
+            .step(Step::write("/srv/planner/b", ""))
+            .step(Step::remove("/srv/planner/c").files_as(Privilege::RootIfAvailable))
             .step(Step::make_directory("/srv/plan/d", 0o755))
             .after_undo(line("systemctl", &["daemon-reload"]))
             .guard(5)

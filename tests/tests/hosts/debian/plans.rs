@@ -5,25 +5,25 @@ use serde_json::{Value, json};
 
 /// Two steps of different kinds, both seen on the host.
 fn two_steps() -> Plan {
-    Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]), Step::write("/etc/planner/new", "one\ntwo\n")])
+    Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]), Step::write("/srv/planner/new", "one\ntwo\n")])
 }
 
 #[tokio::test]
 async fn a_dry_run_changes_nothing_and_shows_every_step() {
     let Some(machine) = Machine::by(way(), "a_dry_run_changes_nothing_and_shows_every_step") else { return };
-    machine.sh("echo old > /etc/planner/existing; echo gone > /etc/planner/removed");
+    machine.sh("echo old > /srv/planner/existing; echo gone > /srv/planner/removed");
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let plan = Plan::new("Change everything")
         .step(Step::run(&["touch", "--", "/srv/plan/a file"]).undo(&["rm", "--", "/srv/plan/a file"]))
         .step(
-            Step::write("/etc/planner/new", "new\n")
+            Step::write("/srv/planner/new", "new\n")
                 .with("mode", 0o600)
                 .with("owner", json!(["admin", "adm"]))
                 .with("validate", line(&["test", "-s", "{}"])),
         )
-        .step(Step::write("/etc/planner/existing", "changed\n"))
-        .step(Step::remove("/etc/planner/removed"))
+        .step(Step::write("/srv/planner/existing", "changed\n"))
+        .step(Step::remove("/srv/planner/removed"))
         .step(Step::make_directory("/srv/plan/made", 0o750))
         .with("warnings", json!(["It may hurt"]))
         .with("affected_services", json!(["cron.service"]))
@@ -47,7 +47,7 @@ async fn a_dry_run_changes_nothing_and_shows_every_step() {
     assert_eq!(steps.len(), 5, "{preview}");
     assert_eq!(steps[0]["run"], "touch -- '/srv/plan/a file'", "{preview}");
     assert!(steps[0]["undo"].to_string().contains("rm -- '/srv/plan/a file'"), "{preview}");
-    assert_eq!(steps[1]["write"], "/etc/planner/new", "{preview}");
+    assert_eq!(steps[1]["write"], "/srv/planner/new", "{preview}");
     assert!(steps[1]["diff"].as_str().expect("a diff").contains("\n+new\n"), "{preview}");
     for word in ["admin", "adm", "600"] {
         assert!(steps[1].to_string().contains(word), "{word}: {preview}");
@@ -55,9 +55,9 @@ async fn a_dry_run_changes_nothing_and_shows_every_step() {
     assert!(steps[1]["validate"].to_string().contains("test -s"), "{preview}");
     let sum = "7aa7a5359173d05b63cfd682e3c38487f3cb4f7f1d60659fe59fab1505977d4c";
     assert_eq!(steps[1]["sha256"], sum, "of the contents: {preview}");
-    assert_eq!(steps[2]["write"], "/etc/planner/existing", "{preview}");
+    assert_eq!(steps[2]["write"], "/srv/planner/existing", "{preview}");
     assert!(steps[2]["diff"].as_str().expect("a diff").contains("\n-old\n+changed\n"), "{preview}");
-    assert_eq!(steps[3]["remove"], "/etc/planner/removed", "{preview}");
+    assert_eq!(steps[3]["remove"], "/srv/planner/removed", "{preview}");
     assert!(steps[3]["diff"].as_str().expect("a diff").contains("\n-gone"), "{preview}");
     assert_eq!(steps[4]["make_directory"], "/srv/plan/made", "{preview}");
     assert!(steps[4]["mode"].to_string().contains("750"), "{preview}");
@@ -94,10 +94,10 @@ async fn the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record() {
     client.done(&two_steps()).await;
     let begun = machine.recorded("root", "change-begun");
     assert_eq!(begun["plan"]["steps"], shown["preview"]["steps"], "{begun}");
-    assert_eq!(machine.read("/etc/planner/new"), "one\ntwo\n");
-    assert_eq!(machine.sh("stat -c '%a %U:%G %s' /etc/planner/new"), "644 root:root 8\n");
+    assert_eq!(machine.read("/srv/planner/new"), "one\ntwo\n");
+    assert_eq!(machine.sh("stat -c '%a %U:%G %s' /srv/planner/new"), "644 root:root 8\n");
     let expected = [
-        Expected { name: "/etc/planner/new", why: "a step" },
+        Expected { name: "/srv/planner/new", why: "a step" },
         Expected { name: "/srv/plan/ran", why: "a step" },
     ];
     machine.is_still_but(&before, &expected, "nothing else changed");
@@ -126,7 +126,7 @@ async fn steps_run_in_their_order_and_every_command_has_an_output() {
         Step::run(&["tee", "--append", "--", "/srv/plan/order"]).with("stdin", format!("{number}\n"))
     };
     let plan = Plan::of((0..10).map(number))
-        .step(Step::write("/etc/planner/new", "between"))
+        .step(Step::write("/srv/planner/new", "between"))
         .step(Step::run(&["id", "--user"]).with("privilege", "caller"));
     let outputs = client.done(&plan).await;
     let said: Vec<_> = outputs.iter().map(|output| output["stdout"].as_str().expect("text")).collect();
@@ -235,7 +235,7 @@ async fn a_call_applies_one_plan_and_no_second() {
     let envelope = client.envelope("planner_twice", arguments).await;
     assert_eq!(envelope["status"], "error", "{envelope}");
     assert_eq!(envelope["error_code"], "SECOND_PLAN", "{envelope}");
-    assert!(machine.has("/srv/plan/ran") && machine.has("/etc/planner/new"), "the first one ran");
+    assert!(machine.has("/srv/plan/ran") && machine.has("/srv/planner/new"), "the first one ran");
     assert!(!machine.has("/srv/plan/second"), "the second one didn't");
     let begun = machine.audit("root").iter().filter(|event| event["event"] == "change-begun").count();
     assert_eq!(begun, 1);
@@ -294,7 +294,7 @@ async fn what_somebody_holds_is_not_touched_and_the_holder_is_named() {
         }
         holder.end();
         root.done(&plan).await;
-        machine.sh("rm -f /srv/plan/ran /etc/planner/new");
+        machine.sh("rm -f /srv/plan/ran /srv/planner/new");
     }
     machine.audit_is_valid("root", "root");
 }
@@ -313,7 +313,7 @@ async fn an_account_with_sudo_does_what_root_does() {
     let ran = Expected { name: "/srv/plan/ran", why: "a command that says no undo" };
     machine.is_still_but(&before, &[ran], "a plan that broke");
     client.done(&two_steps().step(Step::run(&["id", "--user"]).with("privilege", "caller"))).await;
-    assert_eq!(machine.sh("stat -c %U:%G /srv/plan/ran /etc/planner/new"), "root:root\nroot:root\n");
+    assert_eq!(machine.sh("stat -c %U:%G /srv/plan/ran /srv/planner/new"), "root:root\nroot:root\n");
     machine.nothing_is_left_behind();
     machine.audit_is_valid("admin", "admin");
 }

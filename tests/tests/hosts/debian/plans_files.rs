@@ -16,20 +16,20 @@ async fn what_is_not_said_of_a_file_stays_as_it_is() {
     let Some(machine) = Machine::by(way(), "what_is_not_said_of_a_file_stays_as_it_is") else { return };
     let mut client = machine.serve().await;
     machine.sh("for name in kept said; do
-             echo old > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
+             echo old > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
          done");
     let plan = Plan::of([
-        Step::write("/etc/planner/kept", "1"),
-        Step::write("/etc/planner/said", "2").with("mode", 0o600).with("owner", json!(["root", "admin"])),
-        Step::write("/etc/planner/new", "3"),
-        Step::write("/etc/planner/new-said", "4").with("mode", 0o440).with("owner", json!(["admin", "adm"])),
+        Step::write("/srv/planner/kept", "1"),
+        Step::write("/srv/planner/said", "2").with("mode", 0o600).with("owner", json!(["root", "admin"])),
+        Step::write("/srv/planner/new", "3"),
+        Step::write("/srv/planner/new-said", "4").with("mode", 0o440).with("owner", json!(["admin", "adm"])),
         Step::make_directory("/srv/plan/made", 0o1770).with("owner", json!(["admin", "adm"])),
         Step::make_directory("/srv/plan/made-by-root", 0o711),
     ]);
     client.done(&plan).await;
     assert_eq!(
         machine
-            .sh("cd /etc/planner; stat -c '%n %a %U:%G' kept said new new-said; cat kept said new new-said"),
+            .sh("cd /srv/planner; stat -c '%n %a %U:%G' kept said new new-said; cat kept said new new-said"),
         "kept 640 admin:adm\nsaid 600 root:admin\nnew 644 root:root\nnew-said 440 admin:adm\n1234"
     );
     assert_eq!(
@@ -83,11 +83,11 @@ async fn as_root_nobody_elses_links_and_directories_are_followed() {
         return;
     };
     let mut client = machine.serve().await;
-    machine.sh("echo kept > /etc/planner/kept");
+    machine.sh("echo kept > /srv/planner/kept");
     // Done by whom, what, the path that is then written to and removed, and why it is refused.
     let (root, admin) = ("sh -c", "runuser -u admin -- sh -c");
     let cases = [
-        (root, "ln -s /etc/planner/kept /srv/plan/x", "/srv/plan/x", "SYMLINK"),
+        (root, "ln -s /srv/planner/kept /srv/plan/x", "/srv/plan/x", "SYMLINK"),
         (root, "ln -s /srv/plan/nothing /srv/plan/x", "/srv/plan/x", "SYMLINK"),
         // Made before the directory became root's alone: the kernel's own rule against it came in 2012.
         (root, "ln /etc/passwd /srv/plan/x", "/srv/plan/x", "HARD_LINK"),
@@ -119,13 +119,13 @@ async fn as_root_nobody_elses_links_and_directories_are_followed() {
         // Where the link leads is root's own and granted; who laid it isn't root.
         (
             admin,
-            "ln -s /etc/planner /srv/plan/theirs/d; ls /srv/plan/theirs/d/kept",
+            "ln -s /srv/planner /srv/plan/theirs/d; ls /srv/plan/theirs/d/kept",
             "/srv/plan/theirs/d/kept",
             "UNTRUSTED_DIRECTORY",
         ),
         (
             admin,
-            "ln -s /etc/planner/kept /home/admin/.planner/x",
+            "ln -s /srv/planner/kept /home/admin/.planner/x",
             "/home/admin/.planner/x",
             "UNTRUSTED_DIRECTORY|SYMLINK",
         ),
@@ -156,7 +156,7 @@ async fn as_root_nobody_elses_links_and_directories_are_followed() {
         machine.nothing_is_left_behind();
         machine.sh("rm -rf /srv/plan/* /home/admin/.planner/*");
     }
-    assert_eq!(machine.read("/etc/planner/kept"), "kept\n");
+    assert_eq!(machine.read("/srv/planner/kept"), "kept\n");
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn a_directory_is_made_only_where_nothing_is() {
         ("mkdir /srv/plan/x", "FILE_EXISTS"),
         ("touch /srv/plan/x", "FILE_EXISTS"),
         ("ln -s nothing /srv/plan/x", "FILE_EXISTS"),
-        ("ln -s /etc/planner /srv/plan/x", "FILE_EXISTS"),
+        ("ln -s /srv/planner /srv/plan/x", "FILE_EXISTS"),
         ("chmod 775 /srv/plan", "UNTRUSTED_DIRECTORY"),
         ("chown admin /srv/plan", "UNTRUSTED_DIRECTORY"),
     ] {
@@ -228,7 +228,7 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
         return;
     };
     let mut client = machine.serve().await;
-    let path = "/etc/planner/file";
+    let path = "/srv/planner/file";
     // Before the read, between it and the plan, and which refusals are right; none: it works.
     let cases: [(&str, &str, &[&str]); 8] = [
         ("echo old > F", "echo new > F", &["FILE_CHANGED"]),
@@ -301,7 +301,7 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
 
     // As that account, nothing that it may not do by itself.
     machine.sh(&format!(
-        "echo kept > /etc/planner/kept; ln -s /etc/planner/kept {home}/link
+        "echo kept > /srv/planner/kept; ln -s /srv/planner/kept {home}/link
          useradd --create-home planner-other; install -d -o planner-other /home/planner-other/.planner"
     ));
     let before = machine.snapshot();
@@ -320,7 +320,7 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
         answers.push(client.apply(&Plan::of([step])).await);
     }
     // The whole directory exchanged for a link.
-    machine.sh(&format!("mv {home} {home}.away; ln -s /etc/planner {home}; chown -h admin {home}"));
+    machine.sh(&format!("mv {home} {home}.away; ln -s /srv/planner {home}; chown -h admin {home}"));
     answers.push(client.apply(&Plan::of([by_admin(Step::write(&format!("{home}/kept"), "x"))])).await);
     answers.push(client.apply(&Plan::of([Step::write(&format!("{home}/kept"), "x")])).await);
     machine.sh(&format!("rm {home}; mv {home}.away {home}"));
@@ -338,7 +338,7 @@ import ctypes, json, os, select, struct
 # All but opening and reading, which it does itself.
 libc = ctypes.CDLL(None)
 fd = libc.inotify_init1(0)
-place = "/etc/planner.conf.d"
+place = "/srv/planner.conf.d"
 assert libc.inotify_add_watch(fd, place.encode(), 0x3ce) >= 0
 print("watching", flush=True)
 seen = []
@@ -371,7 +371,7 @@ async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_nam
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
-    let path = "/etc/planner.conf.d/50-plan.conf";
+    let path = "/srv/planner.conf.d/50-plan.conf";
     let whole: Vec<String> = ["a", "b", "c"].iter().map(|letter| letter.repeat(300_000)).collect();
     let (watcher, said) = machine.helper(WATCH);
     assert_eq!(said, "watching");
@@ -397,7 +397,7 @@ async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_nam
         }
     }
     assert!(came >= 4, "new, replaced, replaced and put back: {came}");
-    assert_eq!(machine.sh("ls -A /etc/planner.conf.d"), "");
+    assert_eq!(machine.sh("ls -A /srv/planner.conf.d"), "");
 }
 
 #[tokio::test]
@@ -437,10 +437,10 @@ async fn what_is_sensitive_is_in_no_preview_and_no_record() {
     // What cannot be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
-    machine.sh("echo former-and-hidden > /etc/planner/existing");
+    machine.sh("echo former-and-hidden > /srv/planner/existing");
     let secret =
         |path: &str| Step::write(path, "new-and-hidden\n").with("sensitive", true).with("mode", 0o600);
-    let plan = Plan::of([secret("/etc/planner/existing"), secret("/etc/planner/new")]);
+    let plan = Plan::of([secret("/srv/planner/existing"), secret("/srv/planner/new")]);
     let shown = client.envelope("planner_apply", plan.dry_run()).await;
     let broken = client.apply(&plan.clone().step(Step::run(&["false"]))).await;
     let asked = client.apply(&plan.clone().with("risk", "critical")).await;
@@ -450,7 +450,7 @@ async fn what_is_sensitive_is_in_no_preview_and_no_record() {
     for envelope in [&shown, &broken, &asked] {
         assert!(!envelope.to_string().contains("and-hidden"), "{envelope}");
     }
-    let sum = machine.sh("sha256sum /etc/planner/new");
+    let sum = machine.sh("sha256sum /srv/planner/new");
     let sum = sum.split(' ').next().expect("a sum");
     for step in shown["preview"]["steps"].as_array().expect("steps") {
         assert_eq!(step["sha256"], sum, "{shown}");

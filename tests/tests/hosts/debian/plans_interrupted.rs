@@ -4,7 +4,7 @@
 use linux_sysadmin_tests::{Client, Machine, Plan, Step, way};
 use serde_json::{Value, json};
 
-const NEW: &str = "/etc/planner/new";
+const NEW: &str = "/srv/planner/new";
 
 /// A command that is in the middle until somebody reads from the pipe, and then has said "through". To undo it is to do
 /// nothing.

@@ -11,13 +11,13 @@ const SEEN: &[Expected] = &[Expected { name: "/srv/plan/after-undo", why: "it sh
 /// A file of somebody else's, with another mode and an old time: what has to come back.
 const FILES: &str = "
 for name in existing removed; do
-    echo $name > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
-    touch -d '2020-01-02 03:04:05.678901234' /etc/planner/$name
+    echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
+    touch -d '2020-01-02 03:04:05.678901234' /srv/planner/$name
 done";
 
 /// One step of each kind. What shows that it was undone is its path.
 const PATHS: [&str; 5] =
-    ["/srv/plan/ran", "/etc/planner/new", "/etc/planner/existing", "/etc/planner/removed", "/srv/plan/made"];
+    ["/srv/plan/ran", "/srv/planner/new", "/srv/planner/existing", "/srv/planner/removed", "/srv/plan/made"];
 
 fn steps() -> [Step; 5] {
     [
@@ -50,22 +50,22 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
         ),
         (
             "a file can't be replaced",
-            "chattr +i /etc/planner/existing",
-            "chattr -i /etc/planner/existing",
+            "chattr +i /srv/planner/existing",
+            "chattr -i /srv/planner/existing",
             2,
             None,
         ),
         (
             "a file is a mount",
-            "mount --bind /etc/planner/existing /etc/planner/existing",
-            "umount /etc/planner/existing",
+            "mount --bind /srv/planner/existing /srv/planner/existing",
+            "umount /srv/planner/existing",
             2,
             None,
         ),
         (
             "a file can't be removed",
-            "chattr +i /etc/planner/removed",
-            "chattr -i /etc/planner/removed",
+            "chattr +i /srv/planner/removed",
+            "chattr -i /srv/planner/removed",
             3,
             None,
         ),
@@ -116,12 +116,12 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
     machine.audit_is_valid("root", "root");
     // Nothing of that was the fault of the steps.
     client.done(&Plan::of(steps())).await;
-    let made = "stat -c '%n %a %U:%G' /etc/planner/new /etc/planner/existing /srv/plan/made";
+    let made = "stat -c '%n %a %U:%G' /srv/planner/new /srv/planner/existing /srv/plan/made";
     assert_eq!(
         machine.sh(made),
-        "/etc/planner/new 644 root:root\n/etc/planner/existing 640 admin:adm\n/srv/plan/made 750 root:root\n"
+        "/srv/planner/new 644 root:root\n/srv/planner/existing 640 admin:adm\n/srv/plan/made 750 root:root\n"
     );
-    assert!(!machine.has("/etc/planner/removed"));
+    assert!(!machine.has("/srv/planner/removed"));
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
     let before = machine.snapshot();
     let large = "x".repeat(200_000);
     for path in ["/srv/plan/existing", "/srv/plan/new"] {
-        let plan = Plan::of([Step::write("/etc/planner/existing", "changed\n"), Step::write(path, &large)]);
+        let plan = Plan::of([Step::write("/srv/planner/existing", "changed\n"), Step::write(path, &large)]);
         let envelope = client.apply(&plan).await;
         assert_eq!(envelope["status"], "error", "{path}: {envelope}");
         assert_eq!(envelope["failed_step"], 1, "{path}: {envelope}");
@@ -209,16 +209,16 @@ async fn what_cannot_be_undone_is_said_and_the_rest_is_undone_all_the_same() {
     for (cause, steps, named, left) in cases {
         let before = machine.snapshot();
         let plan = [
-            vec![Step::write("/etc/planner/existing", "changed\n")],
+            vec![Step::write("/srv/planner/existing", "changed\n")],
             steps,
-            vec![Step::remove("/etc/planner/removed"), Step::run(&["false"])],
+            vec![Step::remove("/srv/planner/removed"), Step::run(&["false"])],
         ];
         let envelope = client.apply(&Plan::of(plan.concat())).await;
         assert_eq!(envelope["status"], "error", "{cause}: {envelope}");
         assert!(text(&envelope["not_undone"]).contains(named), "{cause}: {envelope}");
         let undone = text(&envelope["undone"]);
         assert!(
-            undone.contains("/etc/planner/existing") && undone.contains("/etc/planner/removed"),
+            undone.contains("/srv/planner/existing") && undone.contains("/srv/planner/removed"),
             "{cause}: {envelope}"
         );
         let ended = machine.recorded("root", "change-ended");

@@ -136,8 +136,8 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     for command in ["nice true", "true; rm x", "echo $(rm x)", "true > /etc/x", ". /srv/x", "echo a%b"] {
         calls.push(("cron_add", job("root", command)));
     }
-    calls.push(("user_create", json!({"name": "lsa-new", "groups": ["shadow"]})));
-    calls.push(("user_create", json!({"name": "lsa-new", "groups": ["disk"]})));
+    calls.push(("user_create", json!({"user": "lsa-new", "groups": ["shadow"]})));
+    calls.push(("user_create", json!({"user": "lsa-new", "groups": ["disk"]})));
     calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["staff"]})));
     each_asks(&machine, calls).await;
 }
@@ -202,7 +202,7 @@ async fn what_is_harmless_is_not_asked_about() {
         ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "unit": "lsa-fine0.service"})),
         (
             "cron_add",
-            json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort > ~/x"}),
+            json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort"}),
         ),
         ("cron_add", json!({"user": "nobody", "schedule": "@daily", "command": "/srv/lsa-roots-text/app"})),
         ("perms_set", json!({"path": "/srv/lsa-roots-text/app", "owner": "lsa-ada"})),

@@ -14,7 +14,7 @@ fn touch() -> Plan {
 
 /// Larger than what is left of a page, so that a full file system has no room for its record.
 fn large() -> Plan {
-    touch().step(Step::write("/etc/planner/new", &"line\n".repeat(3000)))
+    touch().step(Step::write("/srv/planner/new", &"line\n".repeat(3000)))
 }
 
 /// A call of a tool that only looks, which works.
@@ -50,7 +50,7 @@ async fn what_became_of_every_plan_is_on_record() {
     machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     let secret = format!("user=joe\npassword={PASSWORD}\n");
-    let written = touch().step(Step::write("/etc/planner/new", &secret).with("sensitive", true));
+    let written = touch().step(Step::write("/srv/planner/new", &secret).with("sensitive", true));
     let broken = touch().step(Step::run(&["false"]));
     let undeniable = touch().with("risk", "critical");
     let denied = touch().step(Step::run(&["uname"]));
@@ -127,8 +127,8 @@ async fn what_became_of_every_plan_is_on_record() {
     ]);
     assert_eq!(calls[2]["commands"], ran, "{}", calls[2]);
     let file = &begun[0]["files"][0];
-    assert_eq!((&file["path"], &file["existed"]), (&json!("/etc/planner/new"), &json!(false)), "{file}");
-    let sum = machine.sh("sha256sum < /etc/planner/new");
+    assert_eq!((&file["path"], &file["existed"]), (&json!("/srv/planner/new"), &json!(false)), "{file}");
+    let sum = machine.sh("sha256sum < /srv/planner/new");
     assert_eq!(file["sha256_after"].as_str(), sum.split(' ').next(), "{file}");
     assert!(!machine.holds(&format!("grep --recursive --quiet -e {PASSWORD} {DIRECTORY}")), "a secret");
     machine.audit_is_valid("root", "root");
@@ -212,7 +212,7 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
     client.done(&large()).await;
     client.close().await;
     machine.audit_is_valid("root", "root");
-    machine.sh("rm /srv/plan/ran /etc/planner/new");
+    machine.sh("rm /srv/plan/ran /srv/planner/new");
 
     for (why, spoil, mend) in [
         (

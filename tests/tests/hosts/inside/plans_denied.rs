@@ -20,14 +20,14 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
         return;
     };
     machine
-        .sh("echo old > /etc/planner/existing; ln -s /etc /srv/plan/out; ln -s /etc/shadow /srv/plan/shadow;
+        .sh("echo old > /srv/planner/existing; ln -s /etc /srv/plan/out; ln -s /etc/shadow /srv/plan/shadow;
          touch /run/planner/readable");
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let run = |argv: &[&str]| first().step(Step::run(argv));
     let write = |path: &str| first().step(Step::write(path, "x"));
     let validated =
-        |argv: &[&str]| first().step(Step::write("/etc/planner/existing", "x").with("validate", line(argv)));
+        |argv: &[&str]| first().step(Step::write("/srv/planner/existing", "x").with("validate", line(argv)));
     let step = |step: Step| first().step(step);
     let user = |name: &str| json!({"user": name});
     let plans = [
@@ -53,8 +53,8 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
         ),
         // What undoes.
         ("an undo", step(Step::run(&["true"]).undo(&["uname"]))),
-        ("an undo of a file", step(Step::write("/etc/planner/new", "x").undo(&["uname"]))),
-        ("an undo elsewhere", step(Step::run(&["true"]).undo(&["rm", "--", "/etc/planner/existing"]))),
+        ("an undo of a file", step(Step::write("/srv/planner/new", "x").undo(&["uname"]))),
+        ("an undo elsewhere", step(Step::run(&["true"]).undo(&["rm", "--", "/srv/planner/existing"]))),
         ("an undo's variable", step(Step::run(&["true"]).undo_by(with_env(&["true"], "PATH", "/srv/plan")))),
         ("after the undo", first().after_undo(&["uname"])),
         // What looks.
@@ -75,20 +75,20 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
         ("a lock of a secret behind a link", first().lock(json!({"file": "/srv/plan/shadow"}))),
         // Files.
         ("a file outside", write("/etc/hostname")),
-        ("a file through `..`", write("/etc/planner/../hostname")),
-        ("a file below", write("/etc/planner/below/x")),
+        ("a file through `..`", write("/srv/planner/../hostname")),
+        ("a file below", write("/srv/planner/below/x")),
         ("a relative file", write("etc/planner/x")),
-        ("the directory itself", write("/etc/planner")),
+        ("the directory itself", write("/srv/planner")),
         ("a file that is only read", write("/run/planner/readable")),
         ("where the directory leads", write("/srv/plan/out/hostname")),
         ("a secret", write("/etc/shadow")),
         (
             "a file by another account",
-            step(Step::write("/etc/planner/x", "x").with("privilege", user("admin"))),
+            step(Step::write("/srv/planner/x", "x").with("privilege", user("admin"))),
         ),
         (
             "a file by whoever",
-            step(Step::write("/etc/planner/x", "x").with("privilege", "root-if-available")),
+            step(Step::write("/srv/planner/x", "x").with("privilege", "root-if-available")),
         ),
         ("a removal outside", step(Step::remove("/etc/hostname"))),
         ("a removal through `..`", step(Step::remove("/srv/plan/../../etc/hostname"))),
@@ -108,7 +108,7 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
     machine.nothing_is_left_behind();
     assert!(machine.audit("root").iter().all(|event| event["event"] == "call"), "no change has begun");
     // The parts that are granted work, so it is the others that were refused.
-    client.done(&first().step(Step::write("/etc/planner/existing", "x"))).await;
+    client.done(&first().step(Step::write("/srv/planner/existing", "x"))).await;
 }
 
 #[tokio::test]
@@ -118,13 +118,13 @@ async fn a_validation_names_the_staged_copy_once_and_as_a_whole_argument() {
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     for argv in [
-        &["test", "-s", "/etc/planner/new"][..],
+        &["test", "-s", "/srv/planner/new"][..],
         &["test", "{}", "{}"],
-        &["test", "-s", "/etc/planner/{}"],
+        &["test", "-s", "/srv/planner/{}"],
         &["test", "-s", "{}.new"],
         &["{}"],
     ] {
-        let write = Step::write("/etc/planner/new", "x").with("validate", line(argv));
+        let write = Step::write("/srv/planner/new", "x").with("validate", line(argv));
         let envelope = client.apply(&first().step(write)).await;
         assert_eq!(envelope["error_code"], "INVALID_VALIDATION", "{argv:?}: {envelope}");
     }
@@ -141,7 +141,7 @@ async fn a_plan_that_makes_no_sense_is_refused_before_its_first_step() {
     let before = machine.snapshot();
     for (what, plan) in [
         ("no step", Plan::new("Nothing")),
-        ("a mode that is none", first().step(Step::write("/etc/planner/x", "x").with("mode", 0o200_000))),
+        ("a mode that is none", first().step(Step::write("/srv/planner/x", "x").with("mode", 0o200_000))),
         ("an owner that is none", first().step(owned("no-such-account", "root"))),
         ("a group that is none", first().step(owned("root", "no-such-group"))),
         ("an option as an owner", first().step(owned("--reference=/etc/shadow", "root"))),
@@ -154,5 +154,5 @@ async fn a_plan_that_makes_no_sense_is_refused_before_its_first_step() {
 }
 
 fn owned(owner: &str, group: &str) -> Step {
-    Step::write("/etc/planner/x", "x").with("owner", json!([owner, group]))
+    Step::write("/srv/planner/x", "x").with("owner", json!([owner, group]))
 }

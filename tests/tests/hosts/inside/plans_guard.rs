@@ -57,11 +57,11 @@ async fn a_guarded_plan_that_went_well_stays_and_leaves_no_guard() {
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let before = machine.snapshot();
-    let plan = Plan::of([route(), Step::write("/etc/planner/new", "new\n")]).with("guard", 5);
+    let plan = Plan::of([route(), Step::write("/srv/planner/new", "new\n")]).with("guard", 5);
     client.done(&plan).await;
     // Nothing that could undo it later is there any more.
     machine.nothing_is_left_behind();
-    let new = [Expected { name: "/etc/planner/new", why: "a step" }];
+    let new = [Expected { name: "/srv/planner/new", why: "a step" }];
     machine.is_still_but(&before, &new, "a guard that was disarmed");
     assert!(machine.holds(ROUTE) && machine.holds(UP));
     assert_eq!(machine.recorded("root", "change-ended")["outcome"], "done");
@@ -74,7 +74,7 @@ async fn a_guarded_plan_that_breaks_is_undone_at_once_and_leaves_no_guard() {
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let before = machine.snapshot();
-    let steps = [route(), Step::write("/etc/planner/new", "new\n"), Step::run(&["false"])];
+    let steps = [route(), Step::write("/srv/planner/new", "new\n"), Step::run(&["false"])];
     // As long as a guard may take: whoever waited for it would be noticed.
     let envelope = client.apply(&Plan::of(steps).with("guard", 600)).await;
     assert_eq!(envelope["failed_step"], 2, "{envelope}");
@@ -103,17 +103,17 @@ async fn a_way_that_is_cut_is_open_again_and_the_plan_is_no_success() {
     let Some(machine) = Machine::new("a_way_that_is_cut_is_open_again_and_the_plan_is_no_success") else {
         return;
     };
-    machine.sh("echo existing > /etc/planner/existing");
+    machine.sh("echo existing > /srv/planner/existing");
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let before = machine.snapshot();
-    let plan = Plan::of([Step::write("/etc/planner/existing", "changed\n"), down()]).with("guard", 5);
+    let plan = Plan::of([Step::write("/srv/planner/existing", "changed\n"), down()]).with("guard", 5);
     let envelope = client.apply(&plan).await;
     assert_eq!(envelope["status"], "error", "{envelope}");
     assert_eq!(envelope["error_category"], "network", "{envelope}");
     let undone = envelope["undone"].to_string();
     assert!(
-        undone.contains("/etc/planner/existing") && undone.contains("ip link set dev eth0 up"),
+        undone.contains("/srv/planner/existing") && undone.contains("ip link set dev eth0 up"),
         "{envelope}"
     );
     machine.until(UP);
@@ -128,7 +128,7 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
     let Some(machine) = Machine::new(test) else { return };
     machine.sh("mkfifo /srv/plan/gate
          for name in existing removed; do
-             echo $name > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
+             echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
          done");
     // Killed; or alive and unable to do anything, as behind a way that is cut.
     for (account, home, signal) in
@@ -139,9 +139,9 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
         let mut client = machine.serve_as(account, home).await;
         let before = machine.snapshot();
         let plan = Plan::of([
-            Step::write("/etc/planner/existing", "changed\n"),
-            Step::write("/etc/planner/new", "new\n"),
-            Step::remove("/etc/planner/removed"),
+            Step::write("/srv/planner/existing", "changed\n"),
+            Step::write("/srv/planner/new", "new\n"),
+            Step::remove("/srv/planner/removed"),
             Step::make_directory("/srv/plan/made", 0o755),
             down(),
             gate(),
@@ -150,14 +150,14 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
         let id = client.begin(plan.apply()).await;
         client.until_runs(&machine, id, "tee -- /srv/plan/gate").await;
         assert!(!machine.holds(UP), "the way is cut");
-        assert!(!machine.has("/etc/planner/removed") && machine.has("/srv/plan/made"));
+        assert!(!machine.has("/srv/planner/removed") && machine.has("/srv/plan/made"));
         machine.signal(home, signal);
         // Whether the step goes on or died with the server is the same to the guard.
         machine.sh("timeout 1 cat /srv/plan/gate || :");
         machine.until(UP);
         machine
-            .until("! test -e /etc/planner/new && test -e /etc/planner/removed && ! test -e /srv/plan/made");
-        machine.until("grep --quiet existing /etc/planner/existing");
+            .until("! test -e /srv/planner/new && test -e /srv/planner/removed && ! test -e /srv/plan/made");
+        machine.until("grep --quiet existing /srv/planner/existing");
         machine.until_no_staging();
         machine.is_still_but(&before, FIRED, signal);
         if signal == "STOP" {

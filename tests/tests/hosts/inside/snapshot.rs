@@ -5,16 +5,16 @@ use linux_sysadmin_tests::{Expected, Machine};
 #[test]
 fn a_snapshot_tells_every_kind_of_change() {
     let Some(machine) = Machine::new("a_snapshot_tells_every_kind_of_change") else { return };
-    machine.sh("echo text > /etc/planner/kept; ln -s kept /etc/planner/link");
+    machine.sh("echo text > /srv/planner/kept; ln -s kept /srv/planner/link");
     let before = machine.snapshot();
     machine.is_still(&before, "nothing was done");
     for (change, back, name) in [
         ("touch /srv/plan/new", "rm /srv/plan/new", "/srv/plan/new"),
         ("mkdir /srv/plan/new", "rmdir /srv/plan/new", "/srv/plan/new"),
-        ("chmod 600 /etc/planner/kept", "chmod 644 /etc/planner/kept", "/etc/planner/kept"),
-        ("chown admin /etc/planner/kept", "chown root /etc/planner/kept", "/etc/planner/kept"),
-        ("chmod 700 /etc/planner", "chmod 755 /etc/planner", "/etc/planner"),
-        ("ln /etc/planner/kept /var/lib/planner/h", "rm /var/lib/planner/h", "/etc/planner/kept"),
+        ("chmod 600 /srv/planner/kept", "chmod 644 /srv/planner/kept", "/srv/planner/kept"),
+        ("chown admin /srv/planner/kept", "chown root /srv/planner/kept", "/srv/planner/kept"),
+        ("chmod 700 /srv/planner", "chmod 755 /srv/planner", "/srv/planner"),
+        ("ln /srv/planner/kept /var/lib/planner/h", "rm /var/lib/planner/h", "/srv/planner/kept"),
         ("systemctl stop cron", "systemctl start cron", "unit cron.service"),
         (
             "systemctl -q disable cron 2>&1",
@@ -23,9 +23,9 @@ fn a_snapshot_tells_every_kind_of_change() {
         ),
         // Contents alone, the time as it was: this one can't be put back, so it is the last.
         (
-            "t=$(stat -c %y /etc/planner/kept); echo TEXT > /etc/planner/kept; touch -d \"$t\" /etc/planner/kept",
+            "t=$(stat -c %y /srv/planner/kept); echo TEXT > /srv/planner/kept; touch -d \"$t\" /srv/planner/kept",
             "",
-            "/etc/planner/kept",
+            "/srv/planner/kept",
         ),
     ] {
         machine.sh(change);

@@ -7,13 +7,13 @@ use serde_json::json;
 /// Files of somebody else's, with another mode and an old time: what has to come back.
 const FILES: &str = "
 for name in existing removed; do
-    echo $name > /etc/planner/$name; chown admin:adm /etc/planner/$name; chmod 640 /etc/planner/$name
-    touch -d '2020-01-02 03:04:05.678901234' /etc/planner/$name
+    echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
+    touch -d '2020-01-02 03:04:05.678901234' /srv/planner/$name
 done";
 
 const RAN: &str = "/srv/plan/ran";
-const NEW: &str = "/etc/planner/new";
-const EXISTING: &str = "/etc/planner/existing";
+const NEW: &str = "/srv/planner/new";
+const EXISTING: &str = "/srv/planner/existing";
 const MADE: &str = "/srv/plan/made";
 
 /// What only the undo of a command takes back, which is for a person to run.
@@ -25,7 +25,7 @@ fn plan() -> Plan {
         Step::run(&["touch", "--", RAN]).undo(&["rm", "--", RAN]),
         Step::write(EXISTING, "changed\n"),
         Step::write(NEW, "new\n"),
-        Step::remove("/etc/planner/removed"),
+        Step::remove("/srv/planner/removed"),
         Step::make_directory(MADE, 0o750),
     ])
     .after_undo(&["systemctl", "daemon-reload"])
@@ -163,7 +163,7 @@ fn stays(machine: &Machine, id: &str, point: &str) {
     assert_eq!(code, Some(0), "{point}: {said}");
     assert!(said.contains("stays") && said.contains(".linux-sysadmin-"), "{point}: {said}");
     assert_eq!(machine.read(EXISTING), "changed\n", "{point}");
-    assert!(machine.has(NEW) && machine.has(MADE) && !machine.has("/etc/planner/removed"), "{point}");
+    assert!(machine.has(NEW) && machine.has(MADE) && !machine.has("/srv/planner/removed"), "{point}");
     is_over(machine, "root", id, point);
     machine.sh(&format!("rm -rf {RAN} {NEW} {MADE}\n{FILES}"));
 }
@@ -244,7 +244,7 @@ async fn an_undo_that_fails_is_told_of_and_the_copy_stays() {
     machine.sh(FILES);
     for (point, title) in [
         ("before-undo-4", MADE),
-        ("before-undo-3", "/etc/planner/removed"),
+        ("before-undo-3", "/srv/planner/removed"),
         ("before-undo-2", NEW),
         ("before-undo-1", EXISTING),
         ("before-undo-0", RAN),
@@ -256,17 +256,17 @@ async fn an_undo_that_fails_is_told_of_and_the_copy_stays() {
         assert_eq!(not_undone.len(), 1, "{point}: {envelope}");
         assert!(not_undone[0].to_string().contains(title), "{point}: {envelope}");
         assert_eq!(machine.recorded("root", "change-ended")["outcome"], "partly-undone", "{point}");
-        if ["/etc/planner/removed", EXISTING].contains(&title) {
+        if ["/srv/planner/removed", EXISTING].contains(&title) {
             let name = title.rsplit('/').next().expect("a name");
             assert_eq!(
-                machine.sh("cat /etc/planner/.linux-sysadmin-*/.previous"),
+                machine.sh("cat /srv/planner/.linux-sysadmin-*/.previous"),
                 format!("{name}\n"),
                 "{point}"
             );
         }
         assert_eq!(client.close().await.0.code(), Some(0), "{point}");
         machine.audit_is_valid("root", "root");
-        machine.sh(&format!("rm -rf /etc/planner/.linux-sysadmin-* {RAN} {NEW} {MADE}\n{FILES}"));
+        machine.sh(&format!("rm -rf /srv/planner/.linux-sysadmin-* {RAN} {NEW} {MADE}\n{FILES}"));
     }
 }
 
@@ -283,7 +283,7 @@ async fn what_somebody_has_changed_since_is_put_back_only_by_force() {
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(&format!("NOT RESTORED: {EXISTING}")) && said.contains("--force"), "{said}");
         assert_eq!(machine.read(EXISTING), "theirs\n");
-        assert!(!machine.has(NEW) && !machine.has(MADE) && machine.has("/etc/planner/removed"), "all others");
+        assert!(!machine.has(NEW) && !machine.has(MADE) && machine.has("/srv/planner/removed"), "all others");
         let recovered = machine.recorded("root", "change-recovered");
         assert_eq!(recovered["not_restored"].as_array().map(Vec::len), Some(1), "{recovered}");
         assert!(unfinished(&machine, "root").contains(&id), "it can still be put back");
@@ -338,4 +338,50 @@ async fn while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed(
     // Killed before it was armed.
     let id = kill(&machine, "root", &plan().with("guard", 600), "after-begun").await.expect("a change");
     recovers(&machine, "root", &before, &id, "no guard yet");
+}
+
+const ADMINS: &str = "# what the administrator has\n0 3 * * * /usr/bin/true\n";
+
+/// The server that is killed while it adds a job has the module that ships.
+async fn kill_while_adding(machine: &Machine, point: &str) -> String {
+    machine.host().put("/run/planner/crontab", ADMINS.as_bytes());
+    machine.sh("cp -r /opt/linux-sysadmin/modules /run/planner/; crontab -u nobody /run/planner/crontab");
+    let before = changes(machine, "root").len();
+    let mut client = machine.serve_until("root", "root", &format!("kill@{point}")).await;
+    let arguments = json!({"user": "nobody", "schedule": "0 4 * * *", "command": "/usr/bin/false"});
+    client.ask("tools/call", json!({"name": "cron_add", "arguments": arguments})).await;
+    client.ended().await;
+    changes(machine, "root").into_iter().nth(before).expect("a change")
+}
+
+fn crontab(machine: &Machine) -> String {
+    let output = machine.host().command(&["crontab", "-u", "nobody", "-l"]).output().expect("xtask runs");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[tokio::test]
+async fn what_a_command_replaced_is_put_back_unless_somebody_has_changed_it_since() {
+    let test = "what_a_command_replaced_is_put_back_unless_somebody_has_changed_it_since";
+    let Some(machine) = Machine::faulty(test) else { return };
+    for (point, becomes) in [
+        ("before-step-0", "is as it was before"),
+        ("after-step-0", "is put back"),
+        ("before-ended", "is put back"),
+    ] {
+        let id = kill_while_adding(&machine, point).await;
+        assert_eq!(crontab(&machine).contains("/usr/bin/false"), point != "before-step-0", "{point}");
+        let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
+        assert_eq!(code, Some(0), "{point}: {said}");
+        assert!(said.contains("crontab -u nobody -") && said.contains(becomes), "{point}: {said}");
+        assert_eq!(crontab(&machine), ADMINS, "{point}");
+        assert_eq!(unfinished(&machine, "root"), "no change is unfinished\n", "{point}");
+    }
+    let id = kill_while_adding(&machine, "after-step-0").await;
+    machine.sh("echo '@daily /usr/bin/theirs' | crontab -u nobody -");
+    let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("NOT RESTORED") && said.contains("--force"), "{said}");
+    assert_eq!(crontab(&machine), "@daily /usr/bin/theirs\n");
+    machine.sh("crontab -u nobody -r");
+    machine.nothing_is_left_behind();
 }

@@ -21,7 +21,7 @@ mod yaml;
 
 pub use harmless::objection;
 pub use place::{is_read, is_system as is_the_systems};
-pub use stdin::of_stdin;
+pub use stdin::{of_known_stdin, of_stdin};
 pub use unit::DYNAMIC;
 
 use std::fmt::Display;

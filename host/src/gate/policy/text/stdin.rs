@@ -1,7 +1,7 @@
 //! What a program is given to read that it, or somebody for it, may run: `crontab -`, or `tee` into a unit.
 
 use super::place::{Kind, not_root};
-use super::programs::name;
+use super::programs::{is_shell, name};
 use super::{Code, of_file, read};
 
 /// To these it is nothing but data.
@@ -24,14 +24,23 @@ const DATA: [&str; 14] = [
 
 /// What would run because a program reads this. None: it takes it for nothing but data.
 pub fn of_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
+    let program = argv.first()?;
+    of_known_stdin(argv, stdin).unwrap_or_else(|| {
+        Some(Code::unreadable(format!("what {} makes of what it reads", super::shown(name(program)))))
+    })
+}
+
+/// The same; nothing where it isn't known what the program does with it.
+pub fn of_known_stdin(argv: &[String], stdin: &[u8]) -> Option<Option<Code>> {
     let (program, arguments) = argv.split_first()?;
-    match name(program) {
+    Some(match name(program) {
         "crontab" => crontab(arguments, stdin),
         "tee" => written(arguments, stdin),
+        shell if is_shell(shell) => Some(Code::unreadable("what a shell reads")),
         "visudo" if arguments.iter().any(|argument| ["-c", "--check"].contains(&argument.as_str())) => None,
         data if DATA.contains(&data) => None,
-        other => Some(Code::unreadable(format!("what {} makes of what it reads", super::shown(other)))),
-    }
+        _ => return None,
+    })
 }
 
 /// `crontab -u alice -`, or without a file, which some take for standard input.

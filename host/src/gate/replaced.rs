@@ -1,0 +1,188 @@
+//! What commands replace that is no file of a plan's, as a crontab: kept beside the audit log until the change has ended,
+//! so that `audit recover` can put it back.
+//!
+//! It is what the host itself has seen: the answer of the command by which the module looked. The record holds its hash, and
+//! only what has that hash is given to a program.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::sha256;
+use super::plan::Action;
+use super::prepare::{Doing, Plan, Prepared};
+use crate::audit::ChangeBegun;
+use crate::problem::{Category, Problem};
+use crate::target::{Command, Keep, Privilege, Target};
+
+/// In the audit log's directory.
+const DIRECTORY: &str = "replaced";
+/// For each command.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What one step replaces.
+#[derive(Debug, Serialize, Deserialize)]
+struct Replaced {
+    /// Shows what is there.
+    look: Line,
+    /// Puts back what was there: it reads that.
+    restore: Line,
+    /// What was there, in hexadecimal digits.
+    before: String,
+    /// Of what the step put in its place.
+    sha256_after: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    program: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    privilege: Privilege,
+}
+
+impl Line {
+    fn of(command: &Command) -> Self {
+        let Command { program, args, env, privilege, .. } = command.clone();
+        Self { program, args, env, privilege }
+    }
+
+    fn command(&self, stdin: Option<Vec<u8>>) -> Command {
+        let Self { program, args, env, privilege } = self;
+        Command {
+            program: program.clone(),
+            args: args.clone(),
+            env: env.clone(),
+            stdin,
+            privilege: privilege.clone(),
+            timeout: TIMEOUT,
+            keep: Keep::Head,
+            heard: None,
+        }
+    }
+
+    fn shown(&self) -> String {
+        std::iter::once(&self.program).chain(&self.args).cloned().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Keeps what the plan's commands replace, on the disk; nothing where they replace nothing that was seen.
+pub(super) fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
+    let steps = plan.change.steps.iter().zip(&plan.steps);
+    let all: Vec<Replaced> = steps.filter_map(|(step, prepared)| of_step(&step.action, prepared)).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let path = path(log, id);
+    let directory = path.parent().unwrap_or(log);
+    match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    file.write_all(&serde_json::to_vec(&all)?)?;
+    file.sync_all()?;
+    File::open(directory)?.sync_all()
+}
+
+fn of_step(action: &Action, prepared: &Prepared) -> Option<Replaced> {
+    let (Action::Run(run), Doing::Run(_)) = (action, &prepared.doing) else { return None };
+    let (before, look) = (prepared.before.as_ref()?, prepared.looked_by.as_ref()?);
+    let restore = prepared.undo.iter().find(|undo| prepared.is_in_diff(undo))?;
+    Some(Replaced {
+        look: Line::of(look),
+        restore: Line::of(&restore.command),
+        before: hex::encode(before),
+        sha256_after: sha256(ended(run.command.stdin.as_deref()?)),
+    })
+}
+
+/// Removes what was kept of a change that has ended well.
+pub(super) fn forget(log: &Path, id: &str) {
+    match fs::remove_file(path(log, id)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(change = id, %error, "what a change replaced is still kept");
+        }
+        _ => {}
+    }
+}
+
+fn path(log: &Path, id: &str) -> PathBuf {
+    log.join(DIRECTORY).join(id)
+}
+
+/// Puts back what a change's commands have replaced, the latest first; each becomes a sentence, of what was put back or of
+/// what wasn't. What somebody has changed since is put back only by `force`.
+pub(super) async fn restore(
+    log: &Path,
+    target: &Target,
+    begun: &ChangeBegun,
+    force: bool,
+) -> Vec<Result<String, String>> {
+    let kept = match fs::read(path(log, &begun.id)) {
+        Ok(kept) => kept,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => return vec![Err(format!("what the commands replaced can't be read: {error}"))],
+    };
+    let all: Vec<Replaced> = match serde_json::from_slice(&kept) {
+        Ok(all) => all,
+        Err(error) => return vec![Err(format!("what the commands replaced can't be read: {error}"))],
+    };
+    let mut said = Vec::new();
+    for replaced in all.iter().rev() {
+        let shown = replaced.restore.shown();
+        said.push(match put_back(target, begun, replaced, force).await {
+            Ok(what) => Ok(format!("what `{shown}` replaces {what}")),
+            Err(problem) => Err(format!("what `{shown}` replaces: {}", problem.message)),
+        });
+    }
+    if said.iter().all(Result::is_ok) {
+        forget(log, &begun.id);
+    }
+    said
+}
+
+async fn put_back(
+    target: &Target,
+    begun: &ChangeBegun,
+    replaced: &Replaced,
+    force: bool,
+) -> Result<&'static str, Problem> {
+    let before = hex::decode(&replaced.before).unwrap_or_default();
+    // The undo's line on record names what it reads by its hash.
+    let mark = format!("SHA-256 {}", sha256(&before));
+    let is_on_record = begun.undo.iter().flatten().any(|line| line.contains(&mark));
+    if !is_on_record {
+        let message = "what was kept of it isn't what is on record: somebody has changed it".to_owned();
+        return Err(Problem::new("INVALID_RECORD", Category::Validation, message));
+    }
+    let look = target.run_all(&[replaced.look.command(None)]).await.pop();
+    let look = look.unwrap_or_else(|| Err(super::files::no_answer()))?;
+    // Where there is nothing, the program says so by its exit code.
+    let now = (look.exit_code == 0).then_some(ended(&look.stdout));
+    if now == Some(ended(&before)) {
+        return Ok("is as it was before");
+    }
+    let is_ours = now.is_none_or(|now| sha256(now) == replaced.sha256_after);
+    if !is_ours && !force {
+        let message =
+            "somebody has changed it since; --force restores what was there all the same".to_owned();
+        return Err(Problem::new("FILE_CHANGED", Category::State, message));
+    }
+    let output = target.act(&replaced.restore.command(Some(before))).await?;
+    if output.exit_code != 0 {
+        let said = crate::redact::excerpt(String::from_utf8_lossy(&output.stderr).trim(), 300);
+        let message = format!("it ended with {}: {said}", output.exit_code);
+        return Err(Problem::new("COMMAND_FAILED", Category::Other, message));
+    }
+    Ok("is put back")
+}
+
+/// Programs differ in whether they give a text its last newline.
+fn ended(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\n").unwrap_or(text)
+}
