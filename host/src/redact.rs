@@ -20,6 +20,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
+use crate::visible;
+
 pub use value::redact_value;
 
 /// What stands in a secret's place.
@@ -33,7 +35,7 @@ type Edit = (Range<usize>, Cow<'static, str>);
 /// The text without its secrets: `[redacted]` in their place, and what isn't secret (a URL's user, a name, the other
 /// fields of a line) kept. Borrowed where there is none. Redacting twice is redacting once.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    run(text, false)
+    whole(text, false)
 }
 
 /// At most `most` characters of it, made visible. A secret goes first: half of one that was cut isn't known as such.
@@ -43,7 +45,19 @@ pub fn excerpt(text: &str, most: usize) -> String {
 
 /// As [`redact`], with as many lines as before: each line of a key block is replaced by itself.
 pub fn redact_lines(text: &str) -> Cow<'_, str> {
-    run(text, true)
+    whole(text, true)
+}
+
+/// A name that is split by what nobody sees, as a colour's escape, is read as it looks; where that hides something, so is
+/// what is shown.
+fn whole(text: &str, keep_lines: bool) -> Cow<'_, str> {
+    let as_it_looks = visible::without_unseen(text);
+    if let Cow::Owned(seen) = &as_it_looks
+        && let Cow::Owned(redacted) = run(seen, keep_lines)
+    {
+        return Cow::Owned(redacted);
+    }
+    run(text, keep_lines)
 }
 
 /// Each of several texts, which may be lines of one: a block that goes over several of them is known as one.

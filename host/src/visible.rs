@@ -25,6 +25,40 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The text without what a terminal shows nothing of: escape sequences, and characters without a width. Ends of lines stay.
+pub fn without_unseen(text: &str) -> Cow<'_, str> {
+    let is_unseen = |character: char| match character {
+        '\u{1b}' | '\u{9b}' => true,
+        character => !character.is_control() && crate::characters::is_hidden(character),
+    };
+    if !text.contains('\u{1b}') && (text.is_ascii() || !text.chars().any(is_unseen)) {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let introduces = match character {
+            '\u{1b}' => characters.next(),
+            '\u{9b}' => Some('['),
+            character if is_unseen(character) => None,
+            character => {
+                seen.push(character);
+                None
+            }
+        };
+        match introduces {
+            // Parameters, up to the letter that ends them.
+            Some('[') => while characters.next().is_some_and(|next| !('@'..='~').contains(&next)) {},
+            // A title or a link, up to its own end.
+            Some(']') => {
+                while characters.next().is_some_and(|next| !matches!(next, '\u{7}' | '\u{1b}' | '\u{9c}')) {}
+            }
+            _ => {}
+        }
+    }
+    Cow::Owned(seen)
+}
+
 /// The text on one line: its ends of lines and tabs are in the form `\n` and `\t`.
 pub fn one_line(text: &str) -> String {
     visible(&text.replace('\n', "\\n").replace('\t', "\\t")).into_owned()

@@ -54,6 +54,45 @@ pub(super) fn find(text: &str, keep_lines: bool) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
+/// Hides the lines of a key among these, each of which is one line: from its beginning on what can be of one, and from its
+/// end back.
+pub(super) fn hide_lines(mut lines: Vec<&mut String>) {
+    let (Some(begin), Some(end)) = (BEGIN.as_ref(), END.as_ref()) else { return };
+    if !lines.iter().any(|line| line.contains("KEY") || line.contains("Private-")) {
+        return;
+    }
+    let mut hidden = vec![false; lines.len()];
+    let mut is_inside = false;
+    for at in 0..lines.len() {
+        let line = lines[at].as_str();
+        let (begins, ends) = (begin.is_match(line), end.is_match(line));
+        if ends && !is_inside && !begins {
+            let before = lines[..at].iter().rev().take_while(|line| is_body(line)).count();
+            hidden[at - before..at].iter_mut().for_each(|hidden| *hidden = true);
+        }
+        is_inside = begins && !ends || is_inside && !ends && is_of_a_key(line);
+        hidden[at] |= begins || ends || is_inside;
+    }
+    for (line, _) in lines.iter_mut().zip(hidden).filter(|(_, hidden)| *hidden) {
+        REDACTED_KEY.clone_into(*line);
+    }
+}
+
+/// A line of base64, with what a diff has before it.
+fn is_body(line: &str) -> bool {
+    let line = line.trim().trim_start_matches(['+', '-']);
+    line.len() >= 8 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
+}
+
+/// What may stand between a key's beginning and its end.
+fn is_of_a_key(line: &str) -> bool {
+    let line = line.trim();
+    let is_short = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+    let is_header =
+        ["Proc-Type:", "DEK-Info:", "Comment:", "Version:", "Encryption:", "Public-Lines:", "Private-"];
+    is_short || is_header.iter().any(|header| line.starts_with(header))
+}
+
 fn replacement(block: &str, keep_lines: bool) -> Cow<'static, str> {
     let more = if keep_lines { block.matches('\n').count() } else { 0 };
     if more == 0 {

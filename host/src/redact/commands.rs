@@ -12,7 +12,48 @@ use regex::Regex;
 
 use super::names::is_no_secret;
 
-pub(super) const HINTS: &[&str] = &["sshpass", "mysql", "mariadb", "curl", "ldap"];
+pub(super) const HINTS: &[&str] = &[
+    "sshpass",
+    "mysql",
+    "mariadb",
+    "curl",
+    "ldap",
+    "smbclient",
+    "smbmap",
+    "smbget",
+    "rpcclient",
+    "net ",
+    "winexe",
+    "wmic",
+    "mongo",
+    "redis-cli",
+    "mosquitto_",
+    "docker",
+    "podman",
+    "helm",
+    "ipmitool",
+    "zip",
+    "7z",
+    "sqlcmd",
+    "isql",
+    "bcp",
+    "snmp",
+    "keytool",
+    "jarsigner",
+    "lftp",
+    "htpasswd",
+    "wpa_passphrase",
+    "useradd",
+    "usermod",
+    "chpasswd",
+    "nmcli",
+    "rar",
+    "xfreerdp",
+    "influx",
+    "cqlsh",
+    "clickhouse",
+    "pass:",
+];
 
 struct Command {
     /// Its name, with a blank.
@@ -38,6 +79,26 @@ static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
         command("(?:mysql|mariadb)[a-z-]*", format!(r"[ \t]-p{VALUE}|[\n|;&]")),
         command("curl", format!(r"[ \t](?:-[a-zA-Z]{{0,8}}[uU]|--(?:proxy-)?user)[ \t=]*{user}|[\n|;&]")),
         command("ldap[a-z]+", format!(r"[ \t]-[a-zA-Z]{{0,8}}w[ \t]*{WORD}|[\n|;&]")),
+        // `-U user%password`
+        command(
+            "(?:smbclient|smbmap|smbget|rpcclient|net|winexe|wmic|smbcacls|smbtree)",
+            format!(r#"[ \t](?:-U|--user)[ \t=]*(?:\\*"[^%"\n]*%([^"\\\n]+)|'[^%'\n]*%([^'\n]+)|[^\s%"'\\]*%{VALUE})|[\n|;&]"#),
+        ),
+        command("(?:docker|podman|nerdctl|buildah|skopeo|helm(?:[ \t]+registry)?)[ \t]+login", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
+        command("mongo[a-z]*", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
+        command("redis-cli", format!(r"[ \t]-a[ \t]*{WORD}|[\n|;&]")),
+        command("(?:mosquitto_[a-z]+|ipmitool|sqlcmd|isql|bcp|unzip|zip|clickhouse-client)", format!(r"[ \t]-P[ \t]*{WORD}|[\n|;&]")),
+        command("cqlsh", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
+        command("(?:7z[ar]?|u?n?rar)", format!(r"[ \t]-(?:p|hp){VALUE}|[\n|;&]")),
+        command("snmp[a-z]+", format!(r"[ \t]-[cAX][ \t]*{WORD}|[\n|;&]")),
+        command("(?:keytool|jarsigner)", format!(r"[ \t]-(?:src|dest|new)?(?:store|key)?pass[ \t]+{WORD}|[\n|;&]")),
+        command("(?:influx|xfreerdp)", format!(r"[ \t](?:-password[ \t]+|/p:){WORD}|[\n|;&]")),
+        command("lftp", format!(r#"[ \t](?:-u|--user)[ \t=]*(?:\\*"[^,"\n]*,([^"\\\n]+)|[^\s,"'\\]*,{VALUE})|[\n|;&]"#)),
+        // Its last operand, where `-b` gives it one.
+        command("htpasswd", format!(r"[ \t]-[a-zA-Z]*b[a-zA-Z]*[ \t]+[^\s|;&]+[ \t]+[^\s|;&]+[ \t]+{WORD}|[\n|;&]")),
+        command("wpa_passphrase", format!(r#"[ \t]+(?:\\*"[^"\n]*"|'[^'\n]*'|[^\s"']+)[ \t]+{WORD}|[\n|;&]"#)),
+        command("user(?:add|mod)", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
+        command("nmcli", format!(r"[ \t](?:password|wifi-sec\.psk)[ \t]+{WORD}|[\n|;&]")),
     ]
     .into_iter()
     .collect()

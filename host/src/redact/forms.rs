@@ -181,11 +181,32 @@ form!(
     SQL,
     r#"(?:(?-u:\b)|\\[nrt])(?i-u:(?:identified[ \t]+(?:with[ \t]+[!-~]+[ \t]+)?(?:by|as)(?:[ \t]+password)?|password))[ \t]+'(?P<s>[^'\n]+)'"#
 );
+form!(
+    SQL_QUOTED,
+    r#"(?:(?-u:\b)|\\[nrt])(?i-u:identified[ \t]+(?:with[ \t]+[!-~]+[ \t]+)?(?:by|as)(?:[ \t]+password)?)[ \t]+\\*"?(?P<s>[^\s'"\\;,)]+)"#
+);
+form!(SQL_CALL, r#"(?:(?-u:\b)|\\[nrt])(?i-u:password)\([ \t]*\\*['"](?P<s>[^'"\n\\]+)"#);
+// Sessions are as good as passwords while they last. Of one that is set, what follows `;` says how long and where.
+form!(
+    COOKIE,
+    r#"(?:(?m:^)-?|[^A-Za-z0-9-]|\\[nrt])(?i-u:cookie)[ \t]*:[ \t]*(?P<s>[^\s"'\\=;]+=[^"'\n\r\\]+)"#
+);
+form!(SET_COOKIE, r#"(?:(?-u:\b)|\\[nrt])(?i-u:set-cookie)[ \t]*:[ \t]*[^\s"'\\=;]+=(?P<s>[^\s"';\\]+)"#);
+form!(
+    CHPASSWD,
+    r#"(?i-u:echo)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?(?:chpasswd|passwd[ \t]+--stdin|sudo[ \t]+-S)"#
+);
+
 form!(PSK, r#"(?:(?-u:\b)|\\[nrt])PSK[ \t]+\\*"(?P<s>[^"\\\n]+)"#);
 form!(GENERATED, r#"(?i-u:password is generated for )\S+: (?P<s>[^\s"\\]+)"#);
 
 fn always(_: &str, _: &str) -> bool {
     true
+}
+
+/// What a statement is followed by in prose is a plain word.
+fn looks_secret(text: &str) -> bool {
+    looks_random(text) || text.bytes().any(|byte| !byte.is_ascii_alphanumeric())
 }
 
 /// A word of prose has neither digits nor capitals inside it.
@@ -212,6 +233,27 @@ pub(super) const ALL: &[Form] = &[
     Form { hints: &["pass:"], pattern: &OPENSSL, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["login"], pattern: &NETRC, is_secret: always },
     Form { hints: &["identified", "password '", "password\t'"], pattern: &SQL, is_secret: always },
+    Form {
+        hints: &["identified"],
+        pattern: &SQL_QUOTED,
+        is_secret: |found, _| {
+            !is_no_secret(found)
+                && !["by", "as", "password", "the", "a"].contains(&found.to_ascii_lowercase().as_str())
+                && looks_secret(found)
+        },
+    },
+    Form {
+        hints: &["password(", "password ("],
+        pattern: &SQL_CALL,
+        is_secret: |found, _| !is_no_secret(found),
+    },
+    Form { hints: &["set-cookie"], pattern: &SET_COOKIE, is_secret: always },
+    Form { hints: &["cookie"], pattern: &COOKIE, is_secret: always },
+    Form {
+        hints: &["chpasswd", "passwd --stdin", "sudo -s"],
+        pattern: &CHPASSWD,
+        is_secret: |found, _| !is_no_secret(found),
+    },
     Form { hints: &["psk"], pattern: &PSK, is_secret: always },
     Form { hints: &["password is generated"], pattern: &GENERATED, is_secret: always },
 ];

@@ -42,6 +42,8 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     match last.to_ascii_lowercase().as_str() {
         "pwd" => !before.eq_ignore_ascii_case("old"),
         "psk" => true,
+        // `--pass=x`, `PASS=x`; how it is written tells it from the verb.
+        "pass" if before.is_empty() => true,
         "pass" => {
             let before = before.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
             OF_PASS.contains(&before[last_word(before)..].to_ascii_lowercase().as_str())
@@ -292,6 +294,9 @@ impl<'a> Named<'a> {
         if ends_here(bytes, start) {
             return None;
         }
+        if self.is_verb() && (quoted || !is_assigned(&rest[..length], at == self.end && start == behind)) {
+            return None;
+        }
         if let Some((quote, inside)) = Quote::at(bytes, start) {
             return self.secret(inside, quote.end(bytes, inside));
         }
@@ -337,8 +342,16 @@ impl<'a> Named<'a> {
         self.secret(start, end)
     }
 
+    /// `pass`, which is a name where it is an option's or a variable's, and a word anywhere else.
+    fn is_verb(&self) -> bool {
+        self.name.eq_ignore_ascii_case("pass")
+    }
+
     fn secret(&self, start: usize, end: usize) -> Option<(usize, usize)> {
         let value = &self.text[start..end];
+        if self.is_verb() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
         let is_directory = self.ends_with("pwd") && value.starts_with('/');
         (start < end && !is_no_secret(value) && !is_directory).then_some((start, end))
     }
@@ -369,6 +382,11 @@ impl<'a> Named<'a> {
     fn is_prose(&self, word: &str, start: usize, end: usize, blank: bool, begins_a_line: bool) -> bool {
         // `/run/secrets/token: Permission denied`
         if self.byte_before() == Some(b'/') {
+            return true;
+        }
+        // `has no passphrase: whoever reads the file has the key`
+        let before = &self.text[..self.start - self.dashes];
+        if ["no ", "without a "].iter().any(|none| before.ends_with(none)) {
             return true;
         }
         let of = |words: &[&str]| {
@@ -483,6 +501,11 @@ impl<'a> Named<'a> {
         }
         at
     }
+}
+
+/// `pass=x`, and not `pass: 3` or `pass = 3`.
+fn is_assigned(separator: &[u8], is_close: bool) -> bool {
+    separator == b"=" && is_close
 }
 
 fn is_redacted(text: &str) -> bool {

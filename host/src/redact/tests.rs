@@ -175,6 +175,41 @@ fn a_value_is_secret_by_its_name() {
 }
 
 #[test]
+fn a_key_that_comes_line_by_line_goes_whole_wherever_the_list_was_cut() {
+    let lines: Vec<&str> = KEY.lines().collect();
+    for cut in [&lines[..], &lines[1..], &lines[..3], &lines[2..]] {
+        let all = [&["before it"][..], cut, &["behind it, as ever"]].concat();
+        let shown = |text: &str| cut.contains(&text).then_some(REDACTED_KEY).unwrap_or(text).to_owned();
+        let expected: Vec<String> = all.iter().map(|line| shown(line)).collect();
+        assert_eq!(redacted(json!(all)), json!(expected));
+        let items = |lines: &[String]| {
+            let items =
+                lines.iter().enumerate().map(|(at, line)| json!({"time": at.to_string(), "message": line}));
+            serde_json::Value::Array(items.collect())
+        };
+        let all: Vec<String> = all.iter().map(|line| (*line).to_owned()).collect();
+        assert_eq!(redacted(items(&all)), items(&expected));
+    }
+    let words = json!(["a PRIVATE KEY is made", "deadbeefdeadbeef", "cafecafecafecafe"]);
+    assert_eq!(redacted(words.clone()), words);
+}
+
+#[test]
+fn a_name_that_is_split_by_what_nobody_sees_is_read_as_it_looks() {
+    for text in [
+        "\u{1b}[31mpass\u{1b}[0mword=hunter2",
+        "pass\u{200b}word=hunter2",
+        "pass\u{9b}1mword=hunter2",
+        "p\u{feff}assword\u{1b}]0;title\u{7}=hunter2",
+        "password=\u{2060}hunter2",
+    ] {
+        assert_eq!(redact(text), "password=[redacted]", "{text:?}");
+    }
+    let coloured = "\u{1b}[32mok\u{1b}[0m nothing here";
+    assert_eq!(redact(coloured), coloured);
+}
+
+#[test]
 fn under_a_secret_name_a_state_a_count_and_a_path_stay() {
     for value in [
         json!("locked"),

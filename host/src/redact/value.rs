@@ -1,11 +1,12 @@
 //! Secrets in JSON: every string, and what stands under a name that says so.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::names::{is_no_secret, is_secret_name};
-use super::{REDACTED, redact};
+use super::{REDACTED, block, redact};
 
 /// Redacts every string and key of a value; a string whose name says that it is secret is redacted whatever it holds,
 /// as is the one after an option like `--password` in a list of arguments.
@@ -13,6 +14,8 @@ pub fn redact_value(value: &mut Value) {
     match value {
         Value::String(text) => redact_string(text),
         Value::Array(items) => {
+            // Before each is looked at: a beginning or an end that is replaced tells of no key any more.
+            keys_in_lines(items);
             let mut is_secret = false;
             for item in items {
                 let is_option = matches!(&*item, Value::String(text) if is_secret_option(text));
@@ -26,6 +29,29 @@ pub fn redact_value(value: &mut Value) {
         }
         Value::Object(members) => redact_members(members),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Keys that go over several items, as the journal keeps a file that was written to it: a line each, as a string or under
+/// one name in each item. Where a list was cut, the beginning or the end may be missing.
+fn keys_in_lines(items: &mut [Value]) {
+    let names: BTreeSet<String> = items
+        .iter()
+        .filter_map(Value::as_object)
+        .flat_map(|members| {
+            members.iter().filter(|(_, value)| value.is_string()).map(|(name, _)| name.clone())
+        })
+        .collect();
+    block::hide_lines(items.iter_mut().filter_map(as_text).collect());
+    for name in names {
+        block::hide_lines(items.iter_mut().filter_map(|item| as_text(item.get_mut(&name)?)).collect());
+    }
+}
+
+fn as_text(value: &mut Value) -> Option<&mut String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 
