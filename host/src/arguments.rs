@@ -282,8 +282,17 @@ fn corrected(error: &jsonschema::ValidationError, schema: &Value) -> Vec<String>
             let properties = schema.get("properties").and_then(Value::as_object);
             let names: Vec<&str> =
                 properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect();
+            // What has to be said and isn't, is what was meant by the one word that is too many.
+            let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+            let missing: Vec<&str> = required
+                .filter_map(Value::as_str)
+                .filter(|name| error.instance().get(*name).is_none())
+                .collect();
             let instead = |said: &String| {
-                let meant = *close(said, names.iter().copied()).first()?;
+                let meant = match (&missing[..], &unexpected[..]) {
+                    ([missing], [_]) => *missing,
+                    _ => *close(said, names.iter().copied()).first()?,
+                };
                 Some(format!("Say {meant} instead of {}", excerpt(said, 64)))
             };
             unexpected.iter().filter_map(instead).collect()

@@ -550,10 +550,10 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The answer to a call that waits.
-    pub fn waits(&self, question: &Question, way: Way) -> Envelope {
+    /// The answer to a call that waits, which came at this time.
+    pub fn waits(&self, question: &Question, way: Way, came: Instant) -> Envelope {
         let problem = asking::confirmation_required(question, way);
-        Envelope::failure(&question.tool, &question.target, Instant::now(), None, problem)
+        Envelope::failure(&question.tool, &question.target, came, None, problem)
     }
 
     async fn answer(

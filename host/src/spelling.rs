@@ -5,13 +5,13 @@ const MOST_WRONG: usize = 3;
 /// Of a name that is looked for: none is longer.
 const LONGEST: usize = 64;
 
-/// Those close to what was said, the closest first. At most half of a short name may be wrong.
+/// Those close to what was said, the closest first. At most a third of a short name may be wrong.
 pub fn close<'a>(said: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let length = said.chars().count();
     if length > LONGEST {
         return Vec::new();
     }
-    let most = MOST_WRONG.min(length.div_ceil(2));
+    let most = MOST_WRONG.min(length.div_ceil(3));
     let mut close: Vec<(usize, &str)> = names
         .into_iter()
         .filter(|name| name.chars().count() <= LONGEST)

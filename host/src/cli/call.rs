@@ -68,11 +68,12 @@ impl Call {
             two_step: false,
             answered: None,
         };
+        let came = std::time::Instant::now();
         let Called { begun, note } = pipeline.call(request).await;
         let mut envelope = match begun {
             Begun::Runs(running) => follow(*running).await,
             // This process has only this call.
-            Begun::Waits(question) => pipeline.waits(&question, Way::Terminal),
+            Begun::Waits(question) => pipeline.waits(&question, Way::Terminal, came),
         };
         envelope.noted(note);
         pipeline.finished().await;

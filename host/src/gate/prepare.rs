@@ -39,6 +39,8 @@ pub struct Plan {
     pub risk: Risk,
     /// What raised it above the tool's own, and what else has to be asked about.
     pub reasons: Vec<String>,
+    /// What is known of the services that it touches, besides what raised its risk.
+    pub warnings: Vec<String>,
     /// Whether somebody has to be asked, whatever the risk.
     pub asks: bool,
     /// Ids of the policy's rules that it meets.
@@ -236,6 +238,7 @@ impl Against<'_> {
         }
         let mut weighing = Weighing::new(self.policy, self.target, self.facts);
         let mut steps = Vec::new();
+        let mut learned: Vec<(Risk, String)> = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
                 command.leads = command.leads_where_granted(self.target, self.grants).await?;
@@ -273,13 +276,13 @@ impl Against<'_> {
                 Doing::Run(command) => {
                     weighing.command(command, before.as_deref()).await?;
                     let Command { program, args, .. } = &command.command;
-                    risks.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
+                    learned.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
                 }
                 Doing::File(site, validate) => {
                     weighing.file(&step.action, site).await?;
                     let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
                     let done = Done::Edit(&[asked, &site.path]);
-                    risks.extend(graver(self.knowledge, &self.facts.family, &done));
+                    learned.extend(graver(self.knowledge, &self.facts.family, &done));
                     validate.iter().try_for_each(|validate| weighing.harmless(validate))?;
                 }
             }
@@ -310,6 +313,7 @@ impl Against<'_> {
         distinct(&steps)?;
         let Weighing { risks: by_rules, rules, asks, .. } = weighing;
         risks.extend(by_rules);
+        risks.extend(learned.iter().cloned());
 
         let risk = risks.iter().map(|(risk, _)| *risk).max().unwrap_or(Risk::Critical);
         let raised = risks.into_iter().filter(|(of, _)| *of == risk && risk > self.tool_risk);
@@ -317,7 +321,21 @@ impl Against<'_> {
         reasons.extend(asks.iter().cloned());
         reasons.sort();
         reasons.dedup();
-        Ok(Plan { change, steps, after_undo, dry_run, risk, reasons, asks: !asks.is_empty(), rules })
+        // What is known of a service counts for whoever decides, whether or not it made the plan graver.
+        let mut warnings: Vec<String> = learned.into_iter().map(|(_, warning)| warning).collect();
+        warnings.retain(|warning| !reasons.contains(warning));
+        warnings.dedup();
+        Ok(Plan {
+            change,
+            steps,
+            after_undo,
+            dry_run,
+            risk,
+            reasons,
+            warnings,
+            asks: !asks.is_empty(),
+            rules,
+        })
     }
 
     /// Who holds a file is told only of what the module may reach anyway. What can't be resolved isn't looked at later

@@ -20,20 +20,23 @@ pub fn preview(plan: &Plan) -> Value {
     let mut preview = Map::new();
     match plan.steps.as_slice() {
         // As most plans are.
-        [step] if is_one_line(step) => {
-            if let Doing::Run(command) = &step.doing {
-                preview.insert("command".to_owned(), command.line().into());
+        [prepared] if matches!(prepared.doing, Doing::Run(_)) => {
+            let step = change.steps.first().map(|step| shown(&step.action, prepared));
+            for (name, value) in step.unwrap_or_default() {
+                preview.insert(if name == "run" { "command".to_owned() } else { name }, value);
             }
         }
         steps => {
-            let steps = change.steps.iter().zip(steps).map(|(step, prepared)| shown(&step.action, prepared));
+            let steps = change.steps.iter().zip(steps);
+            let steps = steps.map(|(step, prepared)| Value::Object(shown(&step.action, prepared)));
             preview.insert("steps".to_owned(), steps.collect());
         }
     }
     preview.insert("description".to_owned(), excerpt(&change.summary, SENTENCE).into());
     let texts =
         |texts: &[String]| texts.iter().map(|text| Value::from(excerpt(text, SENTENCE))).collect::<Vec<_>>();
-    preview.insert("warnings".to_owned(), texts(&change.warnings).into());
+    let warnings = [&change.warnings[..], &plan.warnings].concat();
+    preview.insert("warnings".to_owned(), texts(&warnings).into());
     preview.insert("affected_services".to_owned(), texts(&change.affected_services).into());
     if !plan.after_undo.is_empty() {
         preview.insert("after_undo".to_owned(), lines(&plan.after_undo));
@@ -56,11 +59,7 @@ pub fn preview(plan: &Plan) -> Value {
     Value::Object(preview)
 }
 
-fn is_one_line(step: &Prepared) -> bool {
-    matches!(&step.doing, Doing::Run(command) if command.command.stdin.is_none()) && step.undo.is_empty()
-}
-
-fn shown(action: &Action, prepared: &Prepared) -> Value {
+fn shown(action: &Action, prepared: &Prepared) -> Map<String, Value> {
     let mut shown = match (&prepared.doing, action) {
         (Doing::Run(command), _) => run(command, prepared.diff.as_ref()),
         (Doing::File(site, validate), Action::Write(write)) => {
@@ -97,7 +96,7 @@ fn shown(action: &Action, prepared: &Prepared) -> Value {
         });
         shown.insert("undo".to_owned(), undo.collect());
     }
-    Value::Object(shown)
+    shown
 }
 
 fn run(command: &Allowed, diff: Option<&FileDiff>) -> Map<String, Value> {

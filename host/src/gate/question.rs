@@ -206,10 +206,7 @@ impl Question {
             text.line(&format!("Stops or restarts: {}", services.join(", ")));
         }
         text.line("");
-        match self.preview.get("command") {
-            Some(command) => text.line(&format!("1. run {}", one_line(command.as_str().unwrap_or_default()))),
-            None => self.steps(&mut text),
-        }
+        self.steps(&mut text);
         if let Some(after) = self.preview.get("after_undo").and_then(Value::as_array) {
             text.line("After an undo:");
             after.iter().for_each(|command| text.command("   run ", command));
@@ -245,8 +242,8 @@ impl Question {
                     text.line(&format!("   {said} {}", one_line(value)));
                 }
             }
-            text.contents(step);
-            text.stdin(step);
+            text.contents(&step);
+            text.stdin(&step);
             for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
                 text.command("   undo: ", undo);
             }
@@ -255,14 +252,11 @@ impl Question {
 
     /// What undo there is.
     fn undo(&self) -> String {
-        let without: Vec<String> = match self.preview.get("command") {
-            Some(_) => vec!["1".to_owned()],
-            None => shown_steps(&self.preview)
-                .enumerate()
-                .filter(|(_, step)| step.contains_key("run") && !step.contains_key("undo"))
-                .map(|(number, _)| (number + 1).to_string())
-                .collect(),
-        };
+        let without: Vec<String> = shown_steps(&self.preview)
+            .enumerate()
+            .filter(|(_, step)| step.contains_key("run") && !step.contains_key("undo"))
+            .map(|(number, _)| (number + 1).to_string())
+            .collect();
         match without.as_slice() {
             [] => "Undo:    where a step fails, all before it are undone".to_owned(),
             [step] => {
@@ -276,8 +270,15 @@ impl Question {
     }
 }
 
-fn shown_steps(preview: &Value) -> impl Iterator<Item = &Map<String, Value>> {
-    preview.get("steps").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+/// The steps of a preview; of a plan that is one command, its members stand in the preview itself.
+fn shown_steps(preview: &Value) -> impl Iterator<Item = Map<String, Value>> {
+    let alone = preview.get("command").map(|command| {
+        let of_it = ["stdin", "stdin_sha256", "undo"].into_iter();
+        let members = of_it.filter_map(|name| Some((name.to_owned(), preview.get(name)?.clone())));
+        members.chain([("run".to_owned(), command.clone())]).collect()
+    });
+    let steps = preview.get("steps").and_then(Value::as_array).into_iter().flatten();
+    alone.into_iter().chain(steps.filter_map(Value::as_object).cloned())
 }
 
 fn text_of(preview: &Value, name: &str) -> String {

@@ -160,6 +160,7 @@ impl Handler {
                 Next::Asks(asked) => asked,
             };
             let question = asked.question.clone();
+            let (came, _) = running.started();
             running = match self.pipeline.way(asking::way(context), &question) {
                 Way::Elicitation => {
                     let answer = tokio::select! {
@@ -176,7 +177,7 @@ impl Handler {
                     (Ok(question), Way::InputRequired) => {
                         return Err(self.seal.input_required(&question).into());
                     }
-                    (Ok(question), _) => return Ok(self.pipeline.waits(&question, way)),
+                    (Ok(question), _) => return Ok(self.pipeline.waits(&question, way, came)),
                     (Err(running), _) => *running,
                 },
             };
@@ -308,11 +309,12 @@ impl ServerHandler for Handler {
             two_step: self.two_step(&context),
             answered,
         };
+        let came = std::time::Instant::now();
         let Called { begun, note } = self.pipeline.call(asked).await;
         let followed = match begun {
             // The future is boxed: it is large, and the task that holds it is moved several times before it runs.
             Begun::Runs(running) => Box::pin(self.follow(*running, &note, &context)).await,
-            Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal)),
+            Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal, came)),
         };
         let mut envelope = match followed {
             Ok(envelope) => envelope,

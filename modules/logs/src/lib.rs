@@ -18,6 +18,7 @@ mod search;
 mod service;
 mod summary;
 mod tail;
+mod unit;
 mod usage;
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
@@ -27,6 +28,7 @@ pub fn module() -> Module {
     Module::new("logs", env!("CARGO_PKG_VERSION"), "logs", "The journal and text logs")
         .license(env!("CARGO_PKG_LICENSE"))
         .command(journal::grant())
+        .command(unit::grant())
         .command(ask::grant())
         .command(inventory::grant())
         .command(usage::ROOM.read("how full the filesystem of /var/log is"))

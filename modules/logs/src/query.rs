@@ -7,7 +7,7 @@ use crate::journal::{self, Found, Query};
 use crate::line::{self, Level, Line, Shown};
 use crate::moment::{Clock, Range};
 use crate::tail::{self, Wanted};
-use crate::{files, fold};
+use crate::{files, fold, unit};
 
 /// Where an answer isn't told how long it may be.
 pub(crate) const LIMIT: usize = 100;
@@ -135,8 +135,8 @@ pub(crate) fn log_query(args: Args, cx: &Context) -> Result<Noted<Answer>> {
         }
         return of_file(cx, &clock, &budget, path, (range, priority), (most, order, fold));
     }
-    let query = Query {
-        units: args.units,
+    let mut query = Query {
+        units: unit::of_profiles(cx, args.units),
         identifiers: args.identifier.into_iter().collect(),
         priority,
         boot: args.boot,
@@ -148,11 +148,24 @@ pub(crate) fn log_query(args: Args, cx: &Context) -> Result<Noted<Answer>> {
     };
     query.check()?;
     let forward = query.after_cursor.is_some() || order == Order::Oldest;
-    let found = if forward { oldest(cx, &budget, &query, most) } else { journal::newest(cx, &query, most) }?;
-    let (found, notes) = match found {
-        Ok(found) => (found, Vec::new()),
-        Err(absent) => (Found::default(), vec![format!("journal: {}", absent.text())]),
+    let ask = |query: &Query| match forward {
+        true => oldest(cx, &budget, query, most),
+        false => journal::newest(cx, query, most),
     };
+    let mut found = ask(&query)?;
+    let mut notes = Vec::new();
+    if found.as_ref().is_ok_and(|found| found.lines.is_empty()) {
+        let (loaded, unknown) = unit::as_loaded(cx, &query.units);
+        notes = unknown;
+        if let Some(units) = loaded {
+            query.units = units;
+            found = ask(&query)?;
+        }
+    }
+    let found = found.unwrap_or_else(|absent| {
+        notes.push(format!("journal: {}", absent.text()));
+        Found::default()
+    });
     let cursor = found.cursor.or(query.after_cursor);
     let mut answer = Answer::new(found.lines, most, order, fold).truncated(found.more);
     answer.cursor = cursor;

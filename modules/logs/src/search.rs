@@ -20,6 +20,7 @@ use crate::pattern::Pattern;
 use crate::query::{self, Order};
 use crate::service;
 use crate::tail::Reader;
+use crate::unit;
 
 /// What a file has to have before another program is asked to look through it.
 const LARGE: u64 = 2 << 20;
@@ -263,7 +264,9 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
     } else if let Some(service) = &args.service {
         search.service(service)?;
     } else {
-        let units = args.units.iter().map(|name| service::unit(name)).collect::<Vec<_>>();
+        let units =
+            unit::of_profiles(cx, args.units.clone()).iter().map(|name| service::unit(name)).collect();
+        let units: Vec<String> = units;
         let is_all = units.is_empty();
         let asked = search.ask_journal(Query { units, ..Query::default() })?;
         // Both print at once.
@@ -346,8 +349,16 @@ impl Search<'_> {
             self.pattern.words.clear();
             return self.journal(query);
         }
-        self.left_out.extend(silence.absent.map(|absent| format!("journal: {}", absent.text())));
-        Ok(())
+        if let Some(absent) = silence.absent {
+            self.left_out.push(format!("journal: {}", absent.text()));
+            return Ok(());
+        }
+        let (loaded, unknown) = self.budget.waiting(|| unit::as_loaded(self.cx, &query.units));
+        self.left_out.extend(unknown);
+        match loaded {
+            Some(units) => self.journal(Query { units, ..query }),
+            None => Ok(()),
+        }
     }
 
     /// A file with its rotated ones, or a directory.

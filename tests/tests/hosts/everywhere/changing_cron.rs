@@ -99,14 +99,10 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
         if before.is_empty() {
             undo = json!(format!("crontab -u {user} -r"));
         }
-        let step = json!({
-            "run": format!("crontab -u {user} -"),
-            "stdin": preview["steps"][0]["stdin"],
-            "stdin_sha256": sha256(&machine, after),
-            "undo": [undo],
-        });
-        assert_eq!(preview["steps"], json!([step]), "{tool} {arguments}: {preview}");
-        let diff = preview["steps"][0]["stdin"]["diff"].as_str().expect("a diff");
+        assert_eq!(preview["command"], format!("crontab -u {user} -"), "{tool} {arguments}: {preview}");
+        assert_eq!(preview["stdin_sha256"], sha256(&machine, after), "{tool} {arguments}: {preview}");
+        assert_eq!(preview["undo"], json!([undo]), "{tool} {arguments}: {preview}");
+        let diff = preview["stdin"]["diff"].as_str().expect("a diff");
         let marked = |mark: char| {
             diff.lines().skip(2).filter_map(move |line| line.strip_prefix(mark)).collect::<Vec<_>>()
         };
@@ -124,7 +120,7 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
             ),
             "{diff}"
         );
-        assert_eq!(preview.get("command"), None, "{preview}");
+        assert_eq!(preview.get("steps"), None, "{preview}");
         let warns_of_root = preview["warnings"].to_string().contains("runs as root");
         assert_eq!(warns_of_root, user == "root", "{preview}");
 
@@ -339,7 +335,7 @@ async fn an_account_with_sudo_changes_roots_crontab_and_its_own_without() {
         let mut dry_run = arguments.clone();
         dry_run["dry_run"] = json!(true);
         let shown = client.envelope("cron_add", dry_run).await;
-        assert_eq!(shown["preview"]["steps"][0]["run"], line, "{shown}");
+        assert_eq!(shown["preview"]["command"], line, "{shown}");
         let done = client.envelope("cron_add", arguments).await;
         assert_eq!(done["status"], "success", "{done}");
         assert!(crontab(&machine, user).ends_with("@daily /bin/true\n"));

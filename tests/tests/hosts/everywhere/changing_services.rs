@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
             tool: "svc_start",
             arguments: service("lsa-works"),
             setup: "",
-            shown: json!({"steps": [run(start, stop)]}),
+            shown: json!({"command": start, "undo": [stop]}),
             affected: &[],
             holds: is_up,
             changed: &["unit lsa-works.service"],
@@ -75,7 +75,7 @@ fn cases() -> Vec<Case> {
             tool: "svc_stop",
             arguments: service("lsa-works"),
             setup: started,
-            shown: json!({"steps": [run(stop, start)]}),
+            shown: json!({"command": stop, "undo": [start]}),
             affected: works,
             holds: "! systemctl is-active --quiet lsa-works",
             changed: &["unit lsa-works.service"],
@@ -208,7 +208,7 @@ fn cases() -> Vec<Case> {
 /// The hash of a file that is written is that of the file as it is afterwards, which is looked at then.
 fn without_hashes(preview: &Value) -> Value {
     let mut shown = json!({});
-    for member in ["command", "steps", "after_undo"] {
+    for member in ["command", "undo", "steps", "after_undo"] {
         if let Some(value) = preview.get(member) {
             shown[member] = value.clone();
         }

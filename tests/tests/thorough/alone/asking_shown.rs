@@ -217,7 +217,15 @@ async fn what_was_shown_is_what_ran_and_what_is_there() {
         let shown = steps(asked.text());
         assert_eq!(shown.len(), plan.len(), "{context}: {}", asked.text());
         let previewed = match preview.get("command") {
-            Some(command) => json!([{"run": command}]),
+            Some(command) => {
+                let mut step = json!({"run": command});
+                for name in ["stdin", "stdin_sha256", "undo"] {
+                    if let Some(value) = preview.get(name) {
+                        step[name] = value.clone();
+                    }
+                }
+                json!([step])
+            }
             None => preview["steps"].clone(),
         };
         let ran: Vec<&str> = call["commands"]
