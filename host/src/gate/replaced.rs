@@ -79,10 +79,8 @@ pub(super) fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
     }
     let path = path(log, id);
     let directory = path.parent().unwrap_or(log);
-    match fs::DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    // The log itself may have nothing yet.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(&serde_json::to_vec(&all)?)?;
     file.sync_all()?;
