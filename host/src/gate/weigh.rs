@@ -85,6 +85,15 @@ impl<'a> Weighing<'a> {
         if let Some(why) = takes_root(action, &site.path) {
             self.risks.push((Risk::High, why));
         }
+        // With that account's own rights, only what is there becomes its code.
+        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
+        if let Some(owner) = text::home_of(&site.path).filter(|_| !is_own)
+            && let Some(why) = self.standing.power(&owner).await
+        {
+            let path = excerpt(&site.path, NAMED);
+            self.risks
+                .push((Risk::High, format!("changes {path}, in the home of who is as good as root: {why}")));
+        }
         let Action::Write(write) = action else { return Ok(()) };
         let before = site.before.as_deref().and_then(|before| text::of_file(&site.path, before));
         match text::of_file(&site.path, &write.contents) {

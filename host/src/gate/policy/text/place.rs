@@ -183,6 +183,13 @@ fn in_a_home(path: &str) -> Option<Kind> {
     }
 }
 
+/// Whose home a file is in, where that follows from its path.
+pub fn home_of(path: &str) -> Option<String> {
+    let path = normal(path);
+    let (user, _) = path.strip_prefix("/home/")?.split_once('/')?;
+    Some(user.to_owned())
+}
+
 /// None where it is root's.
 pub fn not_root(user: &str) -> Option<String> {
     (!matches!(user, "" | "root" | "0" | "+0")).then(|| user.to_owned())

@@ -31,6 +31,12 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
                 if grave::to_start(&name) {
                     code.gives(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
+                } else if is_anothers_instance(&name, &unit.name) {
+                    // What a template does with the name that it is given, only the template says.
+                    code.gives(format_args!(
+                        "pulls in {}, an instance of a template ({key}=), {at}",
+                        shown(&name)
+                    ));
                 }
             }
         }
@@ -61,6 +67,17 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
 /// Says of the file's name what there is to say: a unit may stand before one that the system has by it.
 pub fn judge_name(unit: &Unit, code: &mut Code) {
     if unit.is_drop_in {
+        // Limits that are harmless to a service of one's own keep this one from starting.
+        if grave::to_stop(&unit.name) {
+            code.gives(format_args!(
+                "changes {}, by which people come in, or which protects the machine",
+                shown(&unit.name)
+            ));
+        }
+        // `service.d`, or `a-.service.d`.
+        if !unit.name.contains('.') || unit.name.contains("-.") {
+            code.gives(format_args!("changes every unit that `{}` stands for", shown(&unit.name)));
+        }
         return;
     }
     if grave::to_start(&unit.name) {
@@ -123,6 +140,16 @@ fn variables(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     for (name, value) in set.into_iter().filter(|(name, value)| !harmless::variable(name, value.as_deref())) {
         let value = value.map(|value| format!("={value}")).unwrap_or_default();
         code.gives(format_args!("sets {} for what runs as root, {at}", shown(&format!("{name}{value}"))));
+    }
+}
+
+/// `modprobe@evil.service`, for any unit but one of the template's own.
+fn is_anothers_instance(name: &str, own: &str) -> bool {
+    let template = |name: &str| name.split_once('@').map(|(template, _)| template.to_owned());
+    let stem = own.rsplit_once('.').map_or(own, |(stem, _)| stem);
+    match template(name) {
+        Some(of) => of != stem && Some(of) != template(own),
+        None => false,
     }
 }
 
