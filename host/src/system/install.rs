@@ -112,7 +112,7 @@ impl Installation {
     /// Does it, and tries it out as the user whom it is for. Where anything fails, all of it is undone.
     pub async fn carry_out(&self, target: &Target) -> Result<(), Failed> {
         steps::carry_out(target, &self.steps, async || {
-            programs::must(target, "visudo", &["-c", "-q"]).await?;
+            programs::must(target, "visudo", &["-c"]).await?;
             if let Some(user) = &self.user {
                 try_out(target, user, &self.rights.program).await?;
             }

@@ -311,7 +311,7 @@ async fn no_shell(target: &Target) -> String {
 
 /// Whether sudo could read the file.
 async fn visudo(target: &Target, path: &Path) -> Result<(), SystemError> {
-    must(target, "visudo", &["-c", "-q", "-f", &path.display().to_string()]).await.map(drop)
+    must(target, "visudo", &["-c", "-f", &path.display().to_string()]).await.map(drop)
 }
 
 async fn as_account(target: &Target, argv: &[&str], paths: &[String]) -> Result<(), SystemError> {

@@ -328,6 +328,23 @@ fn a_line_is_shown_with_those_around_it() {
 }
 
 #[test]
+fn only_what_is_shown_is_searched() {
+    let target = || with_nginx().secret("connect()");
+    let search = |pattern: &str, context: u8| {
+        let asked = json!({"pattern": pattern, "path": "/var/log/nginx/error.log", "context": context});
+        target().call(&module(), "log_search", asked).unwrap().0["matches"].clone()
+    };
+    for context in [0, 1] {
+        // Letter by letter it would be told otherwise.
+        for part in ["connect", "c.*ct\\(", "connect() failed"] {
+            assert_eq!(search(part, context), 0, "{part}");
+        }
+        assert_eq!(search("Connection refused", context), 2);
+        assert_eq!(search("redacted. failed", context), 2, "as it is shown");
+    }
+}
+
+#[test]
 fn what_cant_be_searched_for_says_why() {
     for (arguments, code) in [
         (json!({"pattern": ""}), "EMPTY_PATTERN"),

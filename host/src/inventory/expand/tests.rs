@@ -72,7 +72,7 @@ fn whoever_is_unknown_is_told_who_is_close() {
     for (said, message, remedy) in [
         ("web4", "no host and no group is called web4", "Did you mean web, web1, web2?"),
         ("gatway", "no host and no group is called gatway", "Did you mean gateway?"),
-        ("all_wb", "no host and no group is called all_wb", "Did you mean all_web, all?"),
+        ("all_wb", "no host and no group is called all_wb", "Did you mean all_web?"),
         ("WEB1", "no host and no group is called WEB1", "Did you mean web1, web, web2?"),
         ("nothing-like-it", "no host and no group is called nothing-like-it", "`hosts` of the configuration"),
         ("x*", "no host and no group is called like x*", "Name a host or a group of the inventory"),

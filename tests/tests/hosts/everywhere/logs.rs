@@ -62,6 +62,15 @@ async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
         let envelope = client.envelope("log_query", json!({"path": path})).await;
         assert_eq!(envelope["error_code"], code, "{envelope}");
     }
+    // What isn't shown isn't found either, letter by letter.
+    machine.sh("echo 'app: login with password=Zq7hunter2 ok' >> /var/log/lsa/secret.log");
+    for (pattern, matches) in [("password=Z", 0), ("hunter2", 0), ("password=.redacted", 1)] {
+        let found = client
+            .envelope("log_search", json!({"pattern": pattern, "path": "/var/log/lsa/secret.log"}))
+            .await;
+        assert_eq!(found["data"]["matches"], matches, "{pattern}: {found}");
+    }
+    machine.sh("rm /var/log/lsa/secret.log");
     let found = client.envelope("log_search", json!({"pattern": "behind|two", "path": "/var/log/lsa"})).await;
     assert_eq!(found["data"]["matches"], 3, "{found}");
     let sizes = client.envelope("log_disk_usage", json!({})).await;

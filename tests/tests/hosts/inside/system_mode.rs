@@ -247,6 +247,21 @@ fn another_accounts_rights_are_not_overwritten() {
 }
 
 #[test]
+fn where_visudo_refuses_its_own_reason_is_said() {
+    let Some(person) = Person::new("where_visudo_refuses_its_own_reason_is_said") else { return };
+    // Read by root alone, and wrong: sudo itself leaves it out.
+    person.0.sh("echo 'lsa-person ALL = (' > /etc/sudoers.d/lsa-broken; chmod 440 /etc/sudoers.d/lsa-broken");
+    let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("visudo -c") && words.contains("lsa-broken:1"), "{said}");
+    assert!(
+        words.contains("everything that this run had done was undone") || words.contains("nothing"),
+        "{said}"
+    );
+    person.0.sh("rm /etc/sudoers.d/lsa-broken");
+}
+
+#[test]
 fn root_copies_nothing_that_the_person_only_points_at() {
     let Some(person) = Person::new("root_copies_nothing_that_the_person_only_points_at") else { return };
     let module = "/home/lsa-person/.local/lib/linux-sysadmin/modules/cron.wasm";
