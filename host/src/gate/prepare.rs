@@ -274,7 +274,7 @@ impl Against<'_> {
             };
             match &doing {
                 Doing::Run(command) => {
-                    weighing.command(command, before.as_deref()).await?;
+                    weighing.command(command).await?;
                     let Command { program, args, .. } = &command.command;
                     learned.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
                 }
@@ -286,12 +286,8 @@ impl Against<'_> {
                     validate.iter().try_for_each(|validate| weighing.harmless(validate))?;
                 }
             }
-            // An undo by another command is about something else than what was looked at.
-            let same =
-                |undo: &Allowed| matches!(&doing, Doing::Run(command) if command.line() == undo.line());
-            let of_undo = |undo: &Allowed| before.as_deref().filter(|_| same(undo));
             for undo in &undo {
-                weighing.command(undo, of_undo(undo)).await?;
+                weighing.command(undo).await?;
             }
             let diff = compared(&step.action, &doing, before.as_deref());
             let prepared = Prepared { doing, diff, before, looked_by, undo };
@@ -304,7 +300,7 @@ impl Against<'_> {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
         for command in &after_undo {
-            weighing.command(command, None).await?;
+            weighing.command(command).await?;
         }
         dry_run.iter().try_for_each(|command| weighing.harmless(command))?;
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {

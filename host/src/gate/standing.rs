@@ -5,15 +5,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use super::policy::text::DYNAMIC;
 use crate::target::{Command, Facts, Found, Keep, Kind, Output, Privilege, Target};
 
 /// For one question.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Groups whose members can become root, and by what. An unreadable table has everybody be root.
-static GROUPS: LazyLock<Option<BTreeMap<String, String>>> =
+/// Who is as good as root, and by what. An unreadable table has everybody be root.
+static ROOTS: LazyLock<Option<Roots>> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("roots.yaml")).ok());
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Roots {
+    groups: BTreeMap<String, String>,
+    accounts: BTreeMap<String, String>,
+}
 
 /// What was asked of the target for one plan.
 pub(super) struct Standing<'a> {
@@ -62,10 +71,11 @@ impl<'a> Standing<'a> {
         if uid.trim() == "0" {
             return Some(format!("{account} is another name of root's"));
         }
-        let Some(powerful) = GROUPS.as_ref() else {
-            return Some("the groups of root's aren't known".to_owned());
-        };
-        let group = groups.split_whitespace().find_map(|group| powerful.get_key_value(group));
+        let Some(roots) = ROOTS.as_ref() else { return Some("who is root isn't known".to_owned()) };
+        if let Some(by) = roots.accounts.get(account) {
+            return Some(format!("{account} {by}"));
+        }
+        let group = groups.split_whitespace().find_map(|group| roots.groups.get_key_value(group));
         if let Some((group, by)) = group {
             return Some(format!("{account} is in the group {group}, which {by}"));
         }
@@ -130,11 +140,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_group_says_by_what() {
-        let groups = GROUPS.as_ref().expect("a table");
-        assert!(
-            groups.contains_key("docker") && groups.contains_key("shadow") && !groups.contains_key("adm")
-        );
-        assert!(groups.values().all(|by| by.len() > 10));
+    fn each_says_by_what_and_the_rules_know_the_groups() {
+        let roots = ROOTS.as_ref().expect("a table");
+        assert!(roots.groups.values().chain(roots.accounts.values()).all(|by| by.len() > 10));
+        let policy = crate::gate::policy::Policy::builtin();
+        for group in roots.groups.keys() {
+            for line in [
+                format!("usermod --append --groups={group} -- ada"),
+                format!("useradd --groups=audio,{group} -- ada"),
+                format!("gpasswd --add=ada -- {group}"),
+                format!("groupadd -- {group}"),
+            ] {
+                let argv: Vec<&str> = line.split(' ').collect();
+                assert!(policy.verdict(&argv).risk >= Some(crate::capability::Risk::High), "{line}");
+            }
+        }
+        assert!(!roots.groups.contains_key("adm"), "it only reads");
     }
 }

@@ -42,8 +42,8 @@ impl<'a> Weighing<'a> {
         only_looks(self.policy, &command.command, &command.shown)
     }
 
-    /// A command, and what it reads where that is code; `before` is what the host knows to have been there.
-    pub async fn command(&mut self, command: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
+    /// A command, and what it reads where that is code.
+    pub async fn command(&mut self, command: &Allowed) -> Result<(), Problem> {
         let argv = argv(&command.command);
         let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
@@ -59,14 +59,13 @@ impl<'a> Weighing<'a> {
             self.asks.push(format!("`{line}` {}", because(&verdict)));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
-        let before = before.and_then(|before| text::of_stdin(&argv, before));
         // What has no account of its own there is of whoever gives it.
         let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
             .then(|| self.facts.user.clone());
         match text::of_stdin(&argv, stdin) {
+            // All of it: who put there what was there before isn't known.
             Some(code) => {
-                let before = before.map(|before| before.of(own.as_deref()));
-                self.code(code.of(own.as_deref()), before, &format!("what `{line}` would read")).await
+                self.code(code.of(own.as_deref()), None, &format!("what `{line}` would read")).await
             }
             None => Ok(()),
         }
@@ -95,7 +94,13 @@ impl<'a> Weighing<'a> {
                 .push((Risk::High, format!("changes {path}, in the home of who is as good as root: {why}")));
         }
         let Action::Write(write) = action else { return Ok(()) };
-        let before = site.before.as_deref().and_then(|before| text::of_file(&site.path, before));
+        // What only root could have written there was decided about before.
+        let is_roots = site
+            .found
+            .as_ref()
+            .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
+        let before = site.before.as_deref().filter(|_| is_roots);
+        let before = before.and_then(|before| text::of_file(&site.path, before));
         match text::of_file(&site.path, &write.contents) {
             Some(code) => self.code(code, before, &excerpt(&site.path, NAMED)).await,
             None => Ok(()),

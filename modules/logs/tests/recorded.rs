@@ -336,11 +336,10 @@ fn only_what_is_shown_is_searched() {
     };
     for context in [0, 1] {
         // Letter by letter it would be told otherwise.
-        for part in ["connect", "c.*ct\\(", "connect() failed"] {
+        for part in ["connect\\(", "c.*ct\\(", "connect\\(\\) failed"] {
             assert_eq!(search(part, context), 0, "{part}");
         }
         assert_eq!(search("Connection refused", context), 2);
-        assert_eq!(search("redacted. failed", context), 2, "as it is shown");
     }
 }
 

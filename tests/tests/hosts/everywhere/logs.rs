@@ -64,7 +64,7 @@ async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
     }
     // What isn't shown isn't found either, letter by letter.
     machine.sh("echo 'app: login with password=Zq7hunter2 ok' >> /var/log/lsa/secret.log");
-    for (pattern, matches) in [("password=Z", 0), ("hunter2", 0), ("password=.redacted", 1)] {
+    for (pattern, matches) in [("password=Z", 0), ("hunter2", 0), ("login with", 1)] {
         let found = client
             .envelope("log_search", json!({"pattern": pattern, "path": "/var/log/lsa/secret.log"}))
             .await;

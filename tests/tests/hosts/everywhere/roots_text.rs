@@ -87,6 +87,9 @@ async fn a_unit_asks_before_it_is_root_by_its_keys() {
         "SecureBits=keep-caps",
         "Delegate=yes",
         "NotYetKnown=x",
+        "EnvironmentFile=/root/.my.cn?",
+        "EnvironmentFile=/etc/default/lsa-roots-secre[t]",
+        "SystemCallFilter=~setuid:0",
     ];
     let calls = keys.iter().map(|key| {
         let text = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{key}\n");
@@ -110,6 +113,10 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     let mut calls: Vec<(&str, Value)> =
         who.iter().map(|user| ("svc_create_unit", of_account(user, "/usr/bin/find"))).collect();
     calls.extend(programs.iter().map(|program| ("svc_create_unit", of_account("lsa-ada", program))));
+    for key in ["WorkingDirectory=/etc/sudoers.d", "LimitCORE=infinity"] {
+        let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
+        calls.push(("svc_create_unit", unit(&text)));
+    }
     for line in [
         "/home/lsa-ada/app",
         "/srv/lsa-roots-text/app",
@@ -139,7 +146,22 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["shadow"]})));
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["disk"]})));
     calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["staff"]})));
+    for home in
+        ["/var/lib/extensions/lsa-new", "/var/lib/polkit-1/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"]
+    {
+        calls.push(("user_create", json!({"user": "lsa-new", "home": home})));
+    }
+    calls.push(("group_create", json!({"name": "docker"})));
+    calls.push(("group_create", json!({"name": "lxd"})));
+    if machine.holds("getent group crontab") {
+        calls.push(("user_create", json!({"user": "lsa-new", "groups": ["crontab"]})));
+        calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["crontab"]})));
+    }
+    // What somebody else may have put there becomes root's with the next job that is added.
+    machine.sh("crontab -u root -l > /srv/lsa-roots-text/before; echo '@daily /home/lsa-ada/app' | crontab -u root -");
+    calls.push(("cron_add", job("root", "true")));
     each_asks(&machine, calls).await;
+    machine.sh("crontab -u root -r; test ! -s /srv/lsa-roots-text/before || crontab -u root /srv/lsa-roots-text/before");
 }
 
 #[tokio::test]

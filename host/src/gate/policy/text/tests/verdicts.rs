@@ -54,6 +54,12 @@ fn everyday_texts_are_harmless() {
 fn a_units_key_asks_unless_it_is_harmless_with_its_value() {
     // With the rights of an ordinary account throughout, whose program only does what the account may.
     for lines in [
+        "EnvironmentFile=/root/.my.cn?",
+        "EnvironmentFile=-/etc/mysql/*.cnf",
+        "EnvironmentFile=/etc/shado[w]",
+        "SystemCallFilter=~setuid:0 setgid:0",
+        "SystemCallErrorNumber=0",
+        "InaccessiblePaths=/etc/security",
         "StandardOutput=file:/run/systemd/system/evil.service",
         "StandardOutput=append:/etc/cron.d/x",
         "StandardError=truncate:/etc/x",
@@ -184,6 +190,8 @@ fn a_units_key_asks_unless_it_is_harmless_with_its_value() {
         ("a.path", "[Path]\nUnit=poweroff.target"),
         ("a.timer", "[Timer]\nOnBootSec=1\nUnit=reboot.target"),
         ("a.timer", "[Timer]\nOnBootSec=1\nUnit=modprobe@evil.service"),
+        ("a.service", "[Service]\nWorkingDirectory=/etc/sudoers.d\nExecStart=/usr/bin/logger x"),
+        ("a.service", "[Service]\nLimitCORE=infinity\nExecStart=/usr/bin/logger x"),
         ("a.path", "[Path]\nPathExists=/x\nUnit=systemd-makefs@dev-sdb1.service"),
         ("ssh.service.d/a.conf", "[Service]\nMemoryMax=1"),
         ("sshd.service.d/a.conf", "[Service]\nInaccessiblePaths=/etc/ssh"),

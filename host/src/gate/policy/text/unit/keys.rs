@@ -12,6 +12,8 @@ pub enum Judgement {
     Harmless,
     /// Names what runs.
     Command,
+    /// Harmless to what has an ordinary account's rights.
+    Accounts,
     /// Says whose rights that has.
     Account,
     /// Sets variables of it.
@@ -36,6 +38,7 @@ type ByPart = BTreeMap<String, Vec<String>>;
 struct Table {
     harmless: ByPart,
     commands: ByPart,
+    accounts: ByPart,
     account: ByPart,
     variables: ByPart,
     file: ByPart,
@@ -50,6 +53,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
     let by_part = [
         (table.harmless, Judgement::Harmless),
         (table.commands, Judgement::Command),
+        (table.accounts, Judgement::Accounts),
         (table.account, Judgement::Account),
         (table.variables, Judgement::Variables),
         (table.file, Judgement::File),

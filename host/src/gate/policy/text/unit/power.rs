@@ -22,10 +22,21 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         Judgement::Account => account(unit, entry, at, code),
         // What was set before is taken back.
         _ if value.is_empty() => {}
+        Judgement::Accounts => {
+            if unit.user(&entry.section).is_none() {
+                code.gives(format_args!(
+                    "says where root's programs leave what they die with ({key}={}), {at}",
+                    shown(value)
+                ));
+            }
+        }
         Judgement::Variables => variables(unit, entry, at, code),
         Judgement::File => match unit.user(&entry.section) {
-            Some(_) if !value.contains('%') => code.reads(value.trim_start_matches('-'), at),
-            _ => code.gives(format_args!("takes variables of what runs as root from {}, {at}", shown(value))),
+            // A glob may mean any file.
+            Some(_) if !value.contains(['%', '*', '?', '[', '{', '\\']) => {
+                code.reads(value.trim_start_matches('-'), at)
+            }
+            _ => code.gives(format_args!("has root read variables from {}, {at}", shown(value))),
         },
         Judgement::Starts => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
@@ -48,9 +59,10 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
             }
         }
         Judgement::Only(values) => {
-            let is_one = |word: &String| match values.iter().any(|known| known == "port") {
-                true => is_port(word),
-                false => values.contains(word),
+            let is_one = |word: &String| match values.first().map(String::as_str) {
+                Some("port") => is_port(word),
+                Some("plain") => !word.contains(':'),
+                _ => values.contains(word),
             };
             if !words(value).iter().all(is_one) {
                 code.gives(format_args!(
