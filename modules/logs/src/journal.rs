@@ -101,6 +101,18 @@ impl Query {
 
     /// A caller's fields and boot, as journalctl takes them.
     pub(crate) fn check(&self) -> Result<()> {
+        let is_odd = |name: &str, marks: &[u8]| {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || marks.contains(&byte);
+            name.is_empty() || name.len() > 255 || name.starts_with('-') || !name.bytes().all(fits)
+        };
+        if let Some(unit) = self.units.iter().find(|unit| is_odd(unit, br":_.\@-*?[]")) {
+            let message = format!("{unit:?} is no name of a unit; expected one like `nginx`, `ssh.service` or `getty@*`");
+            return Err(Problem::validation("INVALID_UNIT", message));
+        }
+        if let Some(identifier) = self.identifiers.iter().find(|identifier| is_odd(identifier, b" :_./()@+-")) {
+            let message = format!("{identifier:?} is no identifier of syslog; expected a program's name, as `sudo`");
+            return Err(Problem::validation("INVALID_IDENTIFIER", message));
+        }
         for field in &self.fields {
             let name = field.split_once('=').map(|(name, _)| name).unwrap_or_default();
             let is_name = !name.is_empty()
