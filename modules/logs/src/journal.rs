@@ -106,11 +106,15 @@ impl Query {
             name.is_empty() || name.len() > 255 || name.starts_with('-') || !name.bytes().all(fits)
         };
         if let Some(unit) = self.units.iter().find(|unit| is_odd(unit, br":_.\@-*?[]")) {
-            let message = format!("{unit:?} is no name of a unit; expected one like `nginx`, `ssh.service` or `getty@*`");
+            let message = format!(
+                "{unit:?} is no name of a unit; expected one like `nginx`, `ssh.service` or `getty@*`"
+            );
             return Err(Problem::validation("INVALID_UNIT", message));
         }
-        if let Some(identifier) = self.identifiers.iter().find(|identifier| is_odd(identifier, b" :_./()@+-")) {
-            let message = format!("{identifier:?} is no identifier of syslog; expected a program's name, as `sudo`");
+        if let Some(identifier) = self.identifiers.iter().find(|identifier| is_odd(identifier, b" :_./()@+-"))
+        {
+            let message =
+                format!("{identifier:?} is no identifier of syslog; expected a program's name, as `sudo`");
             return Err(Problem::validation("INVALID_IDENTIFIER", message));
         }
         for field in &self.fields {

@@ -146,9 +146,7 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["shadow"]})));
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["disk"]})));
     calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["staff"]})));
-    for home in
-        ["/var/lib/extensions/lsa-new", "/var/lib/polkit-1/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"]
-    {
+    for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
         calls.push(("user_create", json!({"user": "lsa-new", "home": home})));
     }
     calls.push(("group_create", json!({"name": "docker"})));
