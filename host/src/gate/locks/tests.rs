@@ -109,19 +109,22 @@ async fn a_process_without_the_file_open_does_not_hold_it() {
     let path = place.path().join("file");
     let file = std::fs::File::create(&path).unwrap();
     std::fs::write(place.path().join("other"), "").unwrap();
+    // Another process: this one looks at both files itself.
+    let mut child = std::process::Command::new("sleep").arg("600").stdin(file).spawn().unwrap();
     let holder = |pid| Holder { pid, ..Holder::default() };
     let candidate = |pid, name: &str| Candidate {
         must_have_open: Some(place.path().join(name).to_str().unwrap().to_owned()),
         ..Candidate::certain(holder(pid))
     };
-    let this = Some(std::process::id());
+    let this = Some(child.id());
     // Nobody knows whose the last one is.
     let candidates = vec![candidate(this, "other"), candidate(this, "file"), candidate(None, "other")];
     let confirmed = confirmed(&target(), candidates).await;
     let pids: Vec<_> = confirmed.iter().map(|candidate| candidate.holder.pid).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
     assert_eq!(pids, [this, None]);
     assert!(confirmed[0].must_have_open.as_deref().unwrap().ends_with("/file"));
-    drop(file);
 }
 
 #[test]
