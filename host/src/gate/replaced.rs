@@ -1,8 +1,8 @@
 //! What commands replace that is no file of a plan's, as a crontab: kept beside the audit log until the change has ended,
 //! so that `audit recover` can put it back.
 //!
-//! It is what the host itself has seen: the answer of the command by which the module looked. The record holds its hash, and
-//! only what has that hash is given to a program.
+//! It is what the host itself has seen: the answer of the command by which the module looked. The record holds the command
+//! line that puts it back, and the hash of what that reads: nothing else is run to restore it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +16,9 @@ use super::files::sha256;
 use super::plan::Action;
 use super::prepare::{Doing, Plan, Prepared};
 use crate::audit::ChangeBegun;
+use crate::capability::command_line;
 use crate::problem::{Category, Problem};
+use crate::redact::{excerpt, redact};
 use crate::target::{Command, Keep, Privilege, Target};
 
 /// In the audit log's directory.
@@ -89,12 +91,12 @@ pub(super) fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
 
 fn of_step(action: &Action, prepared: &Prepared) -> Option<Replaced> {
     let (Action::Run(run), Doing::Run(_)) = (action, &prepared.doing) else { return None };
-    let (before, look) = (prepared.before.as_ref()?, prepared.looked_by.as_ref()?);
+    let look = prepared.looked_by.as_ref()?;
     let restore = prepared.undo.iter().find(|undo| prepared.is_in_diff(undo))?;
     Some(Replaced {
         look: Line::of(look),
         restore: Line::of(&restore.command),
-        before: hex::encode(before),
+        before: hex::encode(restore.command.stdin.as_deref()?),
         sha256_after: sha256(ended(run.command.stdin.as_deref()?)),
     })
 }
@@ -152,8 +154,10 @@ async fn put_back(
 ) -> Result<&'static str, Problem> {
     let before = hex::decode(&replaced.before).unwrap_or_default();
     // The undo's line on record names what it reads by its hash.
-    let mark = format!("SHA-256 {}", sha256(&before));
-    let is_on_record = begun.undo.iter().flatten().any(|line| line.contains(&mark));
+    let command = replaced.restore.command(Some(before.clone()));
+    let line = redact(&command_line("", &command)).into_owned();
+    let mark = format!("{line} < ({} bytes that aren't kept, SHA-256 {})", before.len(), sha256(&before));
+    let is_on_record = begun.undo.iter().flatten().any(|undo| undo.ends_with(&mark));
     if !is_on_record {
         let message = "what was kept of it isn't what is on record: somebody has changed it".to_owned();
         return Err(Problem::new("INVALID_RECORD", Category::Validation, message));
@@ -171,9 +175,9 @@ async fn put_back(
             "somebody has changed it since; --force restores what was there all the same".to_owned();
         return Err(Problem::new("FILE_CHANGED", Category::State, message));
     }
-    let output = target.act(&replaced.restore.command(Some(before))).await?;
+    let output = target.act(&command).await?;
     if output.exit_code != 0 {
-        let said = crate::redact::excerpt(String::from_utf8_lossy(&output.stderr).trim(), 300);
+        let said = excerpt(String::from_utf8_lossy(&output.stderr).trim(), 300);
         let message = format!("it ended with {}: {said}", output.exit_code);
         return Err(Problem::new("COMMAND_FAILED", Category::Other, message));
     }

@@ -50,8 +50,12 @@ impl<'a> Weighing<'a> {
         self.met(&verdict, &format!("`{line}`"))?;
         // A link may lead its paths to where it counts for more.
         for (asked, leads) in command.led() {
-            let led: Vec<_> =
-                argv.iter().map(|word| if word == asked { leads } else { word.as_str() }).collect();
+            let led = |word: &String| match word.strip_suffix(asked) {
+                // Alone, or as an option's value.
+                Some(before) if before.is_empty() || before.ends_with('=') => format!("{before}{leads}"),
+                _ => word.clone(),
+            };
+            let led: Vec<String> = argv.iter().map(led).collect();
             self.met(&self.policy.verdict(&led), &format!("`{line}`, where {asked} is {leads},"))?;
         }
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
@@ -130,7 +134,8 @@ impl<'a> Weighing<'a> {
         found.extend(
             code.power
                 .iter()
-                .filter(|one| !before.power.contains(one))
+                // What is shown of a long value is no more than its beginning.
+                .filter(|one| one.contains('…') || !before.power.contains(one))
                 .map(|power| format!("{what} {power}")),
         );
         found.extend(code.unreadable.map(|why| format!("{what} becomes code, and can't be judged: {why}")));

@@ -145,8 +145,10 @@ impl Code {
 
     /// Power that isn't a command.
     fn gives(&mut self, sentence: impl Display) {
-        if self.power.len() < SENTENCES {
-            self.power.push(sentence.to_string());
+        match self.power.len() < SENTENCES {
+            true => self.power.push(sentence.to_string()),
+            // What isn't listed can't be told from what was there before.
+            false => self.cannot_read("it gives more than can be listed"),
         }
     }
 
