@@ -282,7 +282,7 @@ fn corrected(error: &jsonschema::ValidationError, schema: &Value) -> Vec<String>
             let properties = schema.get("properties").and_then(Value::as_object);
             let names: Vec<&str> =
                 properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect();
-            // What has to be said and isn't, is what was meant by the one word that is too many.
+            // A required argument that is missing is what the caller meant by the one unknown argument.
             let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
             let missing: Vec<&str> = required
                 .filter_map(Value::as_str)

@@ -143,7 +143,7 @@ impl FakeTarget {
         self
     }
 
-    /// What its host doesn't show.
+    /// A text that its host doesn't show.
     pub fn secret(mut self, secret: &str) -> Self {
         self.secrets.push(secret.to_owned());
         self

@@ -93,7 +93,7 @@ pub fn verbs_for_validation(
     Ok(verbs)
 }
 
-/// What the host may run to see who the accounts are that a text names.
+/// The commands by which the host sees who the accounts are that a text names.
 pub fn verbs_for_accounts() -> Result<Vec<Pattern>, PatternError> {
     TEMPLATES.accounts.iter().map(|template| Pattern::parse(template)).collect()
 }

@@ -39,7 +39,7 @@ pub struct Plan {
     pub risk: Risk,
     /// What raised it above the tool's own, and what else has to be asked about.
     pub reasons: Vec<String>,
-    /// What is known of the services that it touches, besides what raised its risk.
+    /// Facts from profiles of the services that it touches, besides those that raised its risk.
     pub warnings: Vec<String>,
     /// Whether somebody has to be asked, whatever the risk.
     pub asks: bool,
@@ -317,7 +317,7 @@ impl Against<'_> {
         reasons.extend(asks.iter().cloned());
         reasons.sort();
         reasons.dedup();
-        // What is known of a service counts for whoever decides, whether or not it made the plan graver.
+        // Profiles' facts matter to the person who decides, whether or not they made the plan graver.
         let mut warnings: Vec<String> = learned.into_iter().map(|(_, warning)| warning).collect();
         warnings.retain(|warning| !reasons.contains(warning));
         warnings.dedup();

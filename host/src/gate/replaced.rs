@@ -26,16 +26,16 @@ const DIRECTORY: &str = "replaced";
 /// For each command.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What one step replaces.
+/// The text that one step replaces.
 #[derive(Debug, Serialize, Deserialize)]
 struct Replaced {
     /// Shows what is there.
     look: Line,
     /// Puts back what was there: it reads that.
     restore: Line,
-    /// What was there, in hexadecimal digits.
+    /// The text that was there, in hexadecimal digits.
     before: String,
-    /// Of what the step put in its place.
+    /// The hash of the text that the step put in its place.
     sha256_after: String,
 }
 

@@ -13,7 +13,7 @@ use crate::target::{Command, Facts, Found, Keep, Kind, Output, Privilege, Target
 /// For one question.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who is as good as root, and by what. An unreadable table has everybody be root.
+/// Accounts and groups that are as good as root, with the way in. An unreadable table makes everybody root.
 static ROOTS: LazyLock<Option<Roots>> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("roots.yaml")).ok());
 
@@ -24,7 +24,7 @@ struct Roots {
     accounts: BTreeMap<String, String>,
 }
 
-/// What was asked of the target for one plan.
+/// The answers of the target about accounts, for one plan.
 pub(super) struct Standing<'a> {
     target: &'a Target,
     facts: &'a Facts,

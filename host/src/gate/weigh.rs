@@ -63,7 +63,7 @@ impl<'a> Weighing<'a> {
             self.asks.push(format!("`{line}` {}", because(&verdict)));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
-        // What has no account of its own there is of whoever gives it.
+        // A line without an account runs with the rights of the account that installs it.
         let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
             .then(|| self.facts.user.clone());
         match text::of_stdin(&argv, stdin) {
@@ -98,7 +98,7 @@ impl<'a> Weighing<'a> {
                 .push((Risk::High, format!("changes {path}, in the home of who is as good as root: {why}")));
         }
         let Action::Write(write) = action else { return Ok(()) };
-        // What only root could have written there was decided about before.
+        // A file that only root could write was decided about before.
         let is_roots = site
             .found
             .as_ref()
@@ -134,7 +134,7 @@ impl<'a> Weighing<'a> {
         found.extend(
             code.power
                 .iter()
-                // What is shown of a long value is no more than its beginning.
+                // A sentence shows only the beginning of a long value.
                 .filter(|one| one.contains('…') || !before.power.contains(one))
                 .map(|power| format!("{what} {power}")),
         );
@@ -158,7 +158,7 @@ impl<'a> Weighing<'a> {
         let listed = root.and_then(|_| text::objection(&line.argv));
         let why = match listed {
             Some(why) => Some(why),
-            // What a name leads to is where only root writes.
+            // A bare name is found only in directories that root alone writes to.
             None => match line.argv.first().filter(|program| program.starts_with('/')) {
                 Some(program) => self.standing.program(program, line.user.as_deref()).await,
                 None => None,
@@ -218,7 +218,7 @@ fn takes_root(action: &Action, path: &str) -> Option<String> {
     let shown = excerpt(path, NAMED);
     let (owner, group, mode) = match action {
         Action::Run(_) => return None,
-        // Of what is read, only what it says counts; what else is there may be what keeps somebody out.
+        // A text with a reader counts by its contents alone; any other file may be what keeps somebody out.
         Action::Remove(_) if text::is_read(path) => return None,
         Action::Remove(_) => return Some(format!("removes {shown}, which programs of root's may go by")),
         Action::Write(write) => (&write.owner, &write.group, write.mode.unwrap_or_default()),
@@ -244,7 +244,7 @@ pub fn only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result
     if verdict.level == Level::Block || verdict.changes() {
         return refused(because(&verdict));
     }
-    // What a program does with it that isn't known here, whoever granted that very pattern knows.
+    // The operator who granted this very pattern knows how an unknown program uses its input.
     let code = command.stdin.as_deref().and_then(|stdin| text::of_known_stdin(&argv, stdin)).flatten();
     let Some(code) = code else {
         return Ok(());
@@ -266,7 +266,7 @@ mod tests {
     const UNIT: &str = "/etc/systemd/system/x.service";
     const CRONTAB: &str = "/etc/cron.d/x";
 
-    /// What the built-in rules say of new contents of a file, on this machine, reached as root.
+    /// The risks and reasons that the built-in rules find in new contents of a file, on this machine, reached as root.
     async fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
         let target = Target::local(Overrides::default());
         let facts = Facts { user: "root".to_owned(), ..Facts::default() };

@@ -84,7 +84,7 @@ fn is_body(line: &str) -> bool {
     line.len() >= 8 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }
 
-/// What may stand between a key's beginning and its end.
+/// True of a line that may stand between a key's beginning and its end.
 fn is_of_a_key(line: &str) -> bool {
     let line = line.trim();
     let is_short = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));

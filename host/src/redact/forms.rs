@@ -204,7 +204,7 @@ fn always(_: &str, _: &str) -> bool {
     true
 }
 
-/// What a statement is followed by in prose is a plain word.
+/// False of a plain word, which follows `identified by` in prose.
 fn looks_secret(text: &str) -> bool {
     looks_random(text) || text.bytes().any(|byte| !byte.is_ascii_alphanumeric())
 }

@@ -747,7 +747,7 @@ impl Target {
         }
     }
 
-    /// What a path leads to; a problem where others than root, or this account besides, could change where.
+    /// The file or directory that a path leads to; a problem where others than root, or this account besides, could change that.
     pub async fn safe_for(&self, path: &str, account: &str) -> Result<Option<Found>, Problem> {
         let (trusted, paths) = match account {
             "root" => (Trusted::Root, vec![path.to_owned()]),

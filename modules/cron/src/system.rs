@@ -81,7 +81,7 @@ fn missing(path: &str, problem: &Problem) -> Option<String> {
     (problem.category != Category::NotFound).then(|| format!("{path} was not read: {}", problem.message))
 }
 
-/// Where the system's jobs are, besides single files.
+/// Directories of the system's jobs.
 pub(crate) fn directories() -> impl Iterator<Item = &'static str> {
     [DIRECTORY].into_iter().chain(PARTS)
 }

@@ -217,7 +217,7 @@ struct Search<'a> {
     files: usize,
     left_out: Vec<String>,
     spent: Option<Spent>,
-    /// Of the service that is asked for.
+    /// Programs of the service that is asked for.
     programs: Vec<String>,
 }
 

@@ -240,7 +240,7 @@ pub(crate) fn units(profile: &Profile, asked: &str) -> Vec<String> {
     units.into_iter().collect()
 }
 
-/// Whether programs of all kinds write to a file, be it a rotated one.
+/// True of a file that programs of all kinds write to, be it a rotated one.
 pub(crate) fn is_shared(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     SHARED.iter().any(|shared| *shared == name || files::is_rotated(shared, name))

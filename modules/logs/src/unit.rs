@@ -4,7 +4,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::service;
 
-/// What systemd knows of a unit by any of its names.
+/// The command that shows systemd's own name of a unit.
 const SHOW: &str = "systemctl show --property=Id,LoadState -- (<unit>)...";
 
 /// The grant for it.
@@ -12,7 +12,7 @@ pub(crate) fn grant() -> CommandGrant {
     CommandGrant::read(SHOW, "under which name a unit has its lines")
 }
 
-/// What was asked for by a service's name is of the units that its profile has on this target.
+/// Replaces the name of a service by the units that its profile has on this target.
 pub(crate) fn of_profiles(cx: &Context, names: Vec<String>) -> Vec<String> {
     let of_profile = |name: String| match cx.profile(&name) {
         Some(profile) if !name.contains(['@', '*']) => {
@@ -68,7 +68,7 @@ mod tests {
         let (loaded, unknown) = as_loaded(&cx, &["sshd".to_owned(), "nope.service".to_owned()]);
         assert_eq!(loaded.unwrap(), ["ssh.service", "nope.service"]);
         assert_eq!(unknown, ["there is no unit nope.service"]);
-        // Of a pattern nothing is asked; a target without systemctl knows none.
+        // A pattern isn't asked about; a target without systemctl knows no unit.
         assert_eq!(as_loaded(&cx, &["a*".to_owned()]), (None, Vec::new()));
         assert_eq!(as_loaded(&FakeTarget::new().context(), &["a".to_owned()]), (None, Vec::new()));
     }

@@ -41,9 +41,9 @@ pub(super) struct Judge<'p> {
     pub(super) is_unclear: bool,
     /// Too many programs start each other.
     pub(super) is_nested: bool,
-    /// Of one program at least no rule says anything.
+    /// No rule says anything of one program at least.
     pub(super) is_unknown: bool,
-    /// How often a rule was met that says what a program does.
+    /// The number of times that a rule was met which says what a program does.
     said: usize,
     /// Programs and texts that were looked at.
     begun: usize,
@@ -170,7 +170,7 @@ impl<'p> Judge<'p> {
                     self.command(&argv.rest[1..], place.clone());
                 }
             }
-            // What another program does that it starts, is said of that one.
+            // A program that only starts another one is judged by that one.
             self.is_unknown |= is_silent && argv.rest.is_empty() && self.begun == begun;
             words = argv.rest;
         }

@@ -162,7 +162,7 @@ fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
     best_of(path::within(word).chain(name).map(of_path))
 }
 
-/// Whether a path in the word isn't certainly met by one of the globs.
+/// True where a path in the word isn't certainly met by one of the globs.
 fn is_elsewhere(globs: &[PathGlob], word: &str, is_name: bool, directories: &[String]) -> Met {
     let name = Some(word).filter(|word| is_name && !word.contains('/') && !word.starts_with('-'));
     let mut paths = path::within(word).chain(name);

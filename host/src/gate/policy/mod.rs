@@ -70,7 +70,7 @@ pub enum FileStep {
     MakeDirectory,
 }
 
-/// Of a program of which no rule says anything. Whoever allowed it by its very words has decided already.
+/// The id of the verdict on a program that no rule says anything of. A grant that allows its very words has decided already.
 pub const UNKNOWN_RULE: &str = UNKNOWN.id;
 
 /// Of what the engine itself can't see, whatever the rules.
@@ -190,7 +190,7 @@ impl Policy {
         let beyond = [(judge.is_unclear, UNCLEAR), (judge.is_nested, NESTED)];
         let beyond = beyond.into_iter().chain([(judge.is_unknown, UNKNOWN)]);
         for (_, Beyond { id, score, capability, reason }) in beyond.filter(|(found, _)| *found) {
-            // What isn't known is a person's to decide; it isn't thereby grave.
+            // A person decides about an unknown program, which isn't grave for being unknown.
             let (level, risk) = (Level::Confirm, (id != UNKNOWN.id).then_some(Risk::High));
             verdict.add(level, score, risk, std::iter::once(capability.to_owned()));
             gravity.push((level, risk, score, id, reason));

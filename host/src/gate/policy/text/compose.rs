@@ -8,7 +8,7 @@ use super::{Code, shown, yaml};
 /// Services that share one description by a YAML alias: as many as this are read.
 const SERVICES: usize = 1000;
 
-/// What stands beside services and is nothing of the host's.
+/// Members of a compose file, beside its services, that give nothing of the host's.
 const TOP: [&str; 3] = ["version", "name", "services"];
 
 /// Settings that give a service nothing of the host's, whatever their value.
@@ -134,7 +134,7 @@ fn all(value: &Value, is_harmless: impl Fn(&Value) -> bool) -> bool {
     value.is_null() || value.as_sequence().is_some_and(|values| values.iter().all(is_harmless))
 }
 
-/// Of a list, or the keys of a mapping.
+/// The names in a list, or the keys of a mapping.
 fn names(value: &Value) -> Option<Vec<&str>> {
     match value {
         Value::Null => Some(Vec::new()),

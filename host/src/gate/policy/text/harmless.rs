@@ -10,12 +10,12 @@ use crate::gate::policy::glob::{self, Met, Open, PathGlob};
 use crate::gate::policy::load::builtin_paths;
 use crate::gate::policy::{path, shell};
 
-/// Where the system keeps its programs.
+/// Directories in which the system keeps its programs.
 const PROGRAMS: [&str; 4] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
 /// Further directories of root's alone in which programs are looked for.
 const SEARCHED: [&str; 2] = ["/usr/local/bin", "/usr/local/sbin"];
 const SHELLS: [&str; 4] = ["/bin/sh", "/usr/bin/sh", "/bin/bash", "/usr/bin/bash"];
-/// What stands before a command in a shell's text and does nothing by itself.
+/// Words that stand before a command in a shell's text and do nothing by themselves.
 const KEYWORDS: [&str; 14] =
     ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "in", "esac"];
 
@@ -156,7 +156,7 @@ impl Program {
     }
 }
 
-/// Whether what runs as root may have a variable with such a value; with any, where none is given.
+/// True where a program of root's may have a variable with this value, or with any value where none is given.
 pub fn variable(name: &str, value: Option<&str>) -> bool {
     let Ok(known) = KNOWN.as_ref() else { return false };
     let is_in = |names: &[String]| names.iter().any(|known| known == name);
@@ -176,12 +176,12 @@ pub fn variable(name: &str, value: Option<&str>) -> bool {
     }
 }
 
-/// Whether a file is nothing but data to whoever reads it.
+/// True of a file that is nothing but data to every program that reads it.
 pub fn is_data(path: &str) -> bool {
     KNOWN.as_ref().is_ok_and(|known| is_met(&known.data, path))
 }
 
-/// Whether a file is somebody's own or a service's, and not the system's.
+/// True of a file that is somebody's own or a service's, and not the system's.
 pub fn is_own(path: &str) -> bool {
     is_met(&OWN, path)
 }

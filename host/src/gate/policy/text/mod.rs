@@ -104,7 +104,7 @@ fn read(kind: &Kind, path: &str, contents: &[u8]) -> Code {
 }
 
 impl Code {
-    /// What has no account of its own is this one's.
+    /// The code with this account for every line that names none.
     pub fn of(mut self, account: Option<&str>) -> Self {
         for line in self.lines.iter_mut().filter(|line| line.user.is_none()) {
             line.user = account.map(str::to_owned);
@@ -147,7 +147,7 @@ impl Code {
     fn gives(&mut self, sentence: impl Display) {
         match self.power.len() < SENTENCES {
             true => self.power.push(sentence.to_string()),
-            // What isn't listed can't be told from what was there before.
+            // A sentence that isn't listed can't be told from one that was there before.
             false => self.cannot_read("it gives more than can be listed"),
         }
     }

@@ -77,7 +77,7 @@ pub fn normal(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// What a file at this place is to who reads it; nothing where it is only data. The path is a normal one.
+/// The kind of a file at this normal path, by the program that reads it; none where it is only data.
 pub fn kind(path: &str) -> Option<Kind> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let within = |directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
@@ -107,12 +107,12 @@ pub fn kind(path: &str) -> Option<Kind> {
     is_system(path).then_some(Kind::Opaque("a file of the system's, which programs of root's read or run"))
 }
 
-/// Whether a text there is taken apart: then what it says is all that counts.
+/// True where a text at this path is taken apart, so that its contents alone count.
 pub fn is_read(path: &str) -> bool {
     !matches!(kind(&normal(path)), Some(Kind::Opaque(_)))
 }
 
-/// Whether what stands there is the system's, and neither somebody's own nor only data.
+/// True of a path that is the system's, and neither somebody's own nor only data.
 pub fn is_system(path: &str) -> bool {
     !is_data(path) && !is_own(path)
 }

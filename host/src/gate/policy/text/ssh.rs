@@ -8,7 +8,7 @@ use super::{Code, shown};
 const BY_SHELL: [&str; 2] = ["proxycommand", "localcommand"];
 /// Taken apart by ssh itself.
 const DIRECT: [&str; 2] = ["knownhostscommand", "xauthlocation"];
-/// Where to and how, and nothing on this machine.
+/// Keywords that say where a connection goes and how, and touch nothing on this machine.
 const HARMLESS: [&str; 44] = [
     "host",
     "hostname",
@@ -56,7 +56,7 @@ const HARMLESS: [&str; 44] = [
     "visualhostkey",
 ];
 
-/// What a connection runs. With an account's own rights nothing else can do more than the account.
+/// Reads the commands that a connection runs. Other settings of an account's own can do no more than the account.
 pub fn read(text: &str, user: Option<&str>) -> Code {
     let mut code = Code::default();
     for (number, line) in lines(text) {

@@ -285,7 +285,7 @@ const HARMLESS: [&str; 23] = [
     "umask",
     "fqdn",
 ];
-/// Of these, what stands behind `!` would give more.
+/// Settings that give somebody more when `!` takes them back.
 const MUST_STAY: [&str; 2] = ["env_reset", "use_pty"];
 /// Minutes for which sudo needn't ask again.
 const MOST_MINUTES: f32 = 60.0;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// What a key is taken for.
+/// The judgement on a key of units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// Whatever its value.
@@ -77,7 +77,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
     Ok(keys)
 });
 
-/// What a key is taken for; none for one that nobody has looked at. An unreadable table knows none.
+/// The judgement on a key; none for one that isn't in the table. An unreadable table has none.
 pub fn judgement(key: &str) -> Option<&'static Judgement> {
     KEYS.as_ref().ok()?.get(key)
 }

@@ -20,7 +20,7 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     match judgement {
         Judgement::Harmless | Judgement::Command => {}
         Judgement::Account => account(unit, entry, at, code),
-        // What was set before is taken back.
+        // An empty value takes back the values before it.
         _ if value.is_empty() => {}
         Judgement::Accounts => {
             if unit.user(&entry.section).is_none() {
@@ -43,7 +43,7 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 if grave::to_start(&name) {
                     code.gives(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
                 } else if is_anothers_instance(&name, &unit.name) {
-                    // What a template does with the name that it is given, only the template says.
+                    // A template alone says how it uses the name that it is given.
                     code.gives(format_args!(
                         "pulls in {}, an instance of a template ({key}=), {at}",
                         shown(&name)
@@ -113,7 +113,7 @@ impl Unit {
     }
 }
 
-/// Who something runs as is judged with what runs. Here is what makes it somebody else than that says.
+/// Judges the settings of an account that the command lines don't show: the lines themselves carry the `User=`.
 fn account(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     let (key, value) = (entry.key.as_str(), entry.value.as_str());
     if unit.is_drop_in {

@@ -175,7 +175,7 @@ fn a_file_of_variables_is_asked_about_for_an_account_and_given_to_nobody_else() 
     assert_eq!(service("EnvironmentFile=/etc/default/app").power.len(), 1);
 }
 
-/// What this machine's systemd knows, where it has one.
+/// The keys of this machine's systemd are checked too, where it has one.
 #[test]
 fn every_key_of_the_installed_systemd_has_a_judgement() {
     let found = ["/usr/lib/systemd/systemd", "/lib/systemd/systemd"].into_iter().find_map(|systemd| {
