@@ -11,7 +11,7 @@ use crate::envelope::Envelope;
 use crate::executed::Executed;
 use crate::gate::{Outcome, asking};
 use crate::origin::Origin;
-use crate::problem::Problem;
+use crate::problem::{Category, Problem};
 use crate::record;
 use crate::remediation::{self, About};
 use crate::retry::Tries;
@@ -45,6 +45,8 @@ pub struct Routed {
     dry_run: bool,
     /// Of the target.
     family: String,
+    /// The tool's duration category.
+    duration: &'static str,
 }
 
 impl Routed {
@@ -74,7 +76,13 @@ impl Routed {
         let (name, version) = (description.name.clone(), description.version.clone());
         let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
         let origin = Arc::new(Origin { module: Some(module), target: Some(target), ..origin.clone() });
-        Self { origin, risk: tool.risk, dry_run, family: family.to_owned() }
+        Self {
+            origin,
+            risk: tool.risk,
+            dry_run,
+            family: family.to_owned(),
+            duration: tool.duration_category(),
+        }
     }
 }
 
@@ -101,6 +109,9 @@ impl Call {
         let mut envelope = match answer {
             Err(mut problem) => {
                 if let Some(routed) = self.routed.get() {
+                    if problem.category == Category::Timeout {
+                        problem = problem.detail("duration_category", routed.duration.into());
+                    }
                     problem = remediation::attach(problem, &routed.about());
                 }
                 Envelope::failure(tool, target, started, self.executed.shown(), problem)
@@ -110,7 +121,10 @@ impl Call {
                 answer.fill(&mut envelope, reply);
                 envelope.dry_run = self.routed.get().is_some_and(|routed| routed.dry_run);
                 match plan {
-                    Some(Outcome::DryRun { preview, .. }) => envelope.preview = Some(preview.clone()),
+                    Some(Outcome::DryRun { preview, needs_confirmation, .. }) => {
+                        envelope.preview = Some(preview.clone());
+                        envelope.needs_confirmation = *needs_confirmation;
+                    }
                     Some(Outcome::Done { notes, .. }) => envelope.notes.extend(notes.iter().cloned()),
                     _ => {}
                 }

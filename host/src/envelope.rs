@@ -84,6 +84,9 @@ pub struct Envelope {
     /// Of dry runs: the plan. What it holds is safe to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Value>,
+    /// Of dry runs: the change itself would be asked about.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub needs_confirmation: bool,
     /// Of what was tried again and then answered.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
@@ -193,6 +196,7 @@ impl Envelope {
             notes: Vec::new(),
             dry_run: false,
             preview: None,
+            needs_confirmation: false,
             retries: None,
             job_id: None,
             many: None,

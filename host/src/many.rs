@@ -187,6 +187,7 @@ impl Parts {
     pub fn envelope(self, started: std::time::Instant) -> Envelope {
         let shown = format!("{} hosts", self.hosts.len());
         let (mut answers, mut failures, mut previews) = (Vec::new(), Failures::default(), Vec::new());
+        let mut needs_confirmation = false;
         let mut many = Many::default();
         let (mut commands, mut first, mut filter) = (Vec::new(), None, None);
         for (host, ended) in self.hosts.into_iter().zip(self.ended) {
@@ -214,6 +215,7 @@ impl Parts {
             many.hosts.succeeded += 1;
             many.done.push(host.clone());
             filter = filter.or(envelope.filter);
+            needs_confirmation |= envelope.needs_confirmation;
             if let Some(preview) = envelope.preview {
                 previews.push(Answered {
                     host: host.clone(),
@@ -254,6 +256,7 @@ impl Parts {
             envelope.dry_run = true;
             let folded = fold(previews);
             envelope.preview = Some(folded.data);
+            envelope.needs_confirmation = needs_confirmation;
             if folded.truncated {
                 envelope.truncated = Some(true);
                 envelope.notes.extend(folded.notes);

@@ -51,7 +51,7 @@ pub use journal::SOCKET as JOURNAL;
 pub use process::{Life, Process};
 pub use record::{Fault, Record};
 pub use snapshot::{Records, Snapshot, Unreadable};
-pub use unfinished::{Unfinished, left_lately, unfinished};
+pub use unfinished::{Left, Unfinished, left_lately, unfinished};
 pub use verify::{Broken, Note, Verified, VerifyError, verify};
 pub use writer::{Appended, Audit, Durability, directory};
 

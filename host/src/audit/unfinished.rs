@@ -19,6 +19,8 @@ const LATELY: u64 = 1 << 20;
 const SOON: Duration = Duration::from_millis(500);
 /// [`super::Outcome::Uncertain`], as it stands in a record.
 const UNCERTAIN: &str = "uncertain";
+/// [`super::Outcome::Done`].
+const DONE: &str = "done";
 
 /// A change that was begun, and of which there is no end that anybody knows.
 #[derive(Clone, Debug)]
@@ -63,22 +65,46 @@ fn is_complete(recovered: &Record) -> bool {
     recovered.members.get("not_restored").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
-/// Of [`unfinished`] what the last records tell, and nobody makes any more. It costs a look at the end of the log and
-/// holds nothing against the chain: enough to say that somebody should look.
-pub fn left_lately(directory: &Path) -> Result<Vec<String>, AuditError> {
+/// What a server that was killed has left of a change.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// The change.
+    pub begun: ChangeBegun,
+    /// It was made to its end, so that only the copies of its files are left.
+    pub is_made: bool,
+}
+
+/// What the last records tell of [`unfinished`] changes that nobody makes any more, and of those made to their end on this
+/// machine whose copies are still beside their files. It costs a look at the end of the log and holds nothing against
+/// the chain: enough to say that somebody should look.
+pub fn left_lately(directory: &Path) -> Result<Vec<Left>, AuditError> {
     let mut open = Open::default();
+    let mut made = Vec::new();
     for line in Snapshot::open_within(directory, SOON)?.lines_at_end(LATELY)? {
         // Calls are by far the most.
         if let Ok(text) = str::from_utf8(&line)
             && text.contains(r#""event":"change-"#)
             && let Ok(record) = Record::parse(&line)
         {
-            open.add(record);
+            made.extend(open.add(record));
         }
     }
     let is_left = |change: &Unfinished| matches!(change.life(), Life::Gone | Life::Uncertain);
     let gone = open.into_unfinished().into_iter().filter(is_left);
-    Ok(gone.map(|change| change.begun.id).collect())
+    let mut left: Vec<Left> = gone.map(|change| Left { begun: change.begun, is_made: false }).collect();
+    for record in made {
+        if let Ok(Event::ChangeBegun(begun)) = record.to_event()
+            && begun.target.host_key.is_none()
+            && begun
+                .files
+                .iter()
+                .any(|file| file.staging.starts_with('/') && Path::new(&file.staging).exists())
+            && begun.process.as_ref().is_some_and(|process| process.life() == Life::Gone)
+        {
+            left.push(Left { begun: *begun, is_made: true });
+        }
+    }
+    Ok(left)
 }
 
 /// Changes without an end that anybody knows, among what was read so far; whether there is one at all.
@@ -86,8 +112,9 @@ pub fn left_lately(directory: &Path) -> Result<Vec<String>, AuditError> {
 pub(super) struct Open(BTreeMap<String, (Record, bool)>);
 
 impl Open {
-    pub fn add(&mut self, record: Record) {
-        let Some(id) = record.word("id").map(str::to_owned) else { return };
+    /// Gives the beginning of a change of which this record says that it was made.
+    pub fn add(&mut self, record: Record) -> Option<Record> {
+        let id = record.word("id").map(str::to_owned)?;
         match record.event.as_str() {
             "change-begun" => _ = self.0.insert(id, (record, false)),
             "change-ended" if record.word("outcome") == Some(UNCERTAIN) => {
@@ -95,11 +122,15 @@ impl Open {
                     *is_uncertain = true;
                 }
             }
-            "change-ended" => _ = self.0.remove(&id),
+            "change-ended" => {
+                let (begun, _) = self.0.remove(&id)?;
+                return (record.word("outcome") == Some(DONE)).then_some(begun);
+            }
             // What is left of it can still be put back.
             "change-recovered" if is_complete(&record) => _ = self.0.remove(&id),
             _ => {}
         }
+        None
     }
 
     pub fn into_unfinished(self) -> Vec<Unfinished> {

@@ -58,7 +58,8 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
 fn tell_unfinished() {
     let Some(directory) = audit::directory() else { return };
     // What is wrong with the log, the first record that is to be added says.
-    let changes = audit::left_lately(&directory).unwrap_or_default();
+    let left = audit::left_lately(&directory).unwrap_or_default();
+    let changes: Vec<&String> = left.iter().map(|change| &change.begun.id).collect();
     if !changes.is_empty() {
         tracing::warn!(
             ?changes,

@@ -102,6 +102,11 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// How long it may take, as its category is called.
+    pub fn duration_category(&self) -> &'static str {
+        self.duration.name()
+    }
+
     /// A name that another tool has as well, where it is an alias of one of them.
     pub(super) fn shares_name_with<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
         let (own, theirs) = (&self.aliases.tool, &other.aliases.tool);

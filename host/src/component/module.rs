@@ -475,7 +475,8 @@ impl Module {
     fn stopped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
         let name = &self.description.name;
         if let Some(problem) = trap.downcast_ref::<Problem>() {
-            tracing::warn!(module = name, reason = problem.message, "a call was ended");
+            // Whoever called is told: it is no fault of the module.
+            tracing::debug!(module = name, reason = problem.message, "a call was ended");
             return problem.clone();
         }
         if let Some(stopped) = state.stopped(trap) {

@@ -117,7 +117,7 @@ pub struct Errors {
     pub max_retries: Within<0, 10>,
     /// Seconds before the first of these. Each next wait is twice as long.
     pub retry_backoff_seconds: Within<1, 60>,
-    /// Seconds that nothing may exceed; 0 for no ceiling.
+    /// Seconds that nothing may exceed but a step that must not be interrupted; 0 for no ceiling.
     pub command_timeout_ceiling: u32,
 }
 
@@ -128,7 +128,7 @@ impl Default for Errors {
 }
 
 impl Errors {
-    /// What nothing may exceed, if there is a ceiling.
+    /// What nothing that may be interrupted may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
     }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -108,6 +109,8 @@ pub enum Outcome {
     DryRun {
         /// The plan as it is shown.
         preview: Value,
+        /// Whether the change itself would be asked about.
+        needs_confirmation: bool,
         /// Of the native dry run, where there is one.
         outputs: Vec<Output>,
     },
@@ -186,7 +189,12 @@ impl Gate {
             seen: &asking.seen,
             looked: &asking.looked,
         };
-        let plan = against.prepare(&id, change).await?;
+        let (plan, left) = tokio::join!(
+            against.prepare(&id, change),
+            recover::left_behind(self.audit.directory(), &asking.facts)
+        );
+        let mut plan = plan?;
+        plan.warnings.extend(left.iter().cloned());
         let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;
         let waits = needs_confirmation || asking.ask.holds_plans() && !asking.dry_run;
         let (plan, identity, decided_by) = match asking.dry_run && self.safety.dry_run_bypass_confirmation {
@@ -199,7 +207,7 @@ impl Gate {
         let preview = shown(&plan);
         if asking.dry_run {
             let outputs = simulate(&asking, &plan).await?;
-            return Ok(Outcome::DryRun { preview, outputs });
+            return Ok(Outcome::DryRun { preview, needs_confirmation, outputs });
         }
         // Taken before it is looked whether the end has begun: whoever waits for the end waits for this.
         let token = self.running.token();
@@ -228,7 +236,13 @@ impl Gate {
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         let outcome = running.await;
-        outcome.map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))?
+        let internal =
+            |error: JoinError| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string());
+        let mut outcome = outcome.map_err(internal)??;
+        if let Outcome::Done { notes, .. } = &mut outcome {
+            notes.extend(left);
+        }
+        Ok(outcome)
     }
 }
 
@@ -254,6 +268,7 @@ impl Task {
         // On record, and on the disk, before anything happens.
         faults::pass(format_args!("before-begun"))?;
         replaced::keep(audit.directory(), &id, &execution.plan)
+            .await
             .map_err(|error| not_on_record(&audit::AuditError::Unwritable(error.to_string())))?;
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await

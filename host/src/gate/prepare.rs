@@ -274,7 +274,7 @@ impl Against<'_> {
             };
             match &doing {
                 Doing::Run(command) => {
-                    weighing.command(command).await?;
+                    weighing.command(command, before.as_deref()).await?;
                     let Command { program, args, .. } = &command.command;
                     learned.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
                 }
@@ -287,7 +287,7 @@ impl Against<'_> {
                 }
             }
             for undo in &undo {
-                weighing.command(undo).await?;
+                weighing.undo(undo, before.as_deref()).await?;
             }
             let diff = compared(&step.action, &doing, before.as_deref());
             let prepared = Prepared { doing, diff, before, looked_by, undo };
@@ -300,7 +300,7 @@ impl Against<'_> {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
         for command in &after_undo {
-            weighing.command(command).await?;
+            weighing.command(command, None).await?;
         }
         dry_run.iter().try_for_each(|command| weighing.harmless(command))?;
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {

@@ -2,18 +2,20 @@
 //! plan has left, and what is left of a guard is removed.
 //!
 //! What somebody has changed since is left alone. What a command replaced that was seen before, as a crontab, is put back as
-//! a file is; other commands aren't undone here: whoever recovers is shown their undo and decides. Recovering once more does no harm: what is as it was before stays.
+//! a file is; other commands aren't undone here: whoever recovers is shown their undo and decides. Recovering once more
+//! does no harm: what is as it was before stays.
 
 use std::path::Path;
 
 use super::files::Site;
-use super::guard::{Left, Units};
+use super::guard::{self, Units};
 use super::replaced;
+pub use super::replaced::forget_ended;
 use super::turn::Turns;
-use crate::audit::{ChangeBegun, FileChange, FileChangeKind};
+use crate::audit::{ChangeBegun, FileChange, FileChangeKind, Left, left_lately};
 use crate::capability::{PathRequest, Place, verbs_for};
 use crate::problem::{Category, Problem};
-use crate::target::{Access, Target};
+use crate::target::{Access, Facts, Target};
 
 /// What became of the files, each a sentence.
 #[derive(Debug, Default)]
@@ -22,6 +24,34 @@ pub struct Recovered {
     pub restored: Vec<String>,
     /// Is not, and why.
     pub not_restored: Vec<String>,
+}
+
+/// A sentence for each change on this machine that a killed server has left half-done, or with its copies beside the files.
+/// `log` is the audit log's directory. Nothing is looked at but the end of the log.
+pub(super) async fn left_behind(log: &Path, facts: &Facts) -> Vec<String> {
+    let (log, machine_id) = (log.to_owned(), facts.machine_id.clone());
+    let look = move || {
+        let left = left_lately(&log).unwrap_or_default();
+        let here = left
+            .into_iter()
+            .filter(|left| machine_id.is_some() && left.begun.target.machine_id == machine_id);
+        here.map(|left| said(&left)).collect()
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+}
+
+/// What is left, and what ends it.
+pub fn said(left: &Left) -> String {
+    let ChangeBegun { id, tool, .. } = &left.begun;
+    match left.is_made {
+        true => format!(
+            "a server that was killed has left copies of the files of a change by {tool}: `linux-sysadmin audit recover \
+             {id}` removes them"
+        ),
+        false => format!(
+            "a change by {tool} was left half-done on this machine: `linux-sysadmin audit recover {id}` ends it"
+        ),
+    }
 }
 
 /// No plan touches the target while this is held. `log` is the audit log's directory.
@@ -34,22 +64,23 @@ pub async fn turn(log: &Path, target: &Target) -> Result<impl Sized + use<>, Pro
 pub async fn remove_guard(target: &Target, begun: &ChangeBegun) -> Result<bool, Problem> {
     let (units, left) = Units::look(target, &begun.id, begun.undo.len()).await?;
     match left {
-        Left::Nothing => Ok(false),
-        Left::Armed => {
+        guard::Left::Nothing => Ok(false),
+        guard::Left::Armed => {
             let message = format!(
                 "{}.timer is running: the target undoes this change by itself when its time is over; recover then",
                 units.name
             );
             Err(Problem::new("GUARD_ARMED", Category::State, message))
         }
-        Left::Fired | Left::Idle => {
+        guard::Left::Fired | guard::Left::Idle => {
             units.remove().await;
-            Ok(left == Left::Fired)
+            Ok(left == guard::Left::Fired)
         }
     }
 }
 
-/// Puts back what commands replaced, and then the files, the latest first. `log` is the audit log's directory. What has been changed since the plan is put back only by `force`.
+/// Puts back what commands replaced, and then the files, the latest first. `log` is the audit log's directory. What has been changed
+/// since the plan is put back only by `force`.
 pub async fn recover(log: &Path, target: &Target, begun: &ChangeBegun, force: bool) -> Recovered {
     let mut recovered = Recovered::default();
     for said in replaced::restore(log, target, begun, force).await {

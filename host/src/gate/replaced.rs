@@ -23,6 +23,8 @@ use crate::target::{Command, Keep, Privilege, Target};
 
 /// In the audit log's directory.
 const DIRECTORY: &str = "replaced";
+/// How long it may take from what is kept to the record of the change.
+const LATELY: Duration = Duration::from_secs(60);
 /// For each command.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -73,20 +75,42 @@ impl Line {
 }
 
 /// Keeps what the plan's commands replace, on the disk; nothing where they replace nothing that was seen.
-pub(super) fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
+pub(super) async fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
     let steps = plan.change.steps.iter().zip(&plan.steps);
     let all: Vec<Replaced> = steps.filter_map(|(step, prepared)| of_step(&step.action, prepared)).collect();
     if all.is_empty() {
         return Ok(());
     }
-    let path = path(log, id);
-    let directory = path.parent().unwrap_or(log);
+    let (path, all) = (path(log, id), serde_json::to_vec(&all)?);
+    tokio::task::spawn_blocking(move || write(&path, &all)).await?
+}
+
+fn write(path: &Path, all: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(path);
     // The log itself may have nothing yet.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    file.write_all(&serde_json::to_vec(&all)?)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(all)?;
     file.sync_all()?;
     File::open(directory)?.sync_all()
+}
+
+/// Removes what was kept of changes that are over: a server that was killed right after an end was on record didn't come
+/// to it. A change that begins keeps what it replaces before it is on record, so what is of lately stays.
+pub fn forget_ended(log: &Path, unfinished: &[&str]) {
+    let is_of_lately = |entry: &fs::DirEntry| {
+        let age =
+            entry.metadata().and_then(|metadata| metadata.modified()).map(|modified| modified.elapsed());
+        !matches!(age, Ok(Ok(age)) if age > LATELY)
+    };
+    for entry in fs::read_dir(log.join(DIRECTORY)).into_iter().flatten().flatten() {
+        if let Some(id) = entry.file_name().to_str()
+            && !unfinished.contains(&id)
+            && !is_of_lately(&entry)
+        {
+            forget(log, id);
+        }
+    }
 }
 
 fn of_step(action: &Action, prepared: &Prepared) -> Option<Replaced> {

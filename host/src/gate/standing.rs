@@ -107,6 +107,11 @@ impl<'a> Standing<'a> {
             .then(|| format!("others than {} may write to {path} (mode {:o})", metadata.owner, metadata.mode))
     }
 
+    /// Whether there is surely nothing at a path, nor by way of a directory that others can change.
+    pub async fn is_absent(&self, path: &str) -> bool {
+        matches!(self.target.safe_for(path, &self.facts.user).await, Ok(None))
+    }
+
     /// Why not everybody may know what is in a file, if so. What isn't there yet has nothing in it.
     pub async fn is_secret(&self, path: &str) -> Option<String> {
         match self.target.safe_for(path, "root").await {

@@ -169,7 +169,7 @@ async fn a_dry_run_shows_the_plan_and_its_own_simulation_and_changes_nothing() {
     let mut plan = change(vec![write(&lab.path("new"), "a\n"), run(&["touch", "--", &lab.path("ran")])]);
     plan.dry_run = Some(super::plan::tests::command(&["echo", "would"]));
     let outcome = lab.gate.apply(lab.asking(true).await, plan).await;
-    let Ok(Outcome::DryRun { preview, outputs }) = outcome else { panic!("no dry run") };
+    let Ok(Outcome::DryRun { preview, outputs, .. }) = outcome else { panic!("no dry run") };
     assert_eq!(outputs[0].stdout, b"would\n");
     assert_eq!(preview["steps"][0]["write"], lab.path("new"));
     assert!(preview["steps"][0]["diff"].as_str().unwrap().contains("\n+a\n"), "{preview}");

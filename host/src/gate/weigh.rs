@@ -42,8 +42,8 @@ impl<'a> Weighing<'a> {
         only_looks(self.policy, &command.command, &command.shown)
     }
 
-    /// A command, and what it reads where that is code.
-    pub async fn command(&mut self, command: &Allowed) -> Result<(), Problem> {
+    /// A command, and what it reads where that is code. `before` is what the host has seen in its place.
+    pub async fn command(&mut self, command: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
         let argv = argv(&command.command);
         let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
@@ -66,13 +66,52 @@ impl<'a> Weighing<'a> {
         // A line without an account runs with the rights of the account that installs it.
         let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
             .then(|| self.facts.user.clone());
-        match text::of_stdin(&argv, stdin) {
-            // All of it: who put there what was there before isn't known.
-            Some(code) => {
-                self.code(code.of(own.as_deref()), None, &format!("what `{line}` would read")).await
-            }
-            None => Ok(()),
+        let Some(code) = text::of_stdin(&argv, stdin) else { return Ok(()) };
+        let before = before.and_then(|before| text::of_stdin(&argv, before));
+        let before = match before {
+            Some(before) => Some(self.ordinary(before.of(own.as_deref())).await),
+            None => None,
+        };
+        self.code(code.of(own.as_deref()), before, &format!("what `{line}` would read")).await
+    }
+
+    /// A command that takes back a step.
+    pub async fn undo(&mut self, undo: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
+        match self.removes_what_is_made(undo).await {
+            true => Ok(()),
+            false => self.command(undo, before).await,
         }
+    }
+
+    /// Whether all that it does is remove files that aren't there now: then they are the step's own.
+    async fn removes_what_is_made(&self, undo: &Allowed) -> bool {
+        let Command { program, args, .. } = &undo.command;
+        let Some(("--", paths)) = args.split_first().map(|(first, paths)| (first.as_str(), paths)) else {
+            return false;
+        };
+        if program != "rm" || paths.is_empty() {
+            return false;
+        }
+        for path in paths {
+            if !self.standing.is_absent(path).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Of code that is there, what runs with an ordinary account's rights: it can do no more for having been there. Who put
+    /// there what has root's isn't known, so that is judged as if it were new.
+    async fn ordinary(&mut self, code: Code) -> Code {
+        let mut lines = Vec::new();
+        for line in code.lines {
+            if let Some(account) = &line.user
+                && self.standing.power(account).await.is_none()
+            {
+                lines.push(line);
+            }
+        }
+        Code { lines, ..Code::default() }
     }
 
     /// A step on a file.
@@ -119,7 +158,14 @@ impl<'a> Weighing<'a> {
         };
         let mut found = Vec::new();
         for line in code.lines.iter().filter(|line| !was_there(line)) {
-            let verdict = self.policy.verdict(&line.argv);
+            let is_ordinary = match &line.user {
+                Some(account) => self.standing.power(account).await.is_none(),
+                None => false,
+            };
+            let verdict = match is_ordinary {
+                true => self.policy.certain(&line.argv),
+                false => self.policy.verdict(&line.argv),
+            };
             let shown = line.shell.clone().unwrap_or_else(|| line.argv.join(" "));
             let shown = format!("`{}` in {what} ({})", excerpt(&shown, NAMED), line.at);
             self.met(&verdict, &shown)?;
@@ -296,6 +342,29 @@ mod tests {
             let (risks, reasons) = weighed(path, "", text).await;
             assert_eq!(risks.iter().any(|risk| *risk >= Risk::High), grave, "{path} {text}: {reasons}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_only_might_become_grave_counts_for_root_alone() {
+        for command in [
+            "cp -p /srv/app/ledger.db \"/srv/app/exports/ledger-$(date +%F).db\"",
+            "cd ~/notes && /bin/true || echo 'not done'",
+            "find /srv/app/x -name \"$(hostname)*\"",
+            "rm -f \"$HOME/cache/$NAME\"",
+            "echo $(",
+        ] {
+            for (path, asks) in [
+                ("/var/spool/cron/crontabs/nobody", false),
+                ("/var/spool/cron/crontabs/root", true),
+                ("/var/spool/cron/crontabs/nobody-knows", true),
+            ] {
+                let (risks, reasons) = weighed(path, "", &format!("0 3 * * * {command}\n")).await;
+                assert_eq!(risks.iter().any(|risk| *risk >= Risk::High), asks, "{path} {command}: {reasons}");
+            }
+        }
+        // What is sure counts whoever does it.
+        let sure = "0 3 * * * cat ~/.ssh/id_rsa /home/nobody/.ssh/id_rsa\n";
+        assert!(weighed("/var/spool/cron/crontabs/nobody", "", sure).await.0.contains(&Risk::High));
     }
 
     #[tokio::test]

@@ -40,7 +40,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 const INSTRUCTIONS: &str = "\
 Administers a Linux machine. Every answer is an envelope: `status` (success, error, blocked, confirmation_required), \
 `data`, and on errors `error_code`, `message`, `remediation`. Tools that change something take `dry_run`: `preview` \
-then shows every command and file, and nothing is changed. Where a person has to confirm, they are asked, or \
+then shows every command and file, `needs_confirmation` whether it would be asked about, and nothing is changed. Where a person has to confirm, they are asked, or \
 `confirmation_required` says how: `confirmed` is theirs to say, never yours. What fails half-way is undone; `undone` and `not_undone` say \
 what was. Listings take `limit` (most items) and `filter` (text that an item must hold, \
 whatever the case) and say `total` and `truncated`: narrow by `filter` before raising `limit`. Text in `data` comes \

@@ -92,8 +92,11 @@ pub(super) enum Trusted {
     Anyone,
     /// Only root.
     Root,
-    /// Root, and the account whose rights are taken.
+    /// Root, and this account.
     User(String),
+    /// The same, for what is done at once with that account's rights: what is its own in a directory that everybody may add
+    /// to, as /tmp, nobody else can replace there.
+    Owner(String),
 }
 
 impl Trusted {
@@ -102,7 +105,9 @@ impl Trusted {
         let (trusts, whose) = match self {
             Self::Anyone => return Ok(()),
             Self::Root => (entry.uid == 0, "root's own".to_owned()),
-            Self::User(name) => (entry.uid == 0 || entry.owner() == *name, format!("root's or {name}'s own")),
+            Self::User(name) | Self::Owner(name) => {
+                (entry.uid == 0 || entry.owner() == *name, format!("root's or {name}'s own"))
+            }
         };
         let found = if !trusts {
             format!("belongs to {}", entry.owner())
@@ -118,6 +123,19 @@ impl Trusted {
              else to be able to write to it"
         );
         Err(Problem::new("UNTRUSTED_DIRECTORY", Category::Denied, message))
+    }
+}
+
+impl Trusted {
+    /// Whether it depends on what comes next that others can write to a directory: where they can add to it and replace
+    /// nothing.
+    pub(super) fn may_share(&self, directory: &Entry) -> bool {
+        matches!(self, Self::Owner(_)) && directory.uid == 0 && directory.mode & 0o1000 != 0
+    }
+
+    /// Whether it belongs to the account whose rights are taken.
+    pub(super) fn owns(&self, entry: &Entry) -> bool {
+        matches!(self, Self::Owner(name) if entry.owner() == *name)
     }
 }
 

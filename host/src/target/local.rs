@@ -16,7 +16,7 @@ use super::resolve::{Last, Resolved, is_kernels, resolve};
 pub(super) use super::rights::Rights;
 use super::rights::{Ends, Head, head};
 use super::sealed::sealed;
-use super::stream::{Captured, OutputStream, capture};
+use super::stream::{Captured, OutputStream, capture, with_last_words};
 use super::{Command, Metadata, Output, PathCheck, ReadRequest, files};
 use crate::problem::{Category, PRIVILEGE_REQUIRED, Problem};
 use crate::visible::excerpt;
@@ -79,7 +79,8 @@ impl Local {
         };
 
         let Ok(status) = status else {
-            return Err(timed_out(&command.program, command.timeout, group.end().await));
+            let problem = timed_out(&command.program, command.timeout, group.end().await);
+            return Err(with_last_words(problem, out, err));
         };
         // Whatever the command left behind is ended with it. Its number can't be another group's yet: numbers are given
         // out in a circle, and this one was in use a moment ago.
@@ -87,7 +88,8 @@ impl Local {
         let status = status.map_err(|error| Problem::io(&command.program, &error))?;
         let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         if ends.was_backstop(exit_code) && started.elapsed() > command.timeout {
-            return Err(timed_out(&command.program, command.timeout, false));
+            let problem = timed_out(&command.program, command.timeout, false);
+            return Err(with_last_words(problem, out, err));
         }
         Ok(Output {
             exit_code,

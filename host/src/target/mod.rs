@@ -921,7 +921,7 @@ impl Target {
             Machine::Remote(_) => self.facts().await?.uid == 0,
         };
         Ok(match privilege {
-            Privilege::User(name) => Way::Commands(Trusted::User(name.clone())),
+            Privilege::User(name) => Way::Commands(Trusted::Owner(name.clone())),
             // Root's rights are in use then, whether they were asked for or not.
             _ if is_root => Way::Own(Trusted::Root),
             Privilege::Caller => Way::Own(Trusted::Anyone),

@@ -97,6 +97,8 @@ pub(super) struct Walk<'a> {
     links: usize,
     /// The next of what is left is a link, to be followed.
     at_link: bool,
+    /// What was gone through last is a directory that others can add to; the problem, unless what comes next is safe there.
+    shared: Option<Problem>,
     end: Option<End>,
 }
 
@@ -117,6 +119,7 @@ impl<'a> Walk<'a> {
             linked: 0,
             links: 0,
             at_link: false,
+            shared: None,
             end: None,
         };
         walk.pending.extend(names(asked));
@@ -152,6 +155,11 @@ impl<'a> Walk<'a> {
 
     /// Goes on by one name; false where the entries that follow are of no use any more.
     fn arrive(&mut self, entry: Option<Entry>) -> Result<bool, Problem> {
+        if let Some(problem) = self.shared.take()
+            && !entry.as_ref().is_some_and(|entry| self.trusted.owns(entry))
+        {
+            return Err(problem);
+        }
         let nothing = |linked| if linked > 0 { End::Dangling } else { End::Missing };
         let Some(entry) = entry else {
             self.end = Some(nothing(self.linked));
@@ -175,7 +183,10 @@ impl<'a> Walk<'a> {
             return Ok(false);
         }
         if !is_kernels(&path) {
-            self.trusted.check(&path, &entry, self.asked)?;
+            match self.trusted.check(&path, &entry, self.asked) {
+                Err(problem) if self.trusted.may_share(&entry) => self.shared = Some(problem),
+                checked => checked?,
+            }
         }
         self.done.extend(self.pending.pop_front());
         self.linked = self.linked.saturating_sub(1);

@@ -12,6 +12,8 @@ use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
 use super::{Command, Keep};
 use crate::heard::HeardStream;
 use crate::problem::Problem;
+use crate::redact::redact;
+use crate::visible::excerpt;
 
 /// What is kept of each of a command's two streams.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
@@ -62,6 +64,22 @@ impl Captured {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.kept.into()
     }
+}
+
+/// What a command that is stopped is quoted with.
+const LAST_LINES: usize = 3;
+const LAST_WORDS: usize = 500;
+
+/// With the end of what a command had said before it was stopped: its last lines tell at what it hung.
+pub(super) fn with_last_words(mut problem: Problem, out: Captured, err: Captured) -> Problem {
+    let said = [out, err].map(|stream| redact(&String::from_utf8_lossy(&stream.into_bytes())).into_owned());
+    let lines = said.iter().flat_map(|said| said.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join(" / ");
+    if !last.is_empty() {
+        problem.message.push_str(&format!("; until then it said: {}", excerpt(&last, LAST_WORDS)));
+    }
+    problem
 }
 
 /// Collects into `captured` until the end of the stream.

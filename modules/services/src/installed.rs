@@ -77,7 +77,7 @@ pub(crate) fn new_file(unit: &str, text: String, cx: &Context) -> Result<File> {
     let found = unit::look(unit, cx)?;
     let path = format!("{ADMINISTRATORS}/{unit}");
     let is_there = cx.stat_all(&[&path]).remove(0)?.is_some();
-    if !is_there && found.is_unknown() {
+    if !is_there && (found.is_unknown() || found.is_implied_slice()) {
         must_stay_absent(&path, cx);
         return Ok(File { unit: unit.to_owned(), path, text, former: None, vendors: None });
     }

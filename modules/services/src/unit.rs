@@ -101,6 +101,15 @@ impl Unit {
         self.load_state == "not-found" && !self.is_running()
     }
 
+    /// A slice that no file defines, which is there because a unit names it: all but systemd's own.
+    pub(crate) fn is_implied_slice(&self) -> bool {
+        self.id.ends_with(".slice")
+            && !matches!(self.id.as_str(), "-.slice" | "system.slice" | "user.slice" | "machine.slice")
+            && self.load_state == "loaded"
+            && self.fragment_path.is_none()
+            && self.source_path.is_none()
+    }
+
     /// Why the verb can't be done with it, where systemd would refuse or do nothing.
     pub(crate) fn check(&self, verb: Verb) -> Result<()> {
         let short = self.short();

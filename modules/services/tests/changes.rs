@@ -554,12 +554,20 @@ fn a_unit_without_a_user_is_said_to_run_as_root() {
 }
 
 #[test]
+fn a_slice_that_units_name_and_no_file_defines_can_be_written() {
+    let arguments = json!({"name": "batch.slice", "raw_content": "[Slice]\nCPUWeight=20\n"});
+    let (_, plans) = run(target(&[]), "svc_create_unit", arguments);
+    assert!(format!("{plans:?}").contains("/etc/systemd/system/batch.slice"), "{plans:?}");
+}
+
+#[test]
 fn what_is_no_new_unit_is_refused_and_nothing_is_planned() {
     let good = |name: &str| json!({"name": name, "exec_start": "/bin/a"});
     let with = |key: &str, value: &str| json!({"name": "lsa-new", "exec_start": "/bin/a", key: value});
     let table = [
         (good("nginx"), "UNIT_EXISTS"),
         (good("lsa-masked"), "UNIT_EXISTS"),
+        (json!({"name": "system.slice", "raw_content": "[Slice]\nMemoryMax=1G\n"}), "UNIT_EXISTS"),
         (good("lsa-quiet.mount"), "INVALID_UNIT_TYPE"),
         (good("../lsa-new"), "INVALID_UNIT_NAME"),
         (good("lsa-new@"), "INVALID_UNIT_NAME"),

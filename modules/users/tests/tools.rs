@@ -792,6 +792,23 @@ fn one_path_is_set_with_its_way_back() {
 }
 
 #[test]
+fn below_a_shared_directory_the_owners_rights_are_taken() {
+    for (above, owner, expected) in [
+        ("43ff", "ada", r#"Privilege::User("ada")"#),
+        ("43ff", "root", "Privilege::Root"),
+        // Whoever may replace it there has no say in whose rights are taken.
+        ("41ff", "ada", "Privilege::Root"),
+        ("41ed", "ada", "Privilege::Root"),
+    ] {
+        let entries = [("/", "41ed", "root"), ("/tmp", above, "root"), ("/tmp/x", "81a4", owner)];
+        let target = with(host(), &["/", "/tmp", "/tmp/x"], &entries).outcome(dry());
+        let (_, _, made) = done(target, "perms_set", json!({"path": "/tmp/x", "mode": "600"}));
+        let made = format!("{:?}", made.unwrap());
+        assert!(made.contains(expected), "{above} {owner}: {made}");
+    }
+}
+
+#[test]
 fn a_tree_is_counted_and_has_no_way_back() {
     let target = way(host(), "/srv/x", "41ed", "root")
         .answer(&["find", "/srv/x", "-printf", "%y %m %D %s\\n"], 0, "d 755 1 1\nf 4755 1 1\nl 777 1 1\n", "")

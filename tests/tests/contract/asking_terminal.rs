@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use linux_sysadmin_tests::{Client, Plan, Sandbox, Step, Way, at_terminal, binary};
+use linux_sysadmin_tests::{Client, Plan, Sandbox, Step, Way, at_terminal, binary, guest};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
@@ -113,6 +113,21 @@ async fn what_a_person_approves_runs_once_and_the_same_call_has_its_outcome() {
         assert_eq!(client.close().await.0.code(), Some(0));
         sandbox.begin_anew();
     }
+}
+
+#[tokio::test]
+async fn who_says_no_to_a_call_of_ones_own_has_its_answer_and_nothing_else() {
+    let test = "who_says_no_to_a_call_of_ones_own_has_its_answer_and_nothing_else";
+    let Some(sandbox) = Sandbox::new(test) else { return };
+    let client = sandbox.serve(Way::TwoStep).await;
+    let (modules, arguments) = (guest("planner"), counted().apply());
+    let line = format!("$BIN call {APPLY} --modules {} --json '{arguments}'", modules.display());
+    let (code, seen) = at_terminal(|program| sandbox.beside(&client, program), &line, "", YES, "no\n");
+    let (_, behind) = seen.split_once(YES).unwrap_or_else(|| panic!("{seen}"));
+    let (typed, answer) = behind.split_once('{').unwrap_or_else(|| panic!("{seen}"));
+    assert_eq!((code, typed.trim()), (Some(1), "no"), "{seen}");
+    assert!(answer.contains("CONFIRMATION_DECLINED"), "{seen}");
+    sandbox.is_untouched("the answer was no");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod everywhere {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod everyday;
     mod locks;
     mod logs;
     pub(crate) mod packages;

@@ -81,7 +81,7 @@ fn a_change_whose_process_is_gone_was_left_unfinished() {
     let open = unfinished(home.path()).unwrap();
     assert_eq!((open.len(), open[0].begun.id.as_str(), open[0].life()), (1, "7", Life::Gone));
     assert_eq!(verified(home.path()).notes, [Note::Unfinished(1)]);
-    assert_eq!(left_lately(home.path()).unwrap(), ["7"]);
+    assert_eq!(left_lately(home.path()).unwrap()[0].begun.id, "7");
     // Only a recovery that left nothing ends it.
     let audit = audit(home.path(), SMALL);
     for (not_restored, open) in
@@ -108,5 +108,5 @@ fn what_was_left_lately_is_seen_in_the_last_records_whatever_else_is_there() {
     audit.append(&call("\"event\":\"change-begun\""), Durability::Lazy).unwrap();
     let mut file = fs::File::options().append(true).open(home.path().join("audit.jsonl")).unwrap();
     std::io::Write::write_all(&mut file, b"{\"event\":\"change-ended\",\"id\":\"7\"").unwrap();
-    assert_eq!(left_lately(home.path()).unwrap(), ["7"]);
+    assert_eq!(left_lately(home.path()).unwrap()[0].begun.id, "7");
 }

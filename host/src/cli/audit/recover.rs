@@ -133,8 +133,13 @@ impl Recover {
 
 fn list(directory: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let unfinished = audit::unfinished(directory)?;
+    let ids: Vec<&str> = unfinished.iter().map(|change| change.begun.id.as_str()).collect();
+    recover::forget_ended(directory, &ids);
     if unfinished.is_empty() {
         writeln!(out, "no change is unfinished")?;
+    }
+    for left in audit::left_lately(directory)?.iter().filter(|left| left.is_made) {
+        writeln!(out, "{}", wrapped(&one_line(&recover::said(left)), "", "  "))?;
     }
     for change in unfinished {
         let indented = |text: &str| wrapped(text, "          ", "          ");

@@ -276,6 +276,12 @@ impl<'p> Judge<'p> {
         self.guesses <= MOST_GUESSES
     }
 
+    /// Forgets whatever isn't sure.
+    pub fn only_certain(&mut self) {
+        self.met.iter_mut().filter(|met| **met == Met::Maybe).for_each(|met| *met = Met::No);
+        (self.is_unclear, self.is_nested) = (false, false);
+    }
+
     /// Judges a text that a shell reads.
     fn text(&mut self, text: &str, place: &Place) {
         let mut place = place.clone();

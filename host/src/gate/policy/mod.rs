@@ -153,6 +153,16 @@ impl Policy {
         self.conclude(&judge)
     }
 
+    /// The same of what runs with an ordinary account's rights, which are all that it could use: what only might become
+    /// what a rule means, as a name that is made up when it runs, isn't counted.
+    pub fn certain<S: AsRef<str>>(&self, argv: &[S]) -> Verdict {
+        let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
+        let mut judge = Judge::new(&self.index, self.rules.len());
+        judge.argv(&words);
+        judge.only_certain();
+        self.conclude(&judge)
+    }
+
     /// What the rules say of a step on a file.
     pub fn of_file(&self, step: FileStep, path: &str) -> Verdict {
         let step = match step {

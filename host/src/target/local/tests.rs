@@ -203,6 +203,20 @@ async fn a_program_that_reads_nothing_and_does_not_end_has_its_time_too() {
     gone("86399.79").await;
 }
 
+#[tokio::test]
+async fn what_a_command_said_before_its_time_was_over_is_told() {
+    let script = "printf 'one\\ntwo\\nthree\\n'; echo 'password=Zq7hunter2 prompt?' >&2; sleep 86399.78";
+    let mut wanted = command("sh", &["-c", script]);
+    wanted.timeout = Duration::from_millis(300);
+    let said = run(wanted).await.unwrap_err().message;
+    assert!(
+        said.starts_with("sh took longer than 0.3 s and was stopped; until then it said: two / three / "),
+        "{said}"
+    );
+    assert!(said.ends_with("password=[redacted]"), "{said}");
+    gone("86399.78").await;
+}
+
 #[test]
 fn what_may_still_run_is_not_said_to_be_stopped() {
     let said = timed_out("apt-get", Duration::from_secs(30), true).message;

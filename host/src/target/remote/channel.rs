@@ -19,7 +19,7 @@ use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
 use crate::target::local;
 use crate::target::rights::Ends;
-use crate::target::stream::{Captured, KEPT_BYTES};
+use crate::target::stream::{Captured, KEPT_BYTES, with_last_words};
 use crate::target::{Command, Keep, Output, cancelled};
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
@@ -228,7 +228,10 @@ impl Running {
                 true => self.link.lost(),
                 false if is_told && left => may_go_on(&command.program),
                 false if is_told => cancelled(&command.program),
-                false => local::timed_out(&command.program, command.timeout, left),
+                false => {
+                    let problem = local::timed_out(&command.program, command.timeout, left);
+                    with_last_words(problem, out, err)
+                }
             });
         };
         ended?;
@@ -238,7 +241,8 @@ impl Running {
         let exit_code = self.status.unwrap_or(-1);
         self.let_go();
         if started.elapsed() >= command.timeout && self.ends.was_backstop(exit_code) {
-            return Err(local::timed_out(&command.program, command.timeout, false));
+            let problem = local::timed_out(&command.program, command.timeout, false);
+            return Err(with_last_words(problem, out, err));
         }
         Ok(Output {
             exit_code,

@@ -105,6 +105,9 @@ fn machine() -> Tree {
          /srv/app/back  l ada /var/log
          /tmp           w root
          /tmp/x         f root
+         /tmp/adas      f ada
+         /tmp/adas-link l ada /usr/lib/release
+         /tmp/roots-link l root /usr/lib/release
          /proc          d root
          /proc/self     l root 4711
          /proc/mounts   l root self/mounts
@@ -212,6 +215,25 @@ fn with_roots_rights_only_roots_directories_are_gone_through() {
         assert_eq!(machine().leads(asked, Last::Followed, &Trusted::Root), root, "{asked}");
         assert_eq!(machine().leads(asked, Last::Followed, &as_ada), ada, "{asked}");
         assert!(!machine().leads(asked, Last::Followed, &Trusted::Anyone).contains("UNTRUSTED"), "{asked}");
+    }
+}
+
+#[test]
+fn in_a_shared_directory_an_account_acts_on_its_own() {
+    let ada = Trusted::Owner("ada".into());
+    for (asked, leads) in [
+        ("/tmp/adas", "/tmp/adas"),
+        ("/tmp/adas-link", "/usr/lib/release"),
+        ("/tmp/x", "UNTRUSTED_DIRECTORY"),
+        ("/tmp/roots-link", "UNTRUSTED_DIRECTORY"),
+        ("/tmp/none", "UNTRUSTED_DIRECTORY"),
+        ("/tmp/none/x", "UNTRUSTED_DIRECTORY"),
+        ("/srv/app/log", "/srv/app/log"),
+    ] {
+        assert_eq!(machine().leads(asked, Last::Followed, &ada), leads, "{asked}");
+        // What is used later may be gone until then, and another one's in its place.
+        let later = machine().leads(asked, Last::Followed, &Trusted::User("ada".into()));
+        assert_eq!(later == "UNTRUSTED_DIRECTORY", asked.starts_with("/tmp"), "{asked}");
     }
 }
 

@@ -247,9 +247,11 @@ fn whose(way: &Way, recursive: bool, cx: &Context) -> Result<Privilege> {
     if recursive && end.owner != "root" {
         return Ok(files::rights_of(&end.owner, cx)?.unwrap_or(Privilege::Root));
     }
+    // What lies in a shared directory only its owner can replace there.
+    let is_shared = |stat: &Stat| stat.mode & 0o1000 != 0 && stat.mode & 0o022 != 0;
     let is_above = |stat: &&Stat| stat.is_directory() && end.path.starts_with(&format!("{}/", stat.path));
-    let above = way.passed.iter().filter(is_above).find(|stat| stat.owner != "root");
-    match above.filter(|stat| stat.owner == end.owner) {
+    let above = way.passed.iter().filter(is_above).find(|stat| stat.owner != "root" || is_shared(stat));
+    match above.filter(|stat| end.owner != "root" && (stat.owner == end.owner || is_shared(stat))) {
         Some(_) => Ok(files::rights_of(&end.owner, cx)?.unwrap_or(Privilege::Root)),
         None => Ok(Privilege::Root),
     }

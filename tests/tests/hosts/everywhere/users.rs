@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 const CLEAN: &str = r"
 for user in lsa-new lsa-other lsa-renamed; do pkill -KILL -u $user; userdel --force --remove $user; done
 for group in lsa-group lsa-team lsa-new; do groupdel $group; done
+rm -f /tmp/lsa-shared
 rm -rf /etc/sudoers.d/linux-sysadmin /etc/sudoers.d/lsa* /var/lib/linux-sysadmin-locked /srv/lsa* /home/lsa* /run/lsa-*
 while mountpoint --quiet /etc/sudoers.d; do umount --lazy /etc/sudoers.d; done
 sed -i '/^lsa-/d' /etc/subuid /etc/subgid
@@ -383,8 +384,19 @@ async fn permissions_are_set_shown_and_put_back() {
         }
     }
 
+    // In a shared directory, and in a service's own: with the rights of whose it is.
+    machine.sh("install -d -o lsa-new /srv/lsa/own; for file in /tmp/lsa-shared /srv/lsa/own/file; do \
+         install -m 644 -o lsa-new -g lsa-new /etc/hostname $file; done");
+    for path in ["/tmp/lsa-shared", "/srv/lsa/own/file"] {
+        let done =
+            shown_and_done(&machine, &mut client, "perms_set", &json!({"path": path, "mode": "600"})).await;
+        assert_eq!(stat(path), "600 lsa-new:lsa-new", "{done}");
+    }
+
     let before = machine.snapshot();
     for (arguments, code) in [
+        // Another owner takes root's rights, and the owner could put something else in its place meanwhile.
+        (json!({"path": "/tmp/lsa-shared", "owner": "nobody"}), "UNTRUSTED_DIRECTORY"),
         (json!({"path": "/srv/lsa/in/link", "mode": "644"}), "SYMLINK"),
         (json!({"path": "/etc", "mode": "755", "recursive": true}), "SYSTEM_TREE"),
         (json!({"path": "/lib", "owner": "lsa-new"}), "SYMLINK"),

@@ -158,7 +158,12 @@ async fn killed_before_or_within_a_step_a_change_is_recovered() {
 
 /// The change is made; only its copies are left over.
 fn stays(machine: &Machine, id: &str, point: &str) {
-    assert_eq!(unfinished(machine, "root"), "no change is unfinished\n", "{point}");
+    let listed = unfinished(machine, "root");
+    assert!(listed.starts_with("no change is unfinished\n"), "{point}: {listed}");
+    assert!(
+        listed.contains("left copies") && listed.contains(&format!("audit recover {id}")),
+        "{point}: {listed}"
+    );
     let (code, said) = machine.says("root", "root", &["audit", "recover", id]);
     assert_eq!(code, Some(0), "{point}: {said}");
     assert!(said.contains("stays") && said.contains(".linux-sysadmin-"), "{point}: {said}");
@@ -177,6 +182,48 @@ async fn killed_after_its_end_was_on_record_a_change_stays_and_its_copies_can_be
         let id = kill(&machine, "root", &plan(), point).await.expect("a change");
         stays(&machine, &id, point);
     }
+}
+
+/// What the next plan on this machine is told with, as it is tried and as it is made.
+async fn told_with_the_next_plan(machine: &Machine) -> [String; 2] {
+    let mut client = machine.serve().await;
+    let next = Plan::of([Step::write("/srv/planner/another", "another\n")]);
+    let tried = client.envelope("planner_apply", next.dry_run()).await;
+    let made = client.envelope("planner_apply", next.apply()).await;
+    assert_eq!((&tried["status"], &made["status"]), (&json!("success"), &json!("success")), "{tried} {made}");
+    assert_eq!(client.close().await.0.code(), Some(0));
+    machine.sh("rm /srv/planner/another");
+    [tried["preview"]["warnings"].to_string(), made["notes"].to_string()]
+}
+
+#[tokio::test]
+async fn what_a_killed_server_has_left_is_told_with_the_next_plan_until_it_is_recovered() {
+    let test = "what_a_killed_server_has_left_is_told_with_the_next_plan_until_it_is_recovered";
+    let Some(machine) = Machine::faulty(test) else { return };
+    machine.sh(FILES);
+    for (point, what) in [("after-step-1", "left half-done"), ("after-sync-change-ended", "left copies")] {
+        let id = kill(&machine, "root", &plan(), point).await.expect("a change");
+        for told in told_with_the_next_plan(&machine).await {
+            assert!(told.contains(&format!("audit recover {id}")) && told.contains(what), "{point}: {told}");
+        }
+        let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
+        assert_eq!(code, Some(0), "{point}: {said}");
+        for told in told_with_the_next_plan(&machine).await {
+            assert!(!told.contains("audit recover"), "{point}: {told}");
+        }
+        machine.sh(&format!("rm -rf {RAN} {NEW} {MADE}\n{FILES}"));
+    }
+    // What a command had replaced is kept beside the log, and nobody needs it any more.
+    let id = kill_while_adding(&machine, "after-sync-change-ended").await;
+    let kept = machine.sh("find / -xdev -path '*/linux-sysadmin/replaced/*' -type f");
+    assert!(kept.trim().ends_with(&id), "{kept}");
+    assert_eq!(unfinished(&machine, "root"), "no change is unfinished\n");
+    assert!(machine.has(kept.trim()), "a change of just now may be about to begin");
+    machine.sh(&format!("touch -d '1 hour ago' {kept}"));
+    assert_eq!(unfinished(&machine, "root"), "no change is unfinished\n");
+    assert!(!machine.has(kept.trim()));
+    machine.sh("crontab -u nobody -r");
+    machine.nothing_is_left_behind();
 }
 
 #[tokio::test]

@@ -29,6 +29,8 @@ fn everyday_texts_are_harmless() {
             PrivateTmp=yes\nReadWritePaths=/srv/app\nSyslogIdentifier=app\nStandardOutput=journal\nStandardError=journal\n\
             KillSignal=SIGINT\nTimeoutStopSec=30\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n\
             CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nExecReload=/bin/kill -HUP $MAINPID\n[Install]\nWantedBy=multi-user.target\n")),
+        (SERVICE, format!("{account}InaccessiblePaths=/srv/other\nSystemCallFilter=@system-service\nSystemCallErrorNumber=EPERM\n\
+            NoExecPaths=/\nExecPaths=/usr\nNoNewPrivileges=true\n")),
         (SERVICE, "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/app\n".to_owned()),
         (SERVICE, "[Service]\nType=oneshot\nExecStart=/bin/true\n".to_owned()),
         ("/etc/systemd/system/app.timer", "[Timer]\nOnCalendar=daily\nPersistent=true\nUnit=app.service\n[Install]\nWantedBy=timers.target\n".to_owned()),
@@ -60,6 +62,10 @@ fn a_units_key_asks_unless_it_is_harmless_with_its_value() {
         "SystemCallFilter=~setuid:0 setgid:0",
         "SystemCallErrorNumber=0",
         "InaccessiblePaths=/etc/security",
+        "NoNewPrivileges=no",
+        "NoNewPrivileges=yes\nInaccessiblePaths=/etc/security\nNoNewPrivileges=no",
+        "NoNewPrivileges=yes\nInaccessiblePaths=/etc/security\nNoNewPrivileges=",
+        "NoNewPrivileges=yes\nExecPaths=/srv\nUser=root",
         "StandardOutput=file:/run/systemd/system/evil.service",
         "StandardOutput=append:/etc/cron.d/x",
         "StandardError=truncate:/etc/x",

@@ -14,6 +14,8 @@ pub enum Judgement {
     Command,
     /// Harmless to what has an ordinary account's rights.
     Accounts,
+    /// Harmless to what has an ordinary account's rights and can get no others.
+    Confined,
     /// Says whose rights that has.
     Account,
     /// Sets variables of it.
@@ -39,6 +41,7 @@ struct Table {
     harmless: ByPart,
     commands: ByPart,
     accounts: ByPart,
+    confined: ByPart,
     account: ByPart,
     variables: ByPart,
     file: ByPart,
@@ -54,6 +57,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
         (table.harmless, Judgement::Harmless),
         (table.commands, Judgement::Command),
         (table.accounts, Judgement::Accounts),
+        (table.confined, Judgement::Confined),
         (table.account, Judgement::Account),
         (table.variables, Judgement::Variables),
         (table.file, Judgement::File),

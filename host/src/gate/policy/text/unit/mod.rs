@@ -104,6 +104,12 @@ impl Unit {
             (None, dynamic) => dynamic.is_some_and(is_true).then(|| DYNAMIC.to_owned()),
         }
     }
+
+    /// Whether its commands have an ordinary account's rights, and no program that they start has more. Of a drop-in, which
+    /// shows only a part, that isn't said.
+    fn is_confined(&self, section: &str) -> bool {
+        self.user(section).is_some() && self.value(section, "NoNewPrivileges").is_some_and(is_true)
+    }
 }
 
 /// An account that is there while the unit runs, and that nobody else has.

@@ -30,6 +30,14 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 ));
             }
         }
+        Judgement::Confined => {
+            if !unit.is_confined(&entry.section) {
+                code.gives(format_args!(
+                    "has system calls fail, or hides files, for what has more rights as well ({key}={}), {at}",
+                    shown(value)
+                ));
+            }
+        }
         Judgement::Variables => variables(unit, entry, at, code),
         Judgement::File => match unit.user(&entry.section) {
             // A glob may mean any file.
