@@ -84,6 +84,9 @@ fn others_write(mode: u32) -> bool {
     mode & 0o022 != 0
 }
 
+/// An account without rights of its own, which programs take to look at what everybody may see.
+const NOBODY: &str = "nobody";
+
 /// Who may be able to change the directories that lead to a path. Whoever can puts a link there, and has it followed
 /// with rights that aren't his own.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,9 +136,9 @@ impl Trusted {
         matches!(self, Self::Owner(_)) && directory.uid == 0 && directory.mode & 0o1000 != 0
     }
 
-    /// Whether it belongs to the account whose rights are taken.
+    /// Whether it belongs to the account whose rights are taken, or that account has none that a link could use.
     pub(super) fn owns(&self, entry: &Entry) -> bool {
-        matches!(self, Self::Owner(name) if entry.owner() == *name)
+        matches!(self, Self::Owner(name) if entry.owner() == *name || name == NOBODY)
     }
 }
 

@@ -57,6 +57,9 @@ pub(crate) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<std::rc::Rc<str>>,
     lines: Vec<Shown>,
+    /// How many those are, where some are shown once for all that say the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<usize>,
     /// What was looked at, where it wasn't said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<String>,
@@ -91,10 +94,12 @@ impl Answer {
             Order::Oldest => lines.truncate(most),
         }
         let mut shown = if fold { fold::near(&lines) } else { fold::none(&lines) };
+        let total = (shown.len() < lines.len()).then_some(lines.len());
         let source = line::common_source(&mut shown);
         Self {
             source,
             lines: shown,
+            total,
             sources: Vec::new(),
             missing: Vec::new(),
             truncated: cut > 0,

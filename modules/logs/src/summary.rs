@@ -73,6 +73,9 @@ pub(crate) struct Summary {
     /// Most errors first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<Unit>,
+    /// How many have any, where these aren't all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units_total: Option<usize>,
     /// Errors and warnings of each hour that has any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     per_hour: BTreeMap<String, (u64, u64)>,
@@ -82,6 +85,9 @@ pub(crate) struct Summary {
     /// What is said most, the worst first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<Message>,
+    /// How many kinds there are, where these aren't all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages_total: Option<usize>,
     /// Services that were started again and again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     flapping: Vec<Flapping>,
@@ -500,6 +506,7 @@ impl<'a> Looking<'a> {
         tallies.sort_by(|(a, one), (b, other)| {
             (other.errors, other.warnings).cmp(&(one.errors, one.warnings)).then_with(|| a.cmp(b))
         });
+        let units_total = (tallies.len() > UNITS).then_some(tallies.len());
         let units = tallies.into_iter().take(UNITS).map(|(unit, tally)| Unit {
             unit,
             errors: tally.errors,
@@ -535,6 +542,7 @@ impl<'a> Looking<'a> {
             .collect();
 
         let mut groups: Vec<Group> = self.groups.into_groups().collect();
+        let messages_total = (groups.len() > MESSAGES).then_some(groups.len());
         // Errors before warnings, what is new before what is old, what is frequent before what is rare.
         let is_new =
             |group: &Group| group.first.is_some_and(|first| first >= hour_ago) && begins < now - HOUR;
@@ -626,9 +634,11 @@ impl<'a> Looking<'a> {
             errors,
             warnings,
             units,
+            units_total,
             per_hour: self.hours.into_iter().rev().take(48).map(|(at, counts)| (hour(at), counts)).collect(),
             known,
             messages,
+            messages_total,
             flapping,
             oom_kills,
             sources: Sources { journal: self.journal, files: self.files },

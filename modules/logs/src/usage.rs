@@ -33,8 +33,13 @@ pub(crate) struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
     journal: Option<Journal>,
     directories: Vec<Directory>,
+    /// How many there are, where these aren't all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directories_total: Option<usize>,
     /// Largest first, without the journal's.
     files: Vec<Large>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_total: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rotated: Option<Rotated>,
     /// Large, and no rotated file beside them.
@@ -277,6 +282,8 @@ fn usage(
         filesystem,
         total_mib: mib(found.iter().map(|found| found.bytes).sum()),
         journal,
+        directories_total: (directories.len() > SHOWN).then_some(directories.len()),
+        files_total: (files.len() > SHOWN).then_some(files.len()),
         directories: directories.into_iter().take(SHOWN).map(|(_, directory)| directory).collect(),
         files: files.iter().take(SHOWN).map(large).collect(),
         rotated: (!rotated.is_empty()).then(|| Rotated {

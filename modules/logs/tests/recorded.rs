@@ -431,6 +431,36 @@ fn a_summary_says_what_is_wrong_since_when_and_what_that_means() {
 }
 
 #[test]
+fn where_a_list_is_cut_all_are_counted() {
+    let urgent: String = (0..20)
+        .map(|n| {
+            let name = char::from(b'a' + n);
+            entry(
+                1_795_346_000,
+                3,
+                &format!("app-{name}"),
+                &format!("app-{name}.service"),
+                &format!("{name} is gone"),
+            )
+        })
+        .collect();
+    let target = with_nginx().answer(&journalctl(&["--since=@1795259900", "--priority=4"]), 0, urgent, "");
+    let (data, _) = target.call(&module(), "log_summary", json!({})).unwrap();
+    for list in ["units", "messages"] {
+        let shown = data[list].as_array().unwrap().len();
+        assert_eq!((shown, &data[format!("{list}_total")]), (12, &json!(20)), "{data}");
+    }
+    let many: String =
+        (0..15).map(|n| format!("209715200 409600 1795346225.5 /var/log/{n}/app.log\x00")).collect();
+    let (data, _) =
+        with_nginx().answer(&FIND, 0, many, "").call(&module(), "log_disk_usage", json!({})).unwrap();
+    for list in ["files", "directories"] {
+        let shown = data[list].as_array().unwrap().len();
+        assert_eq!((shown, &data[format!("{list}_total")]), (10, &json!(15)), "{data}");
+    }
+}
+
+#[test]
 fn what_logs_take_says_how_full_the_disk_is_and_what_is_still_open() {
     let df = "  1B-blocks       Used     Avail Mounted on\n4294967296 4080218931 214748365 /\n";
     let lsof =

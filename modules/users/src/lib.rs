@@ -63,7 +63,8 @@ fn files(module: Module) -> Module {
     module
         .path(PathGrant::read("/etc/shells", "which shells let somebody log in"))
         .path(PathGrant::read(sudoers::MAIN, sudo).as_root())
-        .path(PathGrant::read("/etc/sudoers.d/**", sudo).as_root())
+        .path(PathGrant::read("/etc/sudoers.d", sudo).as_root())
+        .path(PathGrant::read("/etc/sudoers.d/*", sudo).as_root())
         .path(PathGrant::write("/etc/sudoers.d/*", "rules of sudo, which visudo checks first"))
         .path(PathGrant::write(lock::RECORDS, "their directory, where there is none"))
         .path(PathGrant::write(

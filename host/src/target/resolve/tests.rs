@@ -231,6 +231,13 @@ fn in_a_shared_directory_an_account_acts_on_its_own() {
         ("/srv/app/log", "/srv/app/log"),
     ] {
         assert_eq!(machine().leads(asked, Last::Followed, &ada), leads, "{asked}");
+        // Nobody's rights are none that a link could use.
+        let nobodys = machine().leads(asked, Last::Followed, &Trusted::Owner("nobody".into()));
+        assert_eq!(
+            nobodys == "UNTRUSTED_DIRECTORY",
+            asked.ends_with("none") || asked.ends_with("none/x") || asked.starts_with("/srv/app"),
+            "{asked}"
+        );
         // What is used later may be gone until then, and another one's in its place.
         let later = machine().leads(asked, Last::Followed, &Trusted::User("ada".into()));
         assert_eq!(later == "UNTRUSTED_DIRECTORY", asked.starts_with("/tmp"), "{asked}");

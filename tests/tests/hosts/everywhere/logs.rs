@@ -96,6 +96,8 @@ async fn what_the_journal_is_told_is_found_and_summed_up() {
     let asked = client.envelope("log_query", json!({"identifier": "lsa-app", "since": since})).await;
     let first = asked["data"]["lines"][0].as_str().expect("a line");
     assert!(first.ends_with(" err x3: job 1 failed"), "{asked}");
+    let shown = asked["data"]["lines"].as_array().map_or(0, Vec::len) as u64;
+    assert_eq!(asked["data"]["total"].as_u64(), Some(shown + 2), "what is shown once counts: {asked}");
     let each = json!({"identifier": "lsa-app", "since": since, "fold": false});
     let all = messages(&client.envelope("log_query", each.clone()).await);
     let mut few = each;
