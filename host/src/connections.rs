@@ -6,6 +6,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::component::{Connections, PublicKey};
+use crate::gate::Question;
+use crate::gate::asking::{Answer, Ask, declined};
+use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::target::{Connection, Given, OwnKey, Target, own_keys};
 use crate::targets::Targets;
@@ -19,12 +22,35 @@ pub struct Control {
     has_session: bool,
     /// Whether it only says what it would do.
     dry_run: bool,
+    /// Who calls, and who can be asked for it.
+    origin: Arc<Origin>,
+    ask: Arc<dyn Ask>,
 }
 
 impl Control {
     /// Of a call that works there.
-    pub fn new(targets: &Arc<Targets>, target: &Arc<Target>, has_session: bool, dry_run: bool) -> Self {
-        Self { targets: targets.clone(), target: target.clone(), has_session, dry_run }
+    pub fn new(
+        targets: &Arc<Targets>,
+        target: &Arc<Target>,
+        (has_session, dry_run): (bool, bool),
+        (origin, ask): (Arc<Origin>, Arc<dyn Ask>),
+    ) -> Self {
+        Self { targets: targets.clone(), target: target.clone(), has_session, dry_run, origin, ask }
+    }
+
+    /// A host that wasn't known when the server started may be named from now on, where a person says so: whoever else may
+    /// write to the files that name hosts has no say in it.
+    async fn allow(&self, host: &str) -> Result<(), Problem> {
+        let Some(stranger) = self.targets.stranger(host) else { return Ok(()) };
+        let Some(known) = stranger.known_as().await? else { return Ok(()) };
+        if known.host_keys.is_empty() {
+            // What nobody has seen of the host isn't for a question to vouch for.
+            return Ok(());
+        }
+        match self.ask.ask(Question::about_host(&self.origin, host, &known)?).await? {
+            Answer::Yes(_) => self.targets.keep(Arc::new(stranger)).map(drop),
+            Answer::No(_) => Err(declined()),
+        }
     }
 
     /// Where calls without `host` work, where they do.
@@ -37,6 +63,7 @@ impl Control {
     }
 
     async fn connect_to(&self, host: &str, given: Given) -> Result<Value, Problem> {
+        self.allow(host).await?;
         if self.dry_run {
             let mut told = self.tested(host, given).await?;
             told["current"] = self.has_session.into();
@@ -184,7 +211,10 @@ impl Connections for Control {
     }
 
     fn test(&self, host: String, given: Given) -> BoxFuture<'_, Result<String, Problem>> {
-        Box::pin(async move { Ok(self.tested(&host, given).await?.to_string()) })
+        Box::pin(async move {
+            self.allow(&host).await?;
+            Ok(self.tested(&host, given).await?.to_string())
+        })
     }
 
     fn public_keys(&self) -> BoxFuture<'_, Result<Vec<PublicKey>, Problem>> {

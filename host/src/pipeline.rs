@@ -504,6 +504,7 @@ impl Pipeline {
         match self.way_of(client) {
             // What can cost the machine isn't left to what a client says that somebody said.
             _ if question.risk == Risk::Critical && self.mode != Mode::SingleUser => Way::Terminal,
+            Way::TwoStep if question.never_by_client_alone => Way::Terminal,
             // A client would have to cut it, and what was cut nobody has said yes to.
             Way::InputRequired | Way::Elicitation if !question.fits_a_client() => Way::Terminal,
             way => way,
@@ -589,7 +590,9 @@ impl Pipeline {
                 true => Some(self.session(&live, target, &facts).await),
                 false => None,
             },
-            connections: module.imports("target-control").then(|| self.connections(target, call, dry_run)),
+            connections: module
+                .imports("target-control")
+                .then(|| self.connections(target, call, routed.origin.clone(), dry_run)),
             jobs: module.imports("jobs").then(|| {
                 let agent_id = call.agent_id.clone();
                 Arc::new(JobsOf::new(&self.jobs, agent_id, dry_run)) as Arc<dyn component::Jobs>
@@ -656,8 +659,15 @@ impl Pipeline {
         Ok(if target.is_remote() || self.targets.here().is_ok() { grants } else { Arc::default() })
     }
 
-    fn connections(&self, target: &Arc<Target>, call: &Call, dry_run: bool) -> Arc<dyn Connections> {
-        Arc::new(Control::new(&self.targets, target, call.has_session, dry_run))
+    fn connections(
+        &self,
+        target: &Arc<Target>,
+        call: &Call,
+        origin: Arc<Origin>,
+        dry_run: bool,
+    ) -> Arc<dyn Connections> {
+        let how = (call.has_session, dry_run);
+        Arc::new(Control::new(&self.targets, target, how, (origin, call.desk.clone())))
     }
 
     async fn session(&self, live: &Arc<Live>, target: &Arc<Target>, facts: &Facts) -> Arc<Session> {

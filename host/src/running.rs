@@ -426,6 +426,7 @@ pub(crate) mod tests {
             summary: "Do it".into(),
             risk: Risk::High,
             needs_person: true,
+            never_by_client_alone: false,
             dry_run: false,
             preview: serde_json::json!({"command": "do it"}),
             text: "May this be done?".into(),

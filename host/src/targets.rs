@@ -262,8 +262,17 @@ impl Targets {
         self.settings.keepalive_interval.map(|interval| interval.as_secs())
     }
 
+    /// A host that may be named once a person has said so; none where it may be already, or never.
+    pub fn stranger(&self, host: &str) -> Option<Target> {
+        let is_one = self.used(host).is_none() && self.hosts.is_stranger(host);
+        is_one.then(|| self.target(self.hosts.place(host)))
+    }
+
     /// The one name that is meant.
     fn one(&self, host: &str, given: &Given) -> Result<String, Problem> {
+        if let Some(used) = self.used(host) {
+            return Ok(used.name().to_owned());
+        }
         let names = self.hosts.expand(&[host.to_owned()])?;
         let [name] = names.as_slice() else {
             let message = format!("{} is {} hosts; expected one", excerpt(host, SHOWN), names.len());
@@ -389,6 +398,10 @@ impl Hosts {
 
     fn expand(&self, said: &[String]) -> Result<Vec<String>, Problem> {
         Ok(self.inventory.expand(said, &self.allowed)?.into_iter().map(|named| named.name).collect())
+    }
+
+    fn is_stranger(&self, name: &str) -> bool {
+        self.inventory.is_stranger(name, &self.allowed)
     }
 
     fn is_here(&self, name: &str) -> bool {

@@ -90,6 +90,16 @@ pub struct Machine {
 /// A process on the host that ends when its stdin does.
 pub struct Helper(Child);
 
+/// A process that kills a server in a moment.
+pub struct Killer(Child);
+
+impl Killer {
+    /// Until it is done.
+    pub fn wait(mut self) {
+        self.0.wait().expect("waited for");
+    }
+}
+
 impl Machine {
     /// The server is on debian1 itself. Where hosts can't be had, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
@@ -383,6 +393,22 @@ impl Machine {
             None => self.host.run(&kill),
             Some(lab) => lab.run(&kill),
         };
+    }
+
+    /// Kills the server in this home after so long, counted from when this returns.
+    pub fn kills_after(&self, home: &str, moment: Duration) -> Killer {
+        let number = self.server(home).to_string();
+        let seconds = format!("{:.4}", moment.as_secs_f64());
+        let wait = ["sh", "-c", "echo; read go; sleep \"$0\"; kill -s KILL \"$1\"", &seconds, &number];
+        let mut command = match self.lab() {
+            None => self.host.command(&wait),
+            Some(lab) => lab.command(&wait),
+        };
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell");
+        let mut ready = String::new();
+        BufReader::new(child.stdout.as_mut().expect("stdout")).read_line(&mut ready).expect("UTF-8");
+        drop(child.stdin.take().expect("stdin"));
+        Killer(child)
     }
 
     /// What is on record in this home.

@@ -102,6 +102,9 @@ impl target_control::Host for State {
         host: String,
         over: target_control::Given,
     ) -> wasmtime::Result<Answer<String>> {
+        // A person may have to be asked, who may take long.
+        let wall_time = self.wall_time.clone();
+        let _still = wall_time.stands_still();
         let call = self.call()?;
         let connections = call.reach.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.connect(host, given(over)).await))
@@ -125,6 +128,8 @@ impl target_control::Host for State {
     }
 
     async fn test(&mut self, host: String, over: target_control::Given) -> wasmtime::Result<Answer<String>> {
+        let wall_time = self.wall_time.clone();
+        let _still = wall_time.stands_still();
         let call = self.call()?;
         let connections = call.reach.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.test(host, given(over)).await))

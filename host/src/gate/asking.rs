@@ -128,7 +128,8 @@ fn with_simulation(plan: &Plan, simulation: Option<&str>) -> Value {
     preview
 }
 
-fn declined() -> Problem {
+/// The answer was no.
+pub fn declined() -> Problem {
     Problem::new("CONFIRMATION_DECLINED", Category::Denied, "the answer was no: nothing was changed")
         .remedy("Ask what is wanted instead; don't try the same again")
 }

@@ -12,8 +12,10 @@ use super::asking::EXPIRES;
 use super::prepare::Plan;
 use super::{Asking, random_id, sha256};
 use crate::capability::Risk;
+use crate::origin::Origin;
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
+use crate::target::KnownAs;
 use crate::terminal::Waiting;
 use crate::visible::one_line;
 
@@ -47,6 +49,8 @@ pub struct Question {
     pub risk: Risk,
     /// Whether a person has to say yes. Where it is part of a larger change, the plan waits for its turn as well.
     pub needs_person: bool,
+    /// Whether what a client says that somebody said is no answer: it is about whom the client may reach.
+    pub never_by_client_alone: bool,
     /// Only what would be: the program's own simulation is what has to be allowed.
     pub dry_run: bool,
     /// The plan as it is shown.
@@ -81,6 +85,7 @@ impl Question {
             summary: text_of(&preview, "description"),
             risk: plan.risk,
             needs_person,
+            never_by_client_alone: false,
             dry_run: asking.dry_run,
             preview,
             text: String::new(),
@@ -88,6 +93,56 @@ impl Question {
         let host_key = origin.target.as_ref().and_then(|used| used.host_key.as_deref());
         question.text = question.written(&asking.facts.user, &asking.facts.hostname, host_key);
         question
+    }
+
+    /// Whether a host may be worked on that wasn't known when the server started.
+    pub fn about_host(origin: &Origin, host: &str, known: &KnownAs) -> Result<Self, Problem> {
+        let module = origin.module.as_ref();
+        let module = module.map_or_else(String::new, |module| format!("{} {}", module.name, module.version));
+        let preview = json!({
+            "description": format!("Work on {host} until this server ends"),
+            "host": host,
+            "address": known.address,
+            "user": known.user,
+            "host_keys": known.host_keys,
+        });
+        let mut text = Text::default();
+        let host = one_line(&excerpt(host, NAME));
+        text.line(&format!("May {host} be worked on, until this server ends?"));
+        text.line("");
+        text.line(&format!("Tool:    {}, of module {module}", origin.tool));
+        let client = one_line(&excerpt(&origin.client, NAME));
+        if !client.is_empty() {
+            text.line(&format!("Client:  {client}"));
+        }
+        text.line("Risk:    high");
+        text.line(
+            "Because: it was no host of ~/.ssh/config, known_hosts or the inventory when the server started",
+        );
+        text.line(&format!("Address: {}, as {}", one_line(&known.address), one_line(&known.user)));
+        for key in &known.host_keys {
+            text.line(&format!("Key:     {}, in known_hosts", one_line(key)));
+        }
+        text.line("");
+        let sha256 = sha256(preview.to_string().as_bytes());
+        let id = random_id()?;
+        text.line(&format!("Plan:    {id} (SHA-256 {sha256})"));
+        Ok(Self {
+            id,
+            sha256,
+            tool: origin.tool.clone(),
+            module,
+            target: host,
+            machine: (None, None),
+            client,
+            summary: text_of(&preview, "description"),
+            risk: Risk::High,
+            needs_person: true,
+            never_by_client_alone: true,
+            dry_run: false,
+            preview,
+            text: text.0,
+        })
     }
 
     /// Whether both are about one machine, which has two names then.
@@ -360,6 +415,7 @@ mod tests {
             summary: text_of(&preview, "description"),
             risk: Risk::High,
             needs_person: true,
+            never_by_client_alone: false,
             dry_run: false,
             preview,
             text: String::new(),

@@ -142,6 +142,12 @@ impl Inventory {
         }
     }
 
+    /// Whether nothing speaks against the host but that it wasn't known when the server started.
+    pub fn is_stranger(&self, name: &str, allowed: &Allowed) -> bool {
+        let is_known = self.left_out.contains_key(name) || self.entry(name).is_some() || name == LOCALHOST;
+        !is_known && !allowed.is_listed() && !allowed.allows(name) && name.parse::<Alias>().is_ok()
+    }
+
     /// Nothing, where the host may be named.
     fn host(&self, name: &str, allowed: &Allowed) -> Result<(), Problem> {
         // Whatever else knows it: it would be reached otherwise than the inventory says.
@@ -158,7 +164,8 @@ impl Inventory {
         let problem = unknown(format!("no host and no group is called {name}"));
         Err(self.with_close(name, problem, allowed).remedy(
             "A host is known that ~/.ssh/config, known_hosts or the inventory had when the server started: an \
-             operator can add it there, or to `hosts` of the configuration, and start the server anew",
+             operator can add it there, or to `hosts` of the configuration, and start the server anew; ssh_connect asks a person \
+             about one whose key known_hosts has by now",
         ))
     }
 

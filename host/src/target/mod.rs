@@ -24,7 +24,7 @@ pub use facts::Facts;
 pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
 pub use program::PATH;
-pub use remote::{Connection, Place, Settings};
+pub use remote::{Connection, KnownAs, Place, Settings};
 pub use resolve::Resolved;
 #[cfg(test)]
 pub use services::UnitState;
@@ -523,6 +523,14 @@ impl Target {
         match &self.machine {
             Machine::Local(_) => Ok(None),
             Machine::Remote(remote) => remote.try_connection().await.map(Some),
+        }
+    }
+
+    /// Where it would be looked for, and by which keys it is known; none of this machine. Nothing is asked of it.
+    pub async fn known_as(&self) -> Result<Option<KnownAs>, Problem> {
+        match &self.machine {
+            Machine::Local(_) => Ok(None),
+            Machine::Remote(remote) => remote.known_as().await.map(Some),
         }
     }
 

@@ -60,6 +60,17 @@ pub struct Settings {
     pub looked_for: LookedFor,
 }
 
+/// What is known of a host before anything is asked of it.
+#[derive(Debug)]
+pub struct KnownAs {
+    /// As in `192.0.2.7:22`, or with a name.
+    pub address: String,
+    /// The account there.
+    pub user: String,
+    /// Fingerprints of its keys in known_hosts, as `SHA256:…`.
+    pub host_keys: Vec<String>,
+}
+
 /// A machine behind SSH, and how it is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -243,6 +254,24 @@ impl Remote {
 
     fn story(&self) -> std::sync::MutexGuard<'_, Story> {
         self.story.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where it would be looked for, and by which keys it is known; nothing is asked of it.
+    pub(super) async fn known_as(&self) -> Result<KnownAs, Problem> {
+        let host = ssh::config::resolve(&self.place.alias, &self.place.given).await?;
+        let (user, global) = (host.user_known_hosts.clone(), host.global_known_hosts.clone());
+        let known = tokio::task::spawn_blocking(move || ssh::known_hosts::KnownHosts::load(&user, &global))
+            .await
+            .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))??;
+        let address = match host.hostname.contains(':') {
+            true => format!("[{}]:{}", host.hostname, host.port),
+            false => format!("{}:{}", host.hostname, host.port),
+        };
+        Ok(KnownAs {
+            address,
+            user: host.user.clone(),
+            host_keys: known.fingerprints(&ssh::known_hosts::Names::of(&host, None)),
+        })
     }
 
     /// A session, and how long it took to be had.

@@ -7,6 +7,7 @@ mod alone {
 }
 
 mod inside {
+    mod killed_at_random;
     mod plans_killed;
 }
 

@@ -236,6 +236,14 @@ impl KnownHosts {
     }
 
     /// The host's own keys, by one of its names.
+    /// Fingerprints of the keys that are known of the host, as they stand there.
+    pub fn fingerprints(&self, host: &Names) -> Vec<String> {
+        let name = host.listed();
+        let without_port = host.without_port().into_iter().flat_map(|bare| self.plain(bare));
+        let lines = self.plain(&name).chain(without_port);
+        lines.map(|line| line.key.fingerprint(HashAlg::Sha256).to_string()).collect()
+    }
+
     fn plain(&self, name: &str) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(move |line| line.marker.is_none() && line.names(name))
     }

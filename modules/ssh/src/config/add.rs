@@ -108,8 +108,8 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
         ),
         false => format!(
             "{alias} is not thereby a host that `host` takes: those were fixed when the server started. To allow it, \
-             the operator restarts the server and, where ssh.allowed_hosts is set in its configuration, adds it there \
-             first"
+             a person says so when ssh_connect asks, once known_hosts has its key; where ssh.allowed_hosts is set in the \
+             server's configuration, the operator adds it there and restarts the server"
         ),
     }];
     if before.as_deref() == Some(&edited.text) {

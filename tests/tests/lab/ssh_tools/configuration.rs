@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use linux_sysadmin_tests::{Lab, Way};
+use linux_sysadmin_tests::Lab;
 use serde_json::{Value, json};
 
 use super::*;
@@ -161,6 +161,69 @@ async fn a_host_that_was_added_is_taken_by_servers_that_start_afterwards_and_onl
         assert!(after.close().await.0.success());
         std::fs::write(lab.file("known_hosts"), unknown).expect("written");
     }
+}
+
+#[tokio::test]
+async fn a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so() {
+    let test = "a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so";
+    let Some(lab) = Lab::new(test) else { return };
+    let host_key = lab.key("host", "ed25519");
+    let family = FAMILIES[0];
+    let sshd = lab.sshd(family, PORT);
+    sshd.start(&[&host_key], "");
+    lab.configure(&lab.aliases());
+    let (unknown, unnamed) = (std::fs::read_to_string(lab.file("known_hosts")).expect("it"), written(&lab));
+    let connect = json!({"host": "late"});
+    for (tool, way) in [
+        ("ssh_connect", Way::InputRequired),
+        ("ssh_connect", Way::Elicitation),
+        ("ssh_test_connection", Way::InputRequired),
+    ] {
+        let mut client = served_for(&lab, way).await;
+        lab.configure(&format!(
+            "{unnamed}\nHost late\n  HostName {}\n  Port {PORT}\n  User root\n",
+            lab.address(family)
+        ));
+        // Nobody is asked about a key that nobody has seen.
+        refused(&client.envelope(tool, connect.clone()).await, "HOST_UNKNOWN", &["late"]);
+        lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
+        let asked = client.is_asked(way, tool, connect.clone()).await;
+        let question = asked.message.to_string();
+        for part in ["May late be worked on", &lab.address(family), &listed(&lab, host_key.path()).1] {
+            assert!(question.contains(part), "{part}: {question}");
+        }
+        let declined = client.answers(&asked, "decline").await;
+        refused(&declined, "CONFIRMATION_DECLINED", &[]);
+        refused(&client.envelope("perf_uptime", json!({"host": "late"})).await, "HOST_UNKNOWN", &[]);
+
+        done(client.agrees(way, tool, connect.clone()).await);
+        // Once: from now on it is a host like any other.
+        done(client.envelope(tool, connect.clone()).await);
+        done(client.envelope("perf_uptime", json!({"host": "late"})).await);
+        assert!(client.close().await.0.success());
+        // The next server knows it anyway, and that is how it was before.
+        std::fs::write(lab.file("known_hosts"), &unknown).expect("written");
+        lab.configure(&unnamed);
+    }
+    // A client that can ask nobody doesn't say yes by itself.
+    let mut client = served_for(&lab, Way::TwoStep).await;
+    lab.configure(&format!("{unnamed}\nHost late\n  HostName {}\n  Port {PORT}\n", lab.address(family)));
+    lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
+    for confirmed in [false, true] {
+        let mut arguments = connect.clone();
+        arguments["confirmed"] = confirmed.into();
+        let waits = client.envelope("ssh_connect", arguments).await;
+        assert_eq!(
+            (&waits["status"], &waits["confirmation"]["way"]),
+            (&json!("confirmation_required"), &json!("terminal")),
+            "{waits}"
+        );
+    }
+    assert!(client.close().await.0.success());
+    // Where the operator lists hosts, there is nothing to ask.
+    std::fs::write(lab.home().config(), "ssh:\n  allowed_hosts: [debian1]\n").expect("written");
+    let mut client = served_for(&lab, Way::InputRequired).await;
+    refused(&client.envelope("ssh_connect", connect).await, "HOST_NOT_ALLOWED", &["late"]);
 }
 
 #[tokio::test]

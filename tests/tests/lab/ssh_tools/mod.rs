@@ -7,7 +7,7 @@ mod connections;
 mod own_keys;
 mod session;
 
-use linux_sysadmin_tests::{Client, Host, Lab};
+use linux_sysadmin_tests::{Client, Host, Lab, Way};
 use serde_json::{Value, json};
 
 /// A Debian and a Fedora.
@@ -110,6 +110,15 @@ async fn served(lab: &Lab, version: &str) -> Client {
     if version == WITHOUT_SESSION {
         client.can(json!({"elicitation": {"form": {}}}));
     }
+    client.initialize(version).await;
+    client
+}
+
+/// The same for a client that can be asked in this way.
+async fn served_for(lab: &Lab, way: Way) -> Client {
+    let (version, capabilities) = way.client();
+    let mut client = lab.serve(&[]);
+    client.can(capabilities);
     client.initialize(version).await;
     client
 }
