@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -540,7 +540,7 @@ pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
 }
 
 fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
-    let text = match small_file::read(&path, |_| std::io::Result::Ok(())) {
+    let text = match small_file::read(&path, is_own) {
         Ok(text) => text,
         Err(source) => return Err(ConfigError::Unreadable { path, source }),
     };
@@ -552,6 +552,18 @@ fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
             Err(ConfigError::Invalid { path, line, reason: error.to_string() })
         }
     }
+}
+
+/// What decides who is asked is this account's own or root's, and nobody else writes to it.
+fn is_own(metadata: &std::fs::Metadata) -> std::io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let found = match (metadata.uid(), metadata.mode() & 0o002) {
+        (uid, 0) if uid == own || uid == 0 => return Ok(()),
+        (uid, 0) => format!("it belongs to the account with the number {uid}"),
+        _ => "everybody may write to it".to_owned(),
+    };
+    let expected = "expected a file of this account's or of root's that nobody else may write to";
+    Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, format!("{found}; {expected}")))
 }
 
 fn read_or_generate(path: PathBuf) -> Result<Loaded, ConfigError> {
@@ -590,6 +602,21 @@ mod tests {
     fn the_written_file_says_what_the_defaults_are() {
         let written = parse(DEFAULT).unwrap();
         assert_eq!(format!("{written:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn a_configuration_that_others_may_write_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.yaml");
+        fs::write(&path, DEFAULT).unwrap();
+        assert!(read(path.clone()).is_ok());
+        let metadata = fs::metadata(&path).unwrap();
+        assert!(is_own(&metadata).is_ok());
+        // Root's, to whoever reads it.
+        assert!(fs::metadata("/etc/passwd").is_ok_and(|metadata| is_own(&metadata).is_ok()));
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+        let Err(ConfigError::Unreadable { source, .. }) = read(path) else { panic!("it was read") };
+        assert!(source.to_string().contains("everybody may write to it"), "{source}");
     }
 
     #[test]

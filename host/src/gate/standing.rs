@@ -107,6 +107,12 @@ impl<'a> Standing<'a> {
             .then(|| format!("others than {} may write to {path} (mode {:o})", metadata.owner, metadata.mode))
     }
 
+    /// What is at a path where that is root's own, and nobody else could put something else there.
+    pub async fn of_roots(&self, path: &str) -> Option<Found> {
+        let found = self.target.safe_for(path, "root").await.ok().flatten()?;
+        (found.metadata.owner == "root").then_some(found)
+    }
+
     /// Whether there is surely nothing at a path, nor by way of a directory that others can change.
     pub async fn is_absent(&self, path: &str) -> bool {
         matches!(self.target.safe_for(path, &self.facts.user).await, Ok(None))

@@ -10,7 +10,7 @@ use super::standing::Standing;
 use crate::capability::{Risk, command_line};
 use crate::problem::{Category, Problem};
 use crate::redact::excerpt;
-use crate::target::{Command, Facts, Privilege, Target};
+use crate::target::{Command, Facts, Kind, Privilege, Target};
 
 /// Characters of a command line that are named as a reason.
 const NAMED: usize = 160;
@@ -58,6 +58,13 @@ impl<'a> Weighing<'a> {
             let led: Vec<String> = argv.iter().map(led).collect();
             self.met(&self.policy.verdict(&led), &format!("`{line}`, where {asked} is {leads},"))?;
         }
+        if let Some(rights) = Rights::given_by(&argv) {
+            for path in rights.paths.iter().copied().chain(command.led().map(|(_, leads)| leads)) {
+                if let Some(why) = self.gives_away(&rights, path).await {
+                    self.risks.push((Risk::High, format!("`{line}` {why}")));
+                }
+            }
+        }
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", because(&verdict)));
@@ -73,6 +80,26 @@ impl<'a> Weighing<'a> {
             None => None,
         };
         self.code(code.of(own.as_deref()), before, &format!("what `{line}` would read")).await
+    }
+
+    /// Why it costs more than the place says to set rights there: in the home of who is as good as root, and of what is
+    /// root's own in a place for data, which root may run.
+    async fn gives_away(&mut self, rights: &Rights<'_>, path: &str) -> Option<String> {
+        let shown = excerpt(path, NAMED);
+        if let Some(owner) = text::home_at(path)
+            && let Some(why) = self.standing.power(&owner).await
+        {
+            return Some(format!(
+                "changes {shown}, the home of who is as good as root or a part of it: {why}"
+            ));
+        }
+        let found = self.standing.of_roots(path).await?;
+        let is_run = found.kind == Kind::Directory || found.metadata.mode & 0o111 != 0;
+        if is_run && (rights.to_others || rights.others_write) {
+            return Some(format!("gives {shown} to others, which is root's own and may be run by root"));
+        }
+        let is_opened = rights.others_read && found.kind == Kind::File && found.metadata.mode & 0o004 == 0;
+        is_opened.then(|| format!("lets everybody read {shown}, which is root's own and not for everybody"))
     }
 
     /// A command that takes back a step.
@@ -232,6 +259,58 @@ impl<'a> Weighing<'a> {
     }
 }
 
+/// Rights that a command sets on paths.
+struct Rights<'a> {
+    paths: Vec<&'a str>,
+    /// Another owner than root.
+    to_others: bool,
+    /// A group or everybody may write.
+    others_write: bool,
+    /// Everybody may read.
+    others_read: bool,
+}
+
+impl<'a> Rights<'a> {
+    /// What isn't understood is taken for all of it.
+    fn given_by(argv: &'a [String]) -> Option<Self> {
+        let (program, arguments) = argv.split_first()?;
+        let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+        match program.as_str() {
+            "chmod" => {
+                let mode = operands.next().unwrap_or_default();
+                let (others_write, others_read) = match u32::from_str_radix(mode, 8) {
+                    Ok(bits) => (bits & 0o022 != 0, bits & 0o004 != 0),
+                    Err(_) => given_by_words(mode),
+                };
+                Some(Self { paths: operands.collect(), to_others: false, others_write, others_read })
+            }
+            "chown" | "chgrp" => {
+                let owner = operands.next().unwrap_or_default();
+                let owner = owner.split([':', '.']).next().unwrap_or_default();
+                let to_others = program == "chown" && !matches!(owner, "" | "root" | "0");
+                let paths = operands.collect();
+                Some(Self { paths, to_others, others_write: false, others_read: false })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether `u=rwx,g+w` lets others write, and everybody read.
+fn given_by_words(mode: &str) -> (bool, bool) {
+    let given = mode.split(',').filter_map(|clause| {
+        let (whose, rights) = clause.split_once(['+', '='])?;
+        let is_all = whose.is_empty() || whose.contains('a');
+        let copies = rights.contains(['u', 'g', 'o']);
+        let group_or_all = is_all || whose.contains(['g', 'o']);
+        Some((
+            group_or_all && (rights.contains('w') || copies),
+            (is_all || whose.contains('o')) && (rights.contains('r') || copies),
+        ))
+    });
+    given.fold((false, false), |all, one| (all.0 | one.0, all.1 | one.1))
+}
+
 /// As the rules read it: variables are as `env` would set them.
 fn argv(command: &Command) -> Vec<String> {
     let mut argv = Vec::new();
@@ -365,6 +444,61 @@ mod tests {
         // What is sure counts whoever does it.
         let sure = "0 3 * * * cat ~/.ssh/id_rsa /home/nobody/.ssh/id_rsa\n";
         assert!(weighed("/var/spool/cron/crontabs/nobody", "", sure).await.0.contains(&Risk::High));
+    }
+
+    #[test]
+    fn what_rights_a_command_gives_is_read_from_its_words() {
+        for (line, paths, to_others, write, read) in [
+            ("chmod -- 0644 /a", &["/a"][..], false, false, true),
+            ("chmod 775 /a /b", &["/a", "/b"], false, true, true),
+            ("chmod u=rwX,g=rX,o= /a", &["/a"], false, false, false),
+            ("chmod g+w /a", &["/a"], false, true, false),
+            ("chmod +r /a", &["/a"], false, false, true),
+            ("chmod o=g /a", &["/a"], false, true, true),
+            ("chmod u+w,go-w /a", &["/a"], false, false, false),
+            ("chown --no-dereference -- bob:bob /a", &["/a"], true, false, false),
+            ("chown root:bob /a", &["/a"], false, false, false),
+            ("chown :bob /a", &["/a"], false, false, false),
+            ("chgrp bob /a", &["/a"], false, false, false),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let rights = Rights::given_by(&argv).unwrap();
+            assert_eq!(
+                (&rights.paths[..], rights.to_others, rights.others_write, rights.others_read),
+                (paths, to_others, write, read),
+                "{line}"
+            );
+        }
+        assert!(Rights::given_by(&["ls".to_owned()]).is_none());
+    }
+
+    #[tokio::test]
+    async fn rights_cost_more_on_what_root_may_run_and_in_homes_of_who_is_as_good_as_root() {
+        // Root's own directory, file and program on every machine.
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "nobody-else".to_owned(), ..Facts::default() };
+        let mut weighing = Weighing::new(Policy::builtin(), &target, &facts);
+        let gives = |to_others, others_write, others_read| Rights {
+            paths: Vec::new(),
+            to_others,
+            others_write,
+            others_read,
+        };
+        for (path, rights, asks) in [
+            ("/usr", gives(true, false, false), true),
+            ("/usr", gives(false, true, false), true),
+            ("/usr", gives(false, false, true), false),
+            ("/etc/passwd", gives(true, true, true), false),
+            ("/etc/shadow", gives(false, false, true), true),
+            ("/bin/true", gives(false, true, false), true),
+            ("/home/root", gives(false, false, false), true),
+            ("/home/nobody-knows/x", gives(false, false, false), true),
+            ("/home/nobody/x", gives(true, true, true), false),
+            ("/nowhere", gives(true, true, true), false),
+        ] {
+            let why = weighing.gives_away(&rights, path).await;
+            assert_eq!(why.is_some(), asks, "{path}: {why:?}");
+        }
     }
 
     #[tokio::test]

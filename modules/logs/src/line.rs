@@ -1,5 +1,6 @@
 //! A line of a log, wherever it comes from, its level, and how it is shown.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
@@ -63,6 +64,40 @@ pub(crate) struct Line {
     pub(crate) unit: Option<Rc<str>>,
     pub(crate) level: Option<Level>,
     pub(crate) message: String,
+}
+
+/// Leaves out of messages what is secret, as long as the lines are in the order in which each source wrote them: a key that
+/// came line by line is known by those around it, which an answer needn't show.
+pub(crate) fn redact(cx: &Context, lines: &mut [Line]) {
+    let mut of_source: BTreeMap<Rc<str>, Vec<usize>> = BTreeMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        of_source.entry(line.source.clone()).or_default().push(at);
+    }
+    for at in of_source.into_values() {
+        // A message of several lines is a text of its own.
+        let (whole, single): (Vec<_>, Vec<_>) =
+            at.into_iter().partition(|at| lines[*at].message.contains('\n'));
+        for at in [whole, single] {
+            let messages = at.iter().map(|at| std::mem::take(&mut lines[*at].message)).collect();
+            for (at, message) in at.iter().zip(cx.redacted(messages)) {
+                lines[*at].message = if is_like_a_keys(&message) { REDACTED.to_owned() } else { message };
+            }
+        }
+    }
+}
+
+pub(crate) const REDACTED: &str = "[redacted]";
+
+/// Whether a message is nothing but what a line of a private key is made of: without the line that says so, nobody can tell
+/// it from one.
+pub(crate) fn is_like_a_keys(message: &str) -> bool {
+    let text = message.trim();
+    let has = |is: fn(&char) -> bool| text.chars().any(|character| is(&character));
+    (40..=128).contains(&text.len())
+        && text.chars().all(|character| character.is_ascii_alphanumeric() || "+/=".contains(character))
+        && has(char::is_ascii_uppercase)
+        && has(char::is_ascii_lowercase)
+        && !text.chars().all(|character| character.is_ascii_hexdigit())
 }
 
 /// A line in an answer, or several that are the same but for numbers and addresses. It is text, since a model reads many:
@@ -157,6 +192,26 @@ pub(crate) fn in_order(lines: &mut [Line]) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_a_key_is_known_without_the_line_that_says_so() {
+        for line in [
+            "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW",
+            "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+        ] {
+            assert!(is_like_a_keys(line), "{line}");
+        }
+        for line in [
+            "",
+            "connect() failed (111: Connection refused)",
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "Started",
+            "session opened for user root(uid=0) by (uid=1000) and this is longer",
+        ] {
+            assert!(!is_like_a_keys(line), "{line}");
+        }
+    }
 
     #[test]
     fn a_priority_is_a_name_or_a_number_in_any_spelling() {

@@ -86,7 +86,8 @@ pub(crate) fn limit(asked: Option<u32>) -> Result<usize> {
 
 impl Answer {
     /// Lines of several sources, which keeps their order; the newest or the oldest `most`.
-    pub(crate) fn new(mut lines: Vec<Line>, most: usize, order: Order, fold: bool) -> Self {
+    pub(crate) fn new(cx: &Context, mut lines: Vec<Line>, most: usize, order: Order, fold: bool) -> Self {
+        line::redact(cx, &mut lines);
         line::in_order(&mut lines);
         let cut = lines.len().saturating_sub(most);
         match order {
@@ -172,7 +173,7 @@ pub(crate) fn log_query(args: Args, cx: &Context) -> Result<Noted<Answer>> {
         Found::default()
     });
     let cursor = found.cursor.or(query.after_cursor);
-    let mut answer = Answer::new(found.lines, most, order, fold).truncated(found.more);
+    let mut answer = Answer::new(cx, found.lines, most, order, fold).truncated(found.more);
     answer.cursor = cursor;
     Ok(Noted { data: answer, notes })
 }
@@ -219,6 +220,6 @@ fn of_file(
         Order::Oldest => tail::oldest(cx, budget, &files, &form, clock, (&wanted, most)),
     }?;
     let notes = found.spent.map(|spent| format!("not all of {path} was looked at: {}", spent.text()));
-    let answer = Answer::new(found.lines, most, order, fold).truncated(found.more);
+    let answer = Answer::new(cx, found.lines, most, order, fold).truncated(found.more);
     Ok(Noted { data: answer, notes: notes.into_iter().collect() })
 }

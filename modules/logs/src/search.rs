@@ -137,10 +137,19 @@ impl Hits<'_> {
         if texts.is_empty() {
             return;
         }
-        for (hit, shown) in hits.into_iter().zip(self.cx.redacted(texts)) {
-            if self.regex.is_match(shown.as_bytes()) {
-                self.count(hit);
+        let mut lines: Vec<Line> = hits.iter().map(|hit: &Hit| hit.line.clone()).collect();
+        line::redact(self.cx, &mut lines);
+        let redacted = lines.into_iter().zip(self.cx.redacted(texts));
+        for (mut hit, (line, text)) in hits.into_iter().zip(redacted) {
+            if line::is_like_a_keys(&hit.line.message) || !self.regex.is_match(text.as_bytes()) {
+                continue;
             }
+            hit.line = line;
+            let beside = hit.before.iter_mut().chain(&mut hit.after);
+            beside
+                .filter(|text| line::is_like_a_keys(text))
+                .for_each(|text| *text = line::REDACTED.to_owned());
+            self.count(hit);
         }
     }
 

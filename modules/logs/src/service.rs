@@ -113,7 +113,7 @@ pub(crate) fn svc_logs(args: Args, cx: &Context) -> Result<Noted<Answer>> {
     }
     let Sources { mut lines, truncated, looked, missing, notes, .. } = sources;
     without_copies(&mut lines);
-    let answer = Answer::new(lines, most, Order::Newest, args.fold.unwrap_or(true))
+    let answer = Answer::new(cx, lines, most, Order::Newest, args.fold.unwrap_or(true))
         .truncated(truncated)
         .sources(looked, missing);
     Ok(Noted { data: answer, notes })

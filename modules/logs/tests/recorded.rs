@@ -64,6 +64,7 @@ fn bytes_and_several_values_are_text_and_what_is_repeated_is_said_once() {
     assert_eq!(
         data,
         json!({
+            "total": 7,
             "lines": [
                 "2026-11-22T11:34:54Z binary: \u{1}\u{2}bin \u{fffd}",
                 "2026-11-22T11:34:54Z probe err x2: caf\\303\\251 failed 1",
@@ -255,6 +256,7 @@ fn all_that_a_service_wrote_is_in_one_order_of_time_and_what_isnt_there_is_named
     assert_eq!(
         data,
         json!({
+            "total": 6,
             "lines": [
                 "2026-11-22T11:16:59Z systemd: Started nginx.service - A high performance web server and a reverse proxy server.",
                 "2026-11-22T11:17:01Z..11:17:02Z error.log err x2: *1 connect() failed (111: Connection refused) while connecting to upstream",
@@ -444,7 +446,16 @@ fn where_a_list_is_cut_all_are_counted() {
             )
         })
         .collect();
-    let target = with_nginx().answer(&journalctl(&["--since=@1795259900", "--priority=4"]), 0, urgent, "");
+    let words = concat!(
+        r"--grep=\QKilled process\E|\QScheduled restart job\E|\Qalert\E|",
+        r"\Qconnect() failed (111: Connection refused) while connecting to upstream\E|",
+        r"\Qcrit\E|\Qemerg\E|\Qeror\E|\Qerr\E|\Qfailure\E|\Qfatal\E|\Qpanic\E|\Qsevere\E|\Qwarn\E|\Qwrn\E"
+    );
+    let since = "--since=@1795259900";
+    let target = with_nginx()
+        .answer(&journalctl(&[since, "--priority=4"]), 0, urgent, "")
+        .answer(&journalctl(&[since, "--case-sensitive=false", words]), 0, "", "")
+        .answer(&FIND, 0, "", "");
     let (data, _) = target.call(&module(), "log_summary", json!({})).unwrap();
     for list in ["units", "messages"] {
         let shown = data[list].as_array().unwrap().len();

@@ -126,19 +126,30 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
     let mut notes = Vec::new();
     if applied.dry_run {
         data.would = Some("set");
-    } else if let Some(found) = files::stat(&[&now.path], cx)?.first() {
+    } else if let Some(found) = after_all(&now.path, &mut notes, cx) {
         if !wanted.recursive
             && (found.mode, &found.owner, &found.group) != (after.mode, &after.owner, &after.group)
         {
             notes.push(format!("expected mode {:04o} of {}:{}", after.mode, after.owner, after.group));
         }
         let (former, tree) = (data.former, data.tree);
-        data = Set { former, tree, ..reply(found, None, None) };
+        data = Set { former, tree, ..reply(&found, None, None) };
     }
     if wanted.recursive {
         notes.push("there is no way back: the former permissions of what is below aren't kept".to_owned());
     }
     Ok(Noted { data, notes })
+}
+
+/// What is there once it is done, which the new rights may keep from being seen.
+fn after_all(path: &str, notes: &mut Vec<String>, cx: &Context) -> Option<Stat> {
+    match files::stat(&[path], cx) {
+        Ok(found) => found.into_iter().next(),
+        Err(problem) => {
+            notes.push(format!("it is set; what it is now can't be seen: {}", problem.message));
+            None
+        }
+    }
 }
 
 fn wanted(args: SetArgs) -> Result<Wanted> {

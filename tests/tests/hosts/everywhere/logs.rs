@@ -71,6 +71,26 @@ async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
         assert_eq!(found["data"]["matches"], matches, "{pattern}: {found}");
     }
     machine.sh("rm /var/log/lsa/secret.log");
+    // A private key, line by line as programs write what they are given, with a time before each line and without.
+    machine.sh("cd /var/log/lsa; rm -f /run/lsa-key*; ssh-keygen -q -t ed25519 -N '' -f /run/lsa-key; \
+         cp /run/lsa-key key.log; sed 's/^/2026-03-01T10:00:08Z app: /' /run/lsa-key > told.log");
+    let key = machine.sh("sed '1d;$d' /run/lsa-key");
+    for path in ["/var/log/lsa/key.log", "/var/log/lsa/told.log"] {
+        for (tool, more) in [
+            ("log_query", json!({})),
+            ("log_search", json!({"pattern": "."})),
+            ("log_search", json!({"pattern": ".", "fold": false})),
+            ("log_search", json!({"pattern": "b3BlbnNzaC1rZXk"})),
+        ] {
+            let mut arguments = more;
+            arguments["path"] = path.into();
+            let said = client.envelope(tool, arguments.clone()).await.to_string();
+            for line in key.lines() {
+                assert!(!said.contains(&line[..20.min(line.len())]), "{tool} {arguments}: {said}");
+            }
+        }
+    }
+    machine.sh("rm -f /run/lsa-key* /var/log/lsa/key.log /var/log/lsa/told.log");
     if let Reach::OverSsh(_) = way() {
         // A file with zeros comes over whole to be searched: 5 GiB take a busy machine more than a minute.
         machine.sh(

@@ -24,6 +24,8 @@ chown lsa-sudoer /srv/lsa-roots-text/theirs
 chown lsa-ada /home/lsa-ada/app
 ln -s /home/lsa-ada/app /srv/lsa-roots-text/link
 echo A=b > /etc/default/lsa-roots-text
+echo x > /srv/lsa-roots-text/data
+install -m 600 /dev/null /srv/lsa-roots-text/secret
 echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secret
 "#;
 
@@ -117,6 +119,40 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
+    // A shell that root runs makes code of what it finds: in variables, by patterns, in a unit's own name.
+    for (variable, line) in [
+        ("TERM=$(touch /lsa-evil)", "/bin/bash -c \"echo $${TERM@P}\""),
+        ("COLUMNS=a[$(touch /lsa-evil)]", "/bin/bash -c \"echo $$((COLUMNS))\""),
+        ("TERM=x --file=/etc/shadow", "/bin/sh -c \"logger -t $$TERM\""),
+        ("TERM=x", "/bin/sh -c \"logger -t $$TERM\""),
+        ("TERM=x", "/bin/sh -c \"cd /home/lsa-ada; test *\""),
+        ("TERM=x", "/bin/sh -c \"cd /home/lsa-ada; printf ?x\""),
+        ("TERM=x", "/bin/sh -c \"echo %I\""),
+        ("TERM=x", "/bin/sh -c \"echo `id`\""),
+        ("TERM=x", "/usr/bin/logger %i"),
+        ("TERM=x", "/usr/bin/logger -t $TZ"),
+    ] {
+        let text = format!("[Service]\nType=oneshot\nEnvironment=\"{variable}\"\nExecStart={line}\n");
+        calls.push(("svc_create_unit", unit(&text)));
+    }
+    // What holds up the start of the machine, or ends it, whoever it runs as.
+    for text in [
+        "[Unit]\nBefore=sysinit.target\n[Install]\nWantedBy=multi-user.target\n",
+        "[Unit]\nDefaultDependencies=no\n",
+        "[Unit]\nBefore=ssh.service\n",
+        "[Install]\nRequiredBy=sysinit.target\n",
+        "[Install]\nRequiredBy=ssh.service\n",
+        "[Install]\nUpheldBy=basic.target\n",
+    ] {
+        calls.push((
+            "svc_create_unit",
+            unit(&format!("{text}[Service]\nUser=lsa-ada\nExecStart=/usr/bin/false\n")),
+        ));
+    }
+    for name in ["systemd-poweroff.timer", "systemd-reboot.timer", "debug-shell.timer"] {
+        let raw = "[Timer]\nOnActiveSec=99999\n";
+        calls.push(("svc_create_unit", json!({"name": name, "raw_content": raw})));
+    }
     for line in [
         "/home/lsa-ada/app",
         "/srv/lsa-roots-text/app",
@@ -140,7 +176,17 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
         .iter()
         .map(|user| ("cron_add", job(user, "/usr/bin/find")))
         .collect();
-    for command in ["nice true", "true; rm x", "echo $(rm x)", "true > /etc/x", ". /srv/x", "echo a%b"] {
+    for command in [
+        "nice true",
+        "true; rm x",
+        "echo $(rm x)",
+        "true > /etc/x",
+        ". /srv/x",
+        "echo a%b",
+        "cd /home/lsa-ada && logger -t *",
+        "echo ${HOME@P}",
+        "test -v $LINES",
+    ] {
         calls.push(("cron_add", job("root", command)));
     }
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["shadow"]})));
@@ -185,6 +231,22 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
             calls.push(("perms_set", json!({"path": path, "group": "lsa-ada", "mode": "g+w"})));
         }
     }
+    // What only takes rights away, and what is given of root's own where data is.
+    for (path, mode) in [
+        ("/etc/default/lsa-roots-text", "600"),
+        ("/usr/lib/os-release", "600"),
+        ("/etc/systemd/system", "700"),
+        ("/srv/lsa-roots-text/secret", "644"),
+        ("/srv/lsa-roots-text/app", "775"),
+        ("/srv/lsa-roots-text", "o+w"),
+        ("/home/lsa-sudoer", "750"),
+        ("/home/lsa-sudoer", "000"),
+    ] {
+        calls.push(("perms_set", json!({"path": path, "mode": mode})));
+    }
+    for path in ["/srv/lsa-roots-text", "/srv/lsa-roots-text/app", "/home/lsa-sudoer"] {
+        calls.push(("perms_set", json!({"path": path, "owner": "lsa-ada"})));
+    }
     let mut client = machine.serve_default().await;
     let before = machine.snapshot();
     for (tool, arguments) in calls {
@@ -225,7 +287,7 @@ async fn what_is_harmless_is_not_asked_about() {
             json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort"}),
         ),
         ("cron_add", json!({"user": "nobody", "schedule": "@daily", "command": "/srv/lsa-roots-text/app"})),
-        ("perms_set", json!({"path": "/srv/lsa-roots-text/app", "owner": "lsa-ada"})),
+        ("perms_set", json!({"path": "/srv/lsa-roots-text/data", "owner": "lsa-ada"})),
         ("perms_set", json!({"path": "/home/lsa-ada/app", "mode": "g+w"})),
     ] {
         let envelope = client.envelope(tool, arguments.clone()).await;

@@ -388,9 +388,13 @@ async fn permissions_are_set_shown_and_put_back() {
     machine.sh("install -d -o lsa-new /srv/lsa/own; for file in /tmp/lsa-shared /srv/lsa/own/file; do \
          install -m 644 -o lsa-new -g lsa-new /etc/hostname $file; done");
     for path in ["/tmp/lsa-shared", "/srv/lsa/own/file"] {
-        let done =
-            shown_and_done(&machine, &mut client, "perms_set", &json!({"path": path, "mode": "600"})).await;
-        assert_eq!(stat(path), "600 lsa-new:lsa-new", "{done}");
+        let done = client.envelope("perms_set", json!({"path": path, "mode": "600"})).await;
+        assert_eq!(
+            (&done["status"], stat(path).as_str()),
+            (&json!("success"), "600 lsa-new:lsa-new"),
+            "{done}"
+        );
+        assert!(done["command_executed"].to_string().contains("sudo"), "with the owner's rights: {done}");
     }
 
     let before = machine.snapshot();

@@ -66,6 +66,7 @@ fn on_record(machine: &Machine) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test]
+#[expect(clippy::print_stdout, reason = "who asks for many kills reads what they met")]
 async fn nothing_is_lost_by_a_kill_at_any_moment() {
     let test = "nothing_is_lost_by_a_kill_at_any_moment";
     let Some(mut machine) = Machine::new(test) else { return };

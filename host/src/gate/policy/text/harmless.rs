@@ -80,8 +80,21 @@ pub fn objection(argv: &[String]) -> Option<String> {
     }
 }
 
+/// Signs that mean the same to every shell, quoted or not. What a variable, a command, a pattern or a unit's name becomes there
+/// isn't known, and some shells run code in it (`${A@P}`, `$((A))`, `printf *` beside a file called `-v`).
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || " \t\n_-+=:,./@;&|<>!'\"[]".contains(character)
+}
+
 /// Each command of a shell's text.
 fn of_shell(text: &str) -> Option<String> {
+    if let Some(sign) = text.chars().find(|character| !is_plain(*character)) {
+        return Some(format!("what a shell makes of `{}` isn't known", shown(&sign.to_string())));
+    }
+    let is_pattern = |word: &str| word.contains(['[', ']']) && !matches!(word, "[" | "]");
+    if text.split([' ', '\t', '\n', ';']).any(is_pattern) {
+        return Some("what a shell finds by a pattern isn't known".to_owned());
+    }
     let script = shell::read(text);
     if script.is_unclear {
         return Some("what a shell would run can't be told from the text".to_owned());
@@ -138,10 +151,14 @@ impl Program {
                 None => word == known,
             };
             if self.values.iter().any(|known| known == word) {
-                arguments.next();
-                continue;
+                match arguments.next() {
+                    Some(value) if value.contains('$') || value.starts_with('%') => return Some(value),
+                    _ => continue,
+                }
             }
-            let is_operand = !word.starts_with('-') || *word == "-";
+            // What a variable or a unit's name becomes may be an option, or several words.
+            let is_known = !word.contains('$') && !word.starts_with('%');
+            let is_operand = is_known && (!word.starts_with('-') || *word == "-");
             let is_harmless = self.options.iter().any(is_one)
                 || match self.operands {
                     Operands::Any => is_operand,
@@ -166,7 +183,9 @@ pub fn variable(name: &str, value: Option<&str>) -> bool {
         // A time zone is named as its file is, and read from one directory only.
         Some(value) if is_in(plain) => {
             let is_zone = name.ends_with("TZ") && !value.starts_with([':', '/']) && !value.contains("..");
-            !value.starts_with('-') && (is_zone || !value.contains('/'))
+            // Scripts of root's may reckon with it, or take it for several words.
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:@,+-/".contains(c);
+            !value.starts_with('-') && value.chars().all(is_plain) && (is_zone || !value.contains('/'))
         }
         Some(value) if is_in(directories) => value
             .split(':')
@@ -215,10 +234,28 @@ mod tests {
             "sh -c 'if true; then echo a; fi'",
             "sh -c 'TZ=Europe/Berlin; cd / && sync'",
             "hostname -f",
+            "bash -c 'echo \"done now\"'",
+            "sh -c '[ -e /x ] && echo a'",
         ] {
             assert_eq!(why(line), None, "{line}");
         }
         for line in [
+            "bash -c 'echo ${TERM@P}'",
+            "bash -c 'echo $((COLUMNS))'",
+            "bash -c 'echo ${TERM:COLUMNS}'",
+            "sh -c 'logger -t $TERM'",
+            "sh -c 'cd /home/bob; test *'",
+            "sh -c 'cd /home/bob; printf ?x'",
+            "sh -c 'cd /home/bob; echo [-a]v'",
+            "sh -c 'echo ~bob'",
+            "sh -c 'echo {-v,x}'",
+            "sh -c 'echo `id`'",
+            r"sh -c 'echo \x24'",
+            "sh -c 'echo %I'",
+            "logger -t $TERM",
+            "logger %I",
+            "logger -t %i",
+            "echo ${TERM}",
             "/srv/true",
             "./true",
             "/usr/local/bin/true",

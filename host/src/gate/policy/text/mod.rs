@@ -20,7 +20,7 @@ mod words;
 mod yaml;
 
 pub use harmless::objection;
-pub use place::{home_of, is_read, is_system as is_the_systems};
+pub use place::{home_at, home_of, is_read, is_system as is_the_systems};
 pub use stdin::{of_known_stdin, of_stdin};
 pub use unit::DYNAMIC;
 

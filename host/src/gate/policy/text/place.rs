@@ -190,6 +190,13 @@ pub fn home_of(path: &str) -> Option<String> {
     Some(user.to_owned())
 }
 
+/// Whose home a path is or is in.
+pub fn home_at(path: &str) -> Option<String> {
+    let path = normal(path);
+    let user = path.strip_prefix("/home/")?.split('/').next()?;
+    (!user.is_empty()).then(|| user.to_owned())
+}
+
 /// None where it is root's.
 pub fn not_root(user: &str) -> Option<String> {
     (!matches!(user, "" | "root" | "0" | "+0")).then(|| user.to_owned())

@@ -92,6 +92,21 @@ const TO_STOP: [&str; 43] = [
     "fail2ban.service",
 ];
 
+/// Targets that are reached late, or at the end: nobody waits for them to come in.
+const LATE: [&str; 5] =
+    ["multi-user.target", "graphical.target", "default.target", "timers.target", "shutdown.target"];
+
+/// Whether it is grave that it may have to wait for something else. What a target stands for isn't known but for a few.
+pub fn to_hold(name: &str, by: &str) -> bool {
+    match name.ends_with(".target") || name.contains('%') {
+        // Each kind of unit has a target of its own.
+        true if name == "sockets.target" => !by.ends_with(".socket"),
+        true if name == "paths.target" => !by.ends_with(".path"),
+        true => !LATE.contains(&name),
+        false => to_stop(name),
+    }
+}
+
 /// Whether it is grave to start it. A specifier stands for anything.
 pub fn to_start(name: &str) -> bool {
     TO_START.iter().any(|unit| could_be(name, unit))
@@ -139,5 +154,14 @@ mod tests {
             assert!(!to_start(name), "{name}");
         }
         assert!(to_stop("ssh.service") && !to_stop("nginx.service"));
+        for name in
+            ["sysinit.target", "basic.target", "local-fs.target", "ssh.service", "%i.target", "own.target"]
+        {
+            assert!(to_hold(name, "a.service"), "{name}");
+        }
+        for name in ["multi-user.target", "nginx.service", "shutdown.target"] {
+            assert!(!to_hold(name, "a.service"), "{name}");
+        }
+        assert!(to_hold("sockets.target", "a.service") && !to_hold("sockets.target", "a.socket"));
     }
 }

@@ -26,6 +26,8 @@ pub enum Judgement {
     Starts,
     /// Names units that are stopped.
     Stops,
+    /// Names units that may have to wait for it.
+    Holds,
     /// Harmless with one of these values.
     Only(Vec<String>),
     /// What it does.
@@ -47,6 +49,7 @@ struct Table {
     file: ByPart,
     starts: ByPart,
     stops: ByPart,
+    holds: ByPart,
     only: BTreeMap<String, Vec<String>>,
     asks: BTreeMap<String, Vec<String>>,
 }
@@ -63,6 +66,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
         (table.file, Judgement::File),
         (table.starts, Judgement::Starts),
         (table.stops, Judgement::Stops),
+        (table.holds, Judgement::Holds),
     ];
     let by_part = by_part.into_iter().flat_map(|(parts, judgement)| {
         parts.into_values().flatten().map(move |key| (key, judgement.clone()))

@@ -40,6 +40,9 @@ pub fn read(path: &str, text: &str) -> Code {
         let at = format!("{}, line {}", entry.key, entry.line);
         // An empty one takes back what came before it, which is read all the same.
         if keys::judgement(&entry.key) == Some(&keys::Judgement::Command) && !entry.value.is_empty() {
+            if unit.name.ends_with(".socket") {
+                code.gives(format_args!("runs something that the start of the machine waits for, {at}"));
+            }
             exec::read(&unit, entry, &mut environment, &at, &mut code);
         }
         power::judge(&unit, entry, &at, &mut code);

@@ -66,6 +66,13 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 }
             }
         }
+        Judgement::Holds => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                if grave::to_hold(&name, &unit.name) {
+                    code.gives(format_args!("may keep {} from starting ({key}=), {at}", shown(&name)));
+                }
+            }
+        }
         Judgement::Only(values) => {
             let is_one = |word: &String| match values.first().map(String::as_str) {
                 Some("port") => is_port(word),
@@ -100,6 +107,9 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
         }
         return;
     }
+    if let Some(started) = unit.started_by_name().filter(|name| grave::to_start(name)) {
+        code.gives(format_args!("starts {} when its time comes", shown(&started)));
+    }
     if grave::to_start(&unit.name) {
         code.gives(format_args!(
             "is {}, by which the running system ends or a shell is opened",
@@ -115,6 +125,19 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
 }
 
 impl Unit {
+    /// What a timer, a path or a socket starts that doesn't say so.
+    fn started_by_name(&self) -> Option<String> {
+        let (stem, kind) = self.name.rsplit_once('.')?;
+        let says = |section, key| self.value(section, key).is_some();
+        let is_said = match kind {
+            "timer" => says("Timer", "Unit"),
+            "path" => says("Path", "Unit"),
+            "socket" => says("Socket", "Service"),
+            _ => true,
+        };
+        (!is_said).then(|| format!("{stem}.service"))
+    }
+
     /// Ends of the system, which stop all that runs.
     fn is_of_the_system(&self) -> bool {
         !self.is_drop_in && grave::to_start(&self.name)
