@@ -26,6 +26,7 @@ const CLEAN: &str = r"
 systemctl disable --now lsa-works.service lsa-new.service lsa-new.timer
 rm -f /etc/sudoers.d/linux-sysadmin-* /etc/systemd/system/lsa-* /run/lsa-*
 crontab -u root -r
+userdel --remove lsa-made; groupdel lsa-team
 userdel --remove lsa-plain
 systemctl daemon-reload
 systemctl reset-failed
@@ -44,7 +45,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
     assert_eq!(refused["error_code"], "PRIVILEGE_REQUIRED", "{refused}");
     assert_eq!(client.close().await.0.code(), Some(0));
 
-    for module in ["services", "cron"] {
+    for module in ["services", "cron", "users"] {
         let printed = machine.host().command_as(ACCOUNT, &[PROGRAM, "modules", "sudoers", module]);
         let printed = { printed }.output().expect("xtask runs");
         assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
@@ -69,7 +70,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
     // A server that starts now knows of them.
     let mut client = machine.serve_shipped(ACCOUNT, ACCOUNT).await;
     let new = "lsa-new";
-    let calls: [(&str, Value, &str); 10] = [
+    let calls: [(&str, Value, &str); 18] = [
         (
             "svc_restart",
             restart,
@@ -104,6 +105,22 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
             "crontab -u root -l | grep --line-regexp '@weekly /bin/true'",
         ),
         ("cron_remove", json!({"user": "root", "schedule": "@daily"}), "! crontab -u root -l | grep @daily"),
+        ("user_create", json!({"user": "lsa-made", "groups": ["audio"]}), "id -nG lsa-made | grep audio"),
+        (
+            "user_modify",
+            json!({"user": "lsa-made", "comment": "Other"}),
+            "getent passwd lsa-made | grep Other",
+        ),
+        (
+            "user_modify",
+            json!({"user": "lsa-made", "shell": "/bin/sh"}),
+            "getent passwd lsa-made | grep /bin/sh",
+        ),
+        ("user_lock", json!({"user": "lsa-made"}), "passwd --status lsa-made | grep ' L '"),
+        ("user_unlock", json!({"user": "lsa-made"}), "test \"$(chage -l lsa-made | grep -c never)\" -ge 2"),
+        ("group_create", json!({"name": "lsa-team"}), "getent group lsa-team"),
+        ("group_delete", json!({"name": "lsa-team"}), "! getent group lsa-team"),
+        ("user_delete", json!({"user": "lsa-made"}), "! getent passwd lsa-made"),
     ];
     for (tool, arguments, holds) in calls {
         let done = client.envelope(tool, arguments).await;
