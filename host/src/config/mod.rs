@@ -530,7 +530,19 @@ pub fn cache() -> Option<PathBuf> {
 
 /// Reads the file once more; where there was none and still is none, the defaults hold.
 pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
-    match read(loaded.path.clone()) {
+    or_defaults(read(loaded.path.clone()))
+}
+
+/// The configuration of the account that this directory belongs to, in the file of this path.
+pub fn of_account(home: &Path, path: PathBuf) -> Result<Config, ConfigError> {
+    match fs::metadata(home) {
+        Ok(metadata) => or_defaults(read_of(metadata.uid(), path)),
+        Err(source) => Err(ConfigError::Unreadable { path, source }),
+    }
+}
+
+fn or_defaults(read: Result<Loaded, ConfigError>) -> Result<Config, ConfigError> {
+    match read {
         Ok(again) => Ok(again.config),
         Err(ConfigError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             Ok(Config::default())
@@ -540,7 +552,11 @@ pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
 }
 
 fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
-    let text = match small_file::read(&path, is_own) {
+    read_of(rustix::process::geteuid().as_raw(), path)
+}
+
+fn read_of(account: u32, path: PathBuf) -> Result<Loaded, ConfigError> {
+    let text = match small_file::read(&path, |metadata| is_own(account, metadata)) {
         Ok(text) => text,
         Err(source) => return Err(ConfigError::Unreadable { path, source }),
     };
@@ -554,11 +570,10 @@ fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
     }
 }
 
-/// What decides who is asked is this account's own or root's, and nobody else writes to it.
-fn is_own(metadata: &std::fs::Metadata) -> std::io::Result<()> {
-    let own = rustix::process::geteuid().as_raw();
+/// What decides who is asked is the account's own or root's, and nobody else writes to it.
+fn is_own(account: u32, metadata: &fs::Metadata) -> std::io::Result<()> {
     let found = match (metadata.uid(), metadata.mode() & 0o002) {
-        (uid, 0) if uid == own || uid == 0 => return Ok(()),
+        (uid, 0) if uid == account || uid == 0 => return Ok(()),
         (uid, 0) => format!("it belongs to the account with the number {uid}"),
         _ => "everybody may write to it".to_owned(),
     };
@@ -611,9 +626,10 @@ mod tests {
         fs::write(&path, DEFAULT).unwrap();
         assert!(read(path.clone()).is_ok());
         let metadata = fs::metadata(&path).unwrap();
-        assert!(is_own(&metadata).is_ok());
+        assert!(is_own(metadata.uid(), &metadata).is_ok());
+        assert_eq!(is_own(metadata.uid() + 1, &metadata).is_ok(), metadata.uid() == 0);
         // Root's, to whoever reads it.
-        assert!(fs::metadata("/etc/passwd").is_ok_and(|metadata| is_own(&metadata).is_ok()));
+        assert!(is_own(1234, &fs::metadata("/etc/passwd").unwrap()).is_ok());
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
         let Err(ConfigError::Unreadable { source, .. }) = read(path) else { panic!("it was read") };
         assert!(source.to_string().contains("everybody may write to it"), "{source}");

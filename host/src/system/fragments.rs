@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ACCOUNT, SystemError, passwd};
 use crate::component::{Cold, Places, Registry};
-use crate::config::{self, Loaded};
+use crate::config;
 use crate::knowledge::Lazy;
 use crate::sudoers;
 use crate::target::Target;
@@ -133,8 +133,7 @@ fn account_of(path: &Path) -> Option<String> {
 /// What the account's own configuration says of modules. It can only take some away.
 fn configured(home: &Path) -> Result<config::Modules, SystemError> {
     let path = home.join(".config/linux-sysadmin/config.yaml");
-    let loaded = Loaded { config: config::Config::default(), path, generated: false };
-    let config = config::read_again(&loaded).map_err(|error| SystemError::Refused(error.to_string()))?;
+    let config = config::of_account(home, path).map_err(|error| SystemError::Refused(error.to_string()))?;
     Ok(config.modules)
 }
 

@@ -380,7 +380,7 @@ fn nothing_that_the_client_sets_reaches_the_server() {
         "set -e; mkdir -p /tmp/lsa-x/linux-sysadmin /tmp/lsa-x/.config/linux-sysadmin; chmod -R 777 /tmp/lsa-x\n\
          echo 'no: such option' | tee /tmp/lsa-x/config.yaml /tmp/lsa-x/linux-sysadmin/config.yaml \
          > /tmp/lsa-x/.config/linux-sysadmin/config.yaml\n\
-         chmod -R a+rwX /tmp/lsa-x\n\
+         chmod -R a+rwX /tmp/lsa-x; find /tmp/lsa-x -name config.yaml -exec chmod a-w {} +\n\
          echo 'Defaults env_keep += \"HOME XDG_CONFIG_HOME XDG_STATE_HOME LINUX_SYSADMIN_CONFIG LINUX_SYSADMIN_MODULES\"' \
          > /etc/sudoers.d/lsa-keep",
     );

@@ -9,7 +9,7 @@ use linux_sysadmin_tests::Host;
 use super::profile::{Backup, Check, Log, Place, Port, Profile, Said, Unit, Verdict, is_match};
 
 /// No command that looks at something takes this long, in seconds.
-const LONG: &str = "120";
+const LONG: &str = "300";
 /// Nothing that is waited for takes this long; it only keeps what never comes from being waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
