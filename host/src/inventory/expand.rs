@@ -164,8 +164,8 @@ impl Inventory {
         let problem = unknown(format!("no host and no group is called {name}"));
         Err(self.with_close(name, problem, allowed).remedy(
             "A host is known that ~/.ssh/config, known_hosts or the inventory had when the server started: an \
-             operator can add it there, or to `hosts` of the configuration, and start the server anew; ssh_connect asks a person \
-             about one whose key known_hosts has by now",
+             operator can add it there, or to `hosts` of the configuration, and start the server anew; who connects to one whose \
+             key known_hosts has by now is asked about it",
         ))
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn redact(cx: &Context, lines: &mut [Line]) {
         for at in [whole, single] {
             let messages = at.iter().map(|at| std::mem::take(&mut lines[*at].message)).collect();
             for (at, message) in at.iter().zip(cx.redacted(messages)) {
-                lines[*at].message = if is_like_a_keys(&message) { REDACTED.to_owned() } else { message };
+                lines[*at].message = without_a_keys(message);
             }
         }
     }
@@ -88,10 +88,22 @@ pub(crate) fn redact(cx: &Context, lines: &mut [Line]) {
 
 pub(crate) const REDACTED: &str = "[redacted]";
 
-/// Whether a message is nothing but what a line of a private key is made of: without the line that says so, nobody can tell
-/// it from one.
+/// The message without its last word, where that is like a line of a private key.
+pub(crate) fn without_a_keys(message: String) -> String {
+    match is_like_a_keys(&message) {
+        true => {
+            let text = message.trim_end();
+            let begins = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+            format!("{}{REDACTED}", &text[..begins])
+        }
+        false => message,
+    }
+}
+
+/// Whether a message ends with what a line of a private key is made of: without the line that says so, nobody can tell it
+/// from one. What programs write goes before it, as a time or a name.
 pub(crate) fn is_like_a_keys(message: &str) -> bool {
-    let text = message.trim();
+    let text = message.split_whitespace().next_back().unwrap_or_default();
     let has = |is: fn(&char) -> bool| text.chars().any(|character| is(&character));
     (40..=128).contains(&text.len())
         && text.chars().all(|character| character.is_ascii_alphanumeric() || "+/=".contains(character))
@@ -200,6 +212,7 @@ mod tests {
             "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
         ] {
             assert!(is_like_a_keys(line), "{line}");
+            assert_eq!(without_a_keys(format!("app[7]: {line}")), "app[7]: [redacted]");
         }
         for line in [
             "",
