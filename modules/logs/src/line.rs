@@ -86,7 +86,7 @@ pub(crate) fn redact(cx: &Context, lines: &mut [Line]) {
     }
 }
 
-pub(crate) const REDACTED: &str = "[redacted]";
+const REDACTED: &str = "[redacted]";
 
 /// The message without its last word, where that is like a line of a private key.
 pub(crate) fn without_a_keys(message: String) -> String {

@@ -146,9 +146,7 @@ impl Hits<'_> {
             }
             hit.line = line;
             let beside = hit.before.iter_mut().chain(&mut hit.after);
-            beside
-                .filter(|text| line::is_like_a_keys(text))
-                .for_each(|text| *text = line::REDACTED.to_owned());
+            beside.for_each(|text| *text = line::without_a_keys(std::mem::take(text)));
             self.count(hit);
         }
     }

@@ -54,7 +54,7 @@ fn sha256(machine: &Changing, text: &str) -> String {
 async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() {
     let test = "every_tool_shows_without_changing_anything_exactly_what_it_then_does";
     let Some(machine) = changing(test) else { return };
-    let mut client = machine.serve_default().await;
+    let mut client = machine.serve_all_but_critical().await;
     // What it takes, whose, and the whole crontab before and afterwards.
     let commented = json!({
         "user": "admin", "schedule": "*/10  1-3 * * mon", "command": "/bin/echo 'a b' > /dev/null; true $(date +\\%F)",
