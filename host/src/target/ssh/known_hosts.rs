@@ -236,12 +236,17 @@ impl KnownHosts {
     }
 
     /// The host's own keys, by one of its names.
-    /// Fingerprints of the keys that are known of the host, as they stand there.
+    /// Fingerprints of the keys that are known of the host; of it without its port, where nothing is known of that.
     pub fn fingerprints(&self, host: &Names) -> Vec<String> {
-        let name = host.listed();
-        let without_port = host.without_port().into_iter().flat_map(|bare| self.plain(bare));
-        let lines = self.plain(&name).chain(without_port);
-        lines.map(|line| line.key.fingerprint(HashAlg::Sha256).to_string()).collect()
+        let of = |name: &str| {
+            let fingerprint = |line: &Line| line.key.fingerprint(HashAlg::Sha256).to_string();
+            self.plain(name).map(fingerprint).collect::<Vec<_>>()
+        };
+        let listed = of(&host.listed());
+        match host.without_port() {
+            Some(bare) if listed.is_empty() => of(bare),
+            _ => listed,
+        }
     }
 
     fn plain(&self, name: &str) -> impl Iterator<Item = &Line> {

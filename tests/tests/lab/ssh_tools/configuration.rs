@@ -136,6 +136,8 @@ async fn a_host_that_was_added_is_taken_by_servers_that_start_afterwards_and_onl
         let sshd = lab.sshd(family, PORT);
         sshd.start(&[&host_key], "");
         lab.configure(&lab.aliases());
+        // Its other sshd is known, and that would be shown of this one.
+        lab.forget_hosts();
         let unknown = std::fs::read_to_string(lab.file("known_hosts")).expect("it");
         let mut before = served(&lab, WITHOUT_SESSION).await;
         let added = json!({"host": "added", "hostname": lab.address(family), "port": PORT, "user": "root"});
@@ -172,6 +174,8 @@ async fn a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so() {
     let sshd = lab.sshd(family, PORT);
     sshd.start(&[&host_key], "");
     lab.configure(&lab.aliases());
+    // Its other sshd is known, and that would be shown of this one.
+    lab.forget_hosts();
     let (unknown, unnamed) = (std::fs::read_to_string(lab.file("known_hosts")).expect("it"), written(&lab));
     let connect = json!({"host": "late"});
     for (tool, way) in [
