@@ -14,6 +14,7 @@ pub(crate) fn of<A: JsonSchema>() -> String {
     if let Value::Object(root) = &mut schema {
         root.remove("description");
         root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        root.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
     simplify(&mut schema);
     schema.to_string()
@@ -29,10 +30,6 @@ fn simplify(schema: &mut Value) {
         members.remove("default");
     }
     optional_is_not_null(members);
-    // A member that is misspelt would be lost. What is put together of several objects has those of the others as well.
-    if members.contains_key("properties") {
-        members.entry("additionalProperties").or_insert(Value::Bool(false));
-    }
     // Below `properties` and `$defs` the keys are the author's names, not keywords.
     for (keyword, value) in members.iter_mut() {
         match keyword.as_str() {
@@ -40,7 +37,7 @@ fn simplify(schema: &mut Value) {
                 value.as_object_mut().into_iter().flatten().for_each(|(_, value)| simplify(value))
             }
             "items" | "additionalProperties" | "not" => simplify(value),
-            "anyOf" | "oneOf" | "prefixItems" => {
+            "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
                 value.as_array_mut().into_iter().flatten().for_each(simplify);
             }
             _ => {}
@@ -85,17 +82,10 @@ mod tests {
         Memory,
     }
 
-    #[derive(Deserialize, JsonSchema)]
-    #[allow(dead_code)]
-    struct Rule {
-        user: Option<String>,
-    }
-
     /// Not shown.
     #[derive(Deserialize, JsonSchema)]
     #[allow(dead_code)]
     struct Args {
-        rule: Option<Rule>,
         /// Unit name
         title: String,
         count: Option<u32>,
@@ -107,7 +97,6 @@ mod tests {
         let expected = serde_json::json!({
             "type": "object",
             "properties": {
-                "rule": {"type": "object", "properties": {"user": {"type": "string"}}, "additionalProperties": false},
                 "title": {"type": "string", "description": "Unit name"},
                 "count": {"type": "integer", "minimum": 0},
                 "sort": {"type": "string", "enum": ["cpu", "memory"]}

@@ -10,6 +10,7 @@ use super::parse::{Allowed, Line, Rule};
 const MARKS: [char; 12] = ['*', '?', '[', ']', '!', '^', '$', '\\', '"', '\'', '`', '#'];
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Given {
     /// %name is a group
     user: String,
