@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use crate::Home;
 
 /// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A server of the test's own.
 pub struct Client {
