@@ -373,6 +373,13 @@ fn entry(second: i64, priority: u8, identifier: &str, unit: &str, message: &str)
     entry.to_string() + "\n"
 }
 
+/// What the journal is asked for beside errors and warnings: words of the kernel, of systemd, of profiles, and of levels.
+const WORDS: &str = concat!(
+    r"--grep=\QKilled process\E|\QScheduled restart job\E|\Qalert\E|",
+    r"\Qconnect() failed (111: Connection refused) while connecting to upstream\E|",
+    r"\Qcrit\E|\Qemerg\E|\Qeror\E|\Qerr\E|\Qfailure\E|\Qfatal\E|\Qpanic\E|\Qsevere\E|\Qwarn\E|\Qwrn\E"
+);
+
 #[test]
 fn a_summary_says_what_is_wrong_since_when_and_what_that_means() {
     let urgent = [
@@ -387,15 +394,10 @@ fn a_summary_says_what_is_wrong_since_when_and_what_that_means() {
             entry(1_795_346_000 + count, 6, "systemd", "app.service", &format!("{restart} {count}."))
         })
         .collect();
-    let words = concat!(
-        r"--grep=\QKilled process\E|\QScheduled restart job\E|\Qalert\E|",
-        r"\Qconnect() failed (111: Connection refused) while connecting to upstream\E|",
-        r"\Qcrit\E|\Qemerg\E|\Qeror\E|\Qerr\E|\Qfailure\E|\Qfatal\E|\Qpanic\E|\Qsevere\E|\Qwarn\E|\Qwrn\E"
-    );
     let since = "--since=@1795259900";
     let target = with_nginx()
         .answer(&journalctl(&[since, "--priority=4"]), 0, urgent, "")
-        .answer(&journalctl(&[since, "--case-sensitive=false", words]), 0, rest, "")
+        .answer(&journalctl(&[since, "--case-sensitive=false", WORDS]), 0, rest, "")
         .answer(&FIND, 0, found(), "");
     let (data, reply) = target.call(&module(), "log_summary", json!({})).unwrap();
     assert_eq!(
@@ -446,15 +448,10 @@ fn where_a_list_is_cut_all_are_counted() {
             )
         })
         .collect();
-    let words = concat!(
-        r"--grep=\QKilled process\E|\QScheduled restart job\E|\Qalert\E|",
-        r"\Qconnect() failed (111: Connection refused) while connecting to upstream\E|",
-        r"\Qcrit\E|\Qemerg\E|\Qeror\E|\Qerr\E|\Qfailure\E|\Qfatal\E|\Qpanic\E|\Qsevere\E|\Qwarn\E|\Qwrn\E"
-    );
     let since = "--since=@1795259900";
     let target = with_nginx()
         .answer(&journalctl(&[since, "--priority=4"]), 0, urgent, "")
-        .answer(&journalctl(&[since, "--case-sensitive=false", words]), 0, "", "")
+        .answer(&journalctl(&[since, "--case-sensitive=false", WORDS]), 0, "", "")
         .answer(&FIND, 0, "", "");
     let (data, _) = target.call(&module(), "log_summary", json!({})).unwrap();
     for list in ["units", "messages"] {
