@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::capability::{
-    Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING, SudoVersion,
-    account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
+    Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
+    SudoVersion, account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
 use crate::problem::Problem;
+use crate::system;
 use crate::target::{Command, Keep, Privilege, Target};
 
 /// Why there is no fragment.
@@ -51,6 +52,7 @@ pub async fn fragment(
         }
     }
     let needed = needed(&requests)?;
+    let bound = if account == system::ACCOUNT { Bound::Server } else { Bound::Grants };
     let (mut rules, mut looked) = (Vec::new(), Looked::new());
     for Needed { pattern, run_as, reason } in &needed {
         let program = target
@@ -58,11 +60,14 @@ pub async fn fragment(
             .await
             .map(std::path::PathBuf::from)
             .map_err(|problem| problem.message);
-        let refused = unsafe_path(target, pattern, run_as, &mut looked).await;
+        let refused = match bound {
+            Bound::Grants => unsafe_path(target, pattern, run_as, &mut looked).await,
+            Bound::Server => None,
+        };
         rules.push(Rule { pattern, run_as, program, reason, refused });
     }
     let sudo = sudo_version(target).await;
-    Ok(Fragment::new(&description.name, &description.version, account, sudo, &rules)?)
+    Ok(Fragment::new(&description.name, &description.version, account, bound, sudo, &rules)?)
 }
 
 /// Module and fragment, or why there is none, for those who only show it.

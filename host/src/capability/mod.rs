@@ -19,5 +19,5 @@ pub use hole::HoleType;
 pub use path::{Glob, GlobError, STAGING, is_lexically_safe};
 pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};
-pub use sudoers::{Fragment, FragmentError, Rule, SudoVersion};
+pub use sudoers::{Bound, Fragment, FragmentError, Rule, SudoVersion};
 pub use verbs::{account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation};

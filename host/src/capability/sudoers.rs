@@ -24,6 +24,7 @@ mod version;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::grants::ANY_USER;
 use super::hole::HoleType;
 use super::pattern::Pattern;
 use crate::visible;
@@ -48,6 +49,16 @@ pub struct Rule<'a> {
     pub reason: &'a str,
     /// Why this line can't be used, as was found out on the target: a directory that others can write to, say.
     pub refused: Option<String>,
+}
+
+/// How exactly the expressions keep to the grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// No path and no account beyond them.
+    Grants,
+    /// For an account as which nothing but the server runs, whose part it is to leave out secrets and to look where paths
+    /// lead: any path that is spelled in one way, and any account but root.
+    Server,
 }
 
 /// A file for `/etc/sudoers.d`, and those that it refers to. [`fmt::Display`] is its text.
@@ -132,6 +143,7 @@ impl Fragment {
         module: &str,
         version: &str,
         account: &str,
+        bound: Bound,
         sudo: Option<SudoVersion>,
         rules: &[Rule<'_>],
     ) -> Result<Fragment, FragmentError> {
@@ -150,19 +162,19 @@ impl Fragment {
             usable: 0,
             text: String::new(),
         };
-        fragment.heading(module, version, account);
+        fragment.heading(module, version, account, bound);
         if rules.is_empty() {
             fragment.comment(
                 "None of the grants asks for another account's rights, so there is nothing to allow.",
             );
         }
         for (number, rule) in (1..).zip(rules) {
-            fragment.rule(module, account, sudo, number, rule);
+            fragment.rule(module, account, (bound, sudo), number, rule);
         }
         Ok(fragment)
     }
 
-    fn heading(&mut self, module: &str, version: &str, account: &str) {
+    fn heading(&mut self, module: &str, version: &str, account: &str, bound: Bound) {
         let path = self.path.display().to_string();
         for line in [
             &format!(
@@ -185,20 +197,29 @@ impl Fragment {
         ] {
             self.comment(line);
         }
+        if bound == Bound::Server {
+            for line in [
+                "",
+                "Paths and accounts are wider than the grants. Which of them may be touched is for the server to say,",
+                "and nothing else runs as this account, which could become root by these commands in any case.",
+            ] {
+                self.comment(line);
+            }
+        }
     }
 
     fn rule(
         &mut self,
         module: &str,
         account: &str,
-        sudo: Option<SudoVersion>,
+        (bound, sudo): (Bound, Option<SudoVersion>),
         number: usize,
         rule: &Rule<'_>,
     ) {
         self.text.push('\n');
         self.comment(&format!("{number}. {}", rule.pattern.text()));
         self.comment(&format!("as {}, since: {}", excerpt(rule.run_as), excerpt(rule.reason)));
-        let prepared = match prepared(rule) {
+        let prepared = match prepared(rule, bound) {
             Ok(prepared) => prepared,
             Err(refusal) => return self.comment(&format!("Not allowed: {refusal}")),
         };
@@ -217,7 +238,9 @@ impl Fragment {
                 names.map(|name| format!(", env_keep-=\"{name}\", env_check-=\"{name}\"")).collect();
             lines.push(format!("Defaults!{name} env_reset, env_file=\"{file}\"{dropped}"));
         }
-        lines.push(format!("{account} ALL=({}) NOPASSWD: {name}", rule.run_as));
+        // By number as well: there may be other names for root.
+        let run_as = if rule.run_as == ANY_USER { "ALL, !root, !#0" } else { rule.run_as };
+        lines.push(format!("{account} ALL=({run_as}) NOPASSWD: {name}"));
         if let Some(refusal) = unusable(rule, sudo) {
             self.comment(&format!("Not allowed: {refusal}"));
             lines.iter().for_each(|line| self.comment(&line.replace(" \\\n   ", "")));
@@ -267,8 +290,9 @@ struct Prepared {
 }
 
 /// The rule as commands, if it can be said in sudoers.
-fn prepared(rule: &Rule<'_>) -> Result<Prepared, Refusal> {
-    if !is_plain_account(rule.run_as) {
+fn prepared(rule: &Rule<'_>, bound: Bound) -> Result<Prepared, Refusal> {
+    let any = bound == Bound::Server && rule.run_as == ANY_USER;
+    if !any && !is_plain_account(rule.run_as) {
         return Err(Refusal::RunAs(excerpt(rule.run_as)));
     }
     let program = rule.program.as_ref().map_err(|reason| Refusal::Target(excerpt(reason)))?;
@@ -278,7 +302,7 @@ fn prepared(rule: &Rule<'_>) -> Result<Prepared, Refusal> {
     if let Some((name, _)) = rule.pattern.variables().iter().find(|(_, value)| !value.bytes().all(plain)) {
         return Err(Refusal::Value(name.clone()));
     }
-    let Arguments { texts, notes } = arguments(rule.pattern)?;
+    let Arguments { texts, notes } = arguments(rule.pattern, bound)?;
     let commands = texts.iter().map(|text| format!("{program} {text}")).collect();
     Ok(Prepared { commands, notes })
 }

@@ -361,15 +361,15 @@ fn unpacked(
     }
 }
 
-/// Records of fixed length, or packed ones: mostly zeros without lines, or characters that no text has.
+/// Whether a piece is of a file with records of fixed length, or of a packed one: text with zeros between, again and again,
+/// or with characters that no text has. A hole or two say nothing, as truncated logs have them in front of their lines.
 pub(crate) fn is_binary(piece: &[u8]) -> bool {
     let piece = &piece[..piece.len().min(8 << 10)];
     let zeros = piece.iter().filter(|byte| **byte == 0).count();
     let text = piece.len() - zeros;
     let odd = piece.iter().filter(|byte| **byte < 32 && !matches!(**byte, 0 | 7..=13 | 27)).count();
-    let lines = piece.iter().filter(|byte| **byte == b'\n').count();
-    // A hole in front of the first line says nothing.
-    text > 0 && (odd * 20 > text || zeros * 3 > piece.len() && lines * 200 < text && odd > 0)
+    let holes = piece.windows(2).filter(|pair| pair[0] != 0 && pair[1] == 0).count();
+    text > 0 && (odd * 20 > text || zeros * 3 > piece.len() && holes > 2 && odd > 0)
 }
 
 /// Where the lines since a time begin in a file: a place somewhat before the first of them.
@@ -563,6 +563,8 @@ mod tests {
         wtmp[0] = 2;
         wtmp[8] = b'~';
         wtmp[44..50].copy_from_slice(b"reboot");
+        // A process's number that reads as the end of a line, and a time.
+        wtmp[4] = b'\n';
         wtmp[340..344].copy_from_slice(&1_795_346_221_u32.to_le_bytes());
         let target = FakeTarget::new().file("/var/log/wtmp", wtmp).file("/var/log/nginx/error.log", "");
         for (path, code) in [

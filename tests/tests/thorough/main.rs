@@ -9,6 +9,7 @@ mod alone {
 mod inside {
     mod killed_at_random;
     mod plans_killed;
+    mod system_changes;
 }
 
 mod fleet {

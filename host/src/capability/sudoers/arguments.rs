@@ -8,7 +8,7 @@
 use regex_syntax::hir::Hir;
 
 use super::expression::{literal, may_hold_a_blank, repeated, texts, without};
-use super::{Refusal, holes};
+use super::{Bound, Refusal, holes};
 use crate::capability::HoleType;
 use crate::capability::pattern::{Item, Part, Pattern, Token};
 
@@ -26,7 +26,7 @@ pub(super) struct Arguments {
 }
 
 /// Translates what follows the program.
-pub(super) fn arguments(pattern: &Pattern) -> Result<Arguments, Refusal> {
+pub(super) fn arguments(pattern: &Pattern, bound: Bound) -> Result<Arguments, Refusal> {
     let items = pattern.items();
     let mut tokens = Vec::new();
     collect(items, &mut tokens);
@@ -36,7 +36,7 @@ pub(super) fn arguments(pattern: &Pattern) -> Result<Arguments, Refusal> {
     // It takes every operand for what its name says, in any order: `if=/a of=/b` as one path would be two orders.
     if pattern.program() == "dd" {
         for token in &tokens {
-            if may_hold_a_blank(&argument(token)?) {
+            if may_hold_a_blank(&argument(token, bound)?) {
                 return Err(Refusal::Blank);
             }
         }
@@ -47,13 +47,13 @@ pub(super) fn arguments(pattern: &Pattern) -> Result<Arguments, Refusal> {
         all.push("\"\"".to_owned());
     }
     if !items.is_empty() {
-        let expression = joined(items)?;
+        let expression = joined(items, bound)?;
         if expression.properties().minimum_len() == Some(0) {
             return Err(Refusal::EmptyArgument);
         }
         all.extend(texts(&expression).ok_or(Refusal::TooLong)?);
     }
-    Ok(Arguments { texts: all, notes: notes(&tokens)? })
+    Ok(Arguments { texts: all, notes: notes(&tokens, bound)? })
 }
 
 fn collect<'a>(items: &'a [Item], tokens: &mut Vec<&'a Token>) {
@@ -67,10 +67,10 @@ fn collect<'a>(items: &'a [Item], tokens: &mut Vec<&'a Token>) {
     }
 }
 
-fn notes(tokens: &[&Token]) -> Result<Vec<&'static str>, Refusal> {
+fn notes(tokens: &[&Token], bound: Bound) -> Result<Vec<&'static str>, Refusal> {
     let mut notes = Vec::new();
     for token in tokens {
-        let note = if may_hold_a_blank(&argument(token)?) {
+        let note = if may_hold_a_blank(&argument(token, bound)?) {
             "not exact: what has a blank in it may also be given as several arguments"
         } else if token.parts().iter().any(is_free_text) {
             "narrower than the grant: no text with blanks, since those would let further arguments in"
@@ -105,12 +105,15 @@ enum Blank {
 }
 
 /// At least one argument, with blanks only between them.
-fn joined(items: &[Item]) -> Result<Hir, Refusal> {
+fn joined(items: &[Item], bound: Bound) -> Result<Hir, Refusal> {
     let from = |anchor: usize| -> Result<Hir, Refusal> {
-        Ok(Hir::concat(vec![joined_item(&items[anchor])?, sequence(&items[anchor + 1..], Blank::Before)?]))
+        Ok(Hir::concat(vec![
+            joined_item(&items[anchor], bound)?,
+            sequence(&items[anchor + 1..], Blank::Before, bound)?,
+        ]))
     };
     if let Some(anchor) = items.iter().position(|item| !may_be_left_out(item)) {
-        return Ok(Hir::concat(vec![sequence(&items[..anchor], Blank::After)?, from(anchor)?]));
+        return Ok(Hir::concat(vec![sequence(&items[..anchor], Blank::After, bound)?, from(anchor)?]));
     }
     if items.len() > MAX_ALL_OPTIONAL {
         return Err(Refusal::TooLong);
@@ -118,46 +121,48 @@ fn joined(items: &[Item]) -> Result<Hir, Refusal> {
     Ok(Hir::alternation((0..items.len()).map(from).collect::<Result<_, _>>()?))
 }
 
-fn joined_item(item: &Item) -> Result<Hir, Refusal> {
+fn joined_item(item: &Item, bound: Bound) -> Result<Hir, Refusal> {
     match item {
-        Item::Token(token) => argument(token),
-        Item::Optional(items) => joined(items),
+        Item::Token(token) => argument(token, bound),
+        Item::Optional(items) => joined(items, bound),
         Item::Alternatives(ways) => {
-            Ok(Hir::alternation(ways.iter().map(|way| joined(way)).collect::<Result<_, _>>()?))
+            Ok(Hir::alternation(ways.iter().map(|way| joined(way, bound)).collect::<Result<_, _>>()?))
         }
-        Item::Repeat(item) => Ok(Hir::concat(vec![joined_item(item)?, times(item, 0, Blank::Before)?])),
+        Item::Repeat(item) => {
+            Ok(Hir::concat(vec![joined_item(item, bound)?, times(item, 0, Blank::Before, bound)?]))
+        }
     }
 }
 
 /// Arguments that each bring a blank; perhaps none.
-fn sequence(items: &[Item], blank: Blank) -> Result<Hir, Refusal> {
-    Ok(Hir::concat(items.iter().map(|item| beside(item, blank)).collect::<Result<_, _>>()?))
+fn sequence(items: &[Item], blank: Blank, bound: Bound) -> Result<Hir, Refusal> {
+    Ok(Hir::concat(items.iter().map(|item| beside(item, blank, bound)).collect::<Result<_, _>>()?))
 }
 
-fn beside(item: &Item, blank: Blank) -> Result<Hir, Refusal> {
+fn beside(item: &Item, blank: Blank, bound: Bound) -> Result<Hir, Refusal> {
     Ok(match item {
         Item::Token(token) => match blank {
-            Blank::Before => Hir::concat(vec![literal(" "), argument(token)?]),
-            Blank::After => Hir::concat(vec![argument(token)?, literal(" ")]),
+            Blank::Before => Hir::concat(vec![literal(" "), argument(token, bound)?]),
+            Blank::After => Hir::concat(vec![argument(token, bound)?, literal(" ")]),
         },
-        Item::Optional(items) => repeated(sequence(items, blank)?, 0, Some(1)),
+        Item::Optional(items) => repeated(sequence(items, blank, bound)?, 0, Some(1)),
         Item::Alternatives(ways) => {
-            Hir::alternation(ways.iter().map(|way| sequence(way, blank)).collect::<Result<_, _>>()?)
+            Hir::alternation(ways.iter().map(|way| sequence(way, blank, bound)).collect::<Result<_, _>>()?)
         }
-        Item::Repeat(item) => times(item, 1, blank)?,
+        Item::Repeat(item) => times(item, 1, blank, bound)?,
     })
 }
 
-fn times(item: &Item, min: u32, blank: Blank) -> Result<Hir, Refusal> {
+fn times(item: &Item, min: u32, blank: Blank, bound: Bound) -> Result<Hir, Refusal> {
     Ok(match item {
-        Item::Optional(items) => repeated(sequence(items, blank)?, 0, None),
-        item => repeated(beside(item, blank)?, min, None),
+        Item::Optional(items) => repeated(sequence(items, blank, bound)?, 0, None),
+        item => repeated(beside(item, blank, bound)?, min, None),
     })
 }
 
 /// One argument. Where several holes share it, no value may hold what a separator begins with: so there is
 /// one way to divide it, as the grant demands.
-fn argument(token: &Token) -> Result<Hir, Refusal> {
+fn argument(token: &Token, bound: Bound) -> Result<Hir, Refusal> {
     let between = token.parts().windows(3).filter_map(|parts| match parts {
         [Part::Hole(_), Part::Literal(text), Part::Hole(_)] => text.chars().next(),
         _ => None,
@@ -165,7 +170,9 @@ fn argument(token: &Token) -> Result<Hir, Refusal> {
     let separators: Vec<char> = between.collect();
     let part = |part: &Part| match part {
         Part::Literal(text) => Ok(literal(text)),
-        Part::Hole(hole) => without(&holes::expression(hole)?, &separators).ok_or(Refusal::Inseparable),
+        Part::Hole(hole) => {
+            without(&holes::expression(hole, bound)?, &separators).ok_or(Refusal::Inseparable)
+        }
     };
     Ok(Hir::concat(token.parts().iter().map(part).collect::<Result<_, _>>()?))
 }

@@ -18,7 +18,7 @@
 use regex_syntax::hir::Hir;
 
 use super::expression::parse;
-use super::{Refusal, paths};
+use super::{Bound, Refusal, paths};
 use crate::capability::HoleType;
 
 /// Names that the expressions below are made of, each one before those that it is made of.
@@ -58,8 +58,9 @@ const NAMED: &[(&str, &str)] = &[
 ];
 
 /// The expression for a hole.
-pub(super) fn expression(hole: &HoleType) -> Result<Hir, Refusal> {
+pub(super) fn expression(hole: &HoleType, bound: Bound) -> Result<Hir, Refusal> {
     Ok(named(match hole {
+        HoleType::Path(glob) if bound == Bound::Server => return Ok(paths::with_secrets(glob.as_ref())),
         HoleType::Path(None) => return Err(Refusal::AnyPath),
         HoleType::Path(Some(glob)) => return paths::expression(glob),
         HoleType::Unit => r"[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]{0,254}",

@@ -5,13 +5,16 @@
 //! the end of a path nothing that looks like a key's file (`x.key`, `x.keytab`, `x.bin`). Where that isn't
 //! enough, or can't be since there is a `**`, there is no expression.
 //!
+//! For an account as which nothing but the server runs, that isn't asked for: the server leaves the secrets out, and looks
+//! where each path leads. There a path is any that is spelled in one way only, without `//`, `.` and `..`.
+//!
 //! A wildcard is letters, digits and `_ . @ % + = : , ~ -`. One slash at the end of a path, which a glob takes or
 //! leaves, is left.
 
 use regex_syntax::hir::Hir;
 
 use super::Refusal;
-use super::expression::{literal, parse};
+use super::expression::{literal, parse, repeated};
 use crate::capability::path::{Glob, MAX_COMPONENT, MAX_PATH, STAGING, covers_name, secret_globs};
 
 /// What a `*` matches where a component begins: no dot in front, and not nothing.
@@ -20,6 +23,31 @@ const LEADING: &str = r"[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]{0,60}";
 const INNER: &str = r"[A-Za-z0-9_.@%+=:,~-]{0,60}";
 /// What follows at the end of a path: no ending, or one that doesn't begin with `b` or `k`.
 const NO_KEY: &str = r"(?:[A-Za-z0-9_.@%+=:,~-]{0,60}\.[A-Zac-jl-z0-9_@%+=:,~-][A-Za-z0-9_@%+=:,~-]{0,40})?";
+
+/// A component that isn't `.` or `..`.
+const ANY: &str = r"\.{0,2}[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]*";
+
+/// All paths, or those that a glob covers, the secrets among them.
+pub(super) fn with_secrets(glob: Option<&Glob>) -> Hir {
+    let below = |min| repeated(one_below(), min, None);
+    let Some(glob) = glob else {
+        return Hir::alternation(vec![literal("/"), below(1)]);
+    };
+    let components: Vec<&str> = glob.components().collect();
+    if components.is_empty() {
+        return literal("/");
+    }
+    let part = |component: &&str| match *component {
+        "**" => below(0),
+        "*" => one_below(),
+        component => Hir::concat(vec![literal("/"), name(component, false)]),
+    };
+    Hir::concat(components.iter().map(part).collect())
+}
+
+fn one_below() -> Hir {
+    Hir::concat(vec![literal("/"), parse(ANY)])
+}
 
 /// The expression for a glob.
 pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {

@@ -13,7 +13,7 @@ fn pattern(text: &str) -> Pattern {
 
 /// What a sudoers file would say of the arguments.
 fn texts(pattern: &Pattern) -> Vec<String> {
-    arguments(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}")).texts
+    arguments(pattern, Bound::Grants).unwrap_or_else(|error| panic!("{pattern}: {error}")).texts
 }
 
 /// As sudo decides: any of the texts, `""` being no arguments at all.

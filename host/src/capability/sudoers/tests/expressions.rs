@@ -135,7 +135,7 @@ fn what_has_no_expression_is_refused() {
         (&too_many, Refusal::TooLong),
         (&all_optional, Refusal::TooLong),
     ] {
-        let found = arguments(&pattern(text)).map(|found| found.texts);
+        let found = arguments(&pattern(text), Bound::Grants).map(|found| found.texts);
         assert_eq!(found, Err(refusal), "{text}");
     }
 }
@@ -175,7 +175,7 @@ fn what_sudo_cannot_tell_apart_is_said() {
         ("x -- <unit>", None),
         ("x", None),
     ] {
-        let notes = arguments(&pattern(text)).unwrap().notes;
+        let notes = arguments(&pattern(text), Bound::Grants).unwrap().notes;
         assert_eq!(notes.len(), usize::from(note.is_some()), "{text}: {notes:?}");
         assert!(note.is_none_or(|note| notes[0].contains(note)), "{text}: {notes:?}");
     }
@@ -213,7 +213,7 @@ proptest! {
         argv in any_argv(),
     ) {
         let pattern = pattern(&text);
-        if let Ok(found) = arguments(&pattern) {
+        if let Ok(found) = arguments(&pattern, Bound::Grants) {
             let args: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
             prop_assert_eq!(allows(&found.texts, &argv), pattern.matches(&args).is_some(), "{} {:?} {:?}", text, argv, found.texts);
         }
@@ -233,7 +233,7 @@ proptest! {
             "<volume>", "dev <interface>", "<port>-<port>", "<cidr>", "<host>:<port>", "<size>-<size>", "<mode>", "<url>",
             "<image>", "<image>:<text>", "<text>,,<text>=<text>", "<secret>", "<version>-<int>",
         ])
-        .prop_filter_map("has no expression", |text| Some((arguments(&pattern(&text)).ok()?.texts, text)))
+        .prop_filter_map("has no expression", |text| Some((arguments(&pattern(&text), Bound::Grants).ok()?.texts, text)))
         .prop_flat_map(|(texts, text)| (Just(text), prop::sample::select(texts)))
         .prop_flat_map(|(text, passed)| {
             let inside = in_rust(&passed).trim_matches(['^', '$']).to_owned();
@@ -252,7 +252,7 @@ proptest! {
     fn sudo_reads_every_expression(text in any_pattern(&[
         "'#'", "'$'", "'\\'", "'*+?'", "'{1}'", "<text>", "<url>", "<unit>", "<host>", "<text>:<text>", "<text>#<text>", "<text>$<text>",
     ])) {
-        if let Ok(found) = arguments(&pattern(&text.replace("$<", "'$'<"))) {
+        if let Ok(found) = arguments(&pattern(&text.replace("$<", "'$'<")), Bound::Grants) {
             found.texts.iter().filter(|text| *text != "\"\"").for_each(|text| assert_that_sudo_reads(text));
         }
     }

@@ -15,7 +15,7 @@ fn rule<'a>(pattern: &'a Pattern) -> Rule<'a> {
 }
 
 fn fragment(rules: &[Rule<'_>]) -> Fragment {
-    Fragment::new("disk-tools", "0.1.0", "ops", SUDO, rules).unwrap()
+    Fragment::new("disk-tools", "0.1.0", "ops", Bound::Grants, SUDO, rules).unwrap()
 }
 
 /// What sudo would act upon.
@@ -135,7 +135,7 @@ fn a_sudo_without_expressions_gets_comments() {
         (Some(SudoVersion::Rs), "found sudo-rs"),
         (None, "found one that doesn't say"),
     ] {
-        let fragment = Fragment::new("m", "1", "ops", sudo, &[rule(&pattern)]).unwrap();
+        let fragment = Fragment::new("m", "1", "ops", Bound::Grants, sudo, &[rule(&pattern)]).unwrap();
         assert_eq!(lines(&fragment), [""; 0]);
         let text = fragment.to_string();
         assert!(
@@ -147,7 +147,7 @@ fn a_sudo_without_expressions_gets_comments() {
 
 #[test]
 fn names_have_no_other_meaning_in_sudoers() {
-    let new = |module: &str, account: &str| Fragment::new(module, "1", account, SUDO, &[]);
+    let new = |module: &str, account: &str| Fragment::new(module, "1", account, Bound::Grants, SUDO, &[]);
     for module in ["", "A", "a.b", "a/b", "../x", "a_b", "a b", "a\n", "ü"] {
         assert_eq!(new(module, "ops"), Err(FragmentError::Module(module.to_owned())));
     }
@@ -188,7 +188,7 @@ fn text_of_a_module_stays_in_its_comment() {
         "",
     ] {
         let rules = [Rule { reason: text, refused: Some(text.to_owned()), ..rule(&pattern) }];
-        let fragment = Fragment::new("m", text, "ops", SUDO, &rules).unwrap().to_string();
+        let fragment = Fragment::new("m", text, "ops", Bound::Grants, SUDO, &rules).unwrap().to_string();
         for line in fragment.lines() {
             assert!(line.is_empty() || line == "#" || line.starts_with("# "), "{text:?}: {line:?}");
             assert!(!line.trim_end().ends_with('\\'), "{text:?}: {line:?}");
@@ -197,4 +197,22 @@ fn text_of_a_module_stays_in_its_comment() {
     }
     let long = "x".repeat(100_000);
     assert!(fragment(&[Rule { reason: &long, ..rule(&pattern) }]).to_string().len() < 3000);
+}
+
+#[test]
+fn any_account_is_all_but_root_where_only_the_server_runs_as_the_account() {
+    let cat = pattern("cat -- <path:/**/.ssh/authorized_keys>");
+    let rules = [Rule { run_as: "*", ..rule(&cat) }];
+    let of_server = Fragment::new("ssh", "1", "ops", Bound::Server, SUDO, &rules).unwrap();
+    let said = lines(&of_server);
+    assert_eq!(said[1], "ops ALL=(ALL, !root, !#0) NOPASSWD: LSA_SSH_1", "{said:?}");
+    assert!(of_server.to_string().contains("Paths and accounts are wider"), "{of_server}");
+    let of_others = fragment(&rules);
+    assert_eq!(lines(&of_others), [""; 0]);
+    assert!(!of_others.to_string().contains("wider than the grants. Which"), "{of_others}");
+    for other in ["ALL", "%wheel", "!root", "#0", "* "] {
+        let rules = [Rule { run_as: other, ..rule(&cat) }];
+        let fragment = Fragment::new("ssh", "1", "ops", Bound::Server, SUDO, &rules).unwrap();
+        assert_eq!(lines(&fragment), [""; 0], "{other}");
+    }
 }

@@ -153,7 +153,7 @@ fn every_type_has_a_table_or_no_expression() {
     ] {
         assert!(TABLE.iter().any(|(hole, ..)| *hole == name), "{name}");
     }
-    assert_eq!(holes::expression(&hole("path")), Err(Refusal::AnyPath));
+    assert_eq!(holes::expression(&hole("path"), Bound::Grants), Err(Refusal::AnyPath));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn no_expression_is_longer_than_its_type() {
         ("arg", 4096),
         ("path:/srv/a*b*", 260),
     ] {
-        let longest = holes::expression(&hole(name)).unwrap().properties().maximum_len();
+        let longest = holes::expression(&hole(name), Bound::Grants).unwrap().properties().maximum_len();
         assert!(longest.is_some_and(|longest| longest <= most), "{name}: {longest:?}");
     }
 }
@@ -226,14 +226,14 @@ fn a_glob_that_reaches_a_secret_has_no_expression() {
         ("/srv/a.*", "/**/*.keytab"),
         ("/*/shadow*", "/**/etc/shadow"),
     ] {
-        match holes::expression(&hole(&format!("path:{glob}"))) {
+        match holes::expression(&hole(&format!("path:{glob}")), Bound::Grants) {
             Err(Refusal::Secret(_, secret, _)) => assert!(secret.contains(reached), "{glob}: {secret}"),
             other => panic!("{glob}: {other:?}"),
         }
     }
     for glob in ["/srv/**", "/srv/**/conf", "/**"] {
         assert_eq!(
-            holes::expression(&hole(&format!("path:{glob}"))),
+            holes::expression(&hole(&format!("path:{glob}")), Bound::Grants),
             Err(Refusal::AnyDepth(glob.to_owned()))
         );
     }
@@ -245,6 +245,40 @@ fn a_glob_that_reaches_a_secret_has_no_expression() {
         "/etc/apt/sources.list.d/*.list",
         "/etc/ssh/sshd_config.d/*",
     ] {
-        assert!(holes::expression(&hole(&format!("path:{glob}"))).is_ok(), "{glob}");
+        assert!(holes::expression(&hole(&format!("path:{glob}")), Bound::Grants).is_ok(), "{glob}");
+    }
+}
+
+#[test]
+fn of_an_account_that_only_the_server_runs_as_a_path_is_any_that_is_spelled_in_one_way() {
+    let said = |text: &str| {
+        let found = arguments(&pattern(text), Bound::Server).unwrap().texts;
+        found.iter().for_each(|text| assert_that_sudo_reads(text));
+        found
+    };
+    let any = said("chmod -- <mode> <path>");
+    for path in ["/", "/srv", "/srv/a/b.c", "/home/me/.ssh/id_rsa", "/etc/shadow", "/a/..b", "/a/.b"] {
+        assert!(allows(&any, &["--", "0640", path]), "{path}");
+    }
+    for path in ["", "srv", "//", "/srv/", "/srv//a", "/srv/./a", "/srv/..", "/../etc", "/a b", "/a\n", "-R"]
+    {
+        assert!(!allows(&any, &["--", "0640", path]), "{path:?}");
+    }
+    assert!(!allows(&any, &["--", "0640", "/a", "/b"]));
+    let keys =
+        said("rm --force -- (<path:/**/.ssh/.linux-sysadmin-*/.previous>|<path:/**/.ssh/authorized_keys>)");
+    for path in ["/.ssh/authorized_keys", "/srv/x/.me/.ssh/authorized_keys"] {
+        assert!(allows(&keys, &["--force", "--", path]), "{path}");
+    }
+    assert!(allows(&keys, &["--force", "--", "/root/.ssh/.linux-sysadmin-0123456789abcdef/.previous"]));
+    for path in
+        ["/root/.ssh/id_rsa", "/root/../.ssh/authorized_keys", "/root/.ssh/.linux-sysadmin-x/.previous"]
+    {
+        assert!(!allows(&keys, &["--force", "--", path]), "{path}");
+    }
+    let below = said("tail -- <path:/var/log/**>");
+    assert!(allows(&below, &["--", "/var/log/a/b.key"]));
+    for path in ["/var/log", "/var/logs/x", "/var/log/../x", "/etc/shadow"] {
+        assert!(!allows(&below, &["--", path]), "{path}");
     }
 }

@@ -18,7 +18,7 @@ fn every_verb_of_an_ordinary_glob_can_be_said() {
         "/etc/wireguard/wg0.conf",
     ] {
         for verb in verbs(glob) {
-            let found = arguments(&verb).unwrap_or_else(|error| panic!("{verb}: {error}"));
+            let found = arguments(&verb, Bound::Grants).unwrap_or_else(|error| panic!("{verb}: {error}"));
             assert!(found.notes.is_empty(), "{verb}: {:?}", found.notes);
             found.texts.iter().for_each(|text| assert_that_sudo_reads(text));
         }
@@ -33,13 +33,17 @@ fn what_cannot_be_said_is_said_to_be_so() {
     ] {
         for verb in verbs(glob) {
             // Each has a path of any depth.
-            assert!(matches!(arguments(&verb), Err(Refusal::AnyDepth(_))), "{verb} {refusal}");
+            assert!(matches!(arguments(&verb, Bound::Grants), Err(Refusal::AnyDepth(_))), "{verb} {refusal}");
         }
     }
     // What follows the blank would be an order of its own, such as `if=/etc/shadow`.
     for glob in ["/srv/a b", "/srv/a if=/etc/shadow", "/srv/x of=/*"] {
         for verb in verbs(glob).iter().filter(|verb| verb.program() == "dd") {
-            assert_eq!(arguments(verb).map(|found| found.texts), Err(Refusal::Blank), "{verb}");
+            assert_eq!(
+                arguments(verb, Bound::Grants).map(|found| found.texts),
+                Err(Refusal::Blank),
+                "{verb}"
+            );
         }
     }
 }
@@ -128,7 +132,7 @@ fn a_dot_that_may_lead_to_the_hosts_copies_has_no_expression() {
         ("/srv/.*.conf", true),
         ("/srv/*/x", true),
     ] {
-        let found = arguments(&pattern(&format!("cat -- <path:{glob}>")));
+        let found = arguments(&pattern(&format!("cat -- <path:{glob}>")), Bound::Grants);
         assert_eq!(found.is_ok(), said, "{glob}");
     }
 }
