@@ -50,6 +50,7 @@ if test -e /run/lsa-everyday/groups; then
     done
     if command -v dpkg; then
         dpkg --purge $(dpkg-query --show --showformat '${Package}\n' 'inhouse-*')
+        dpkg --purge $(dpkg-query --show --showformat '${Package} ${Version}\n' | sed -n 's/ 1:99$//p')
     else
         rpm --erase --nodeps $(rpm --query --all 'inhouse-*')
     fi

@@ -37,6 +37,12 @@ fn further() -> Vec<(&'static str, Value, &'static str)> {
             "test $(stat -c %a /home/anna/.profile) = 600",
         ),
         (
+            "pkg_install",
+            json!({"packages": "dos2unix"}),
+            "dpkg --status dos2unix | grep --quiet 'Version: 1:99'",
+        ),
+        ("pkg_update", json!({"refresh_only": true}), "true"),
+        (
             "sudoers_modify",
             json!({"action": "add", "rule": {"user": "anna", "commands": ["/usr/bin/id \"\""]}}),
             "sudo -l -U anna | grep --quiet /usr/bin/id",
@@ -76,8 +82,14 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
             wrong.push(format!("{tool}: {envelope}"));
         }
     }
-    for row in rows {
-        let envelope = client.envelope(&row.tool, row.arguments).await;
+    for mut row in rows {
+        // The packages of the test's repository are empty: no host lives on without its shell.
+        if ["pkg_install", "pkg_update"].contains(&row.tool.as_str()) {
+            row.arguments["dry_run"] = json!(true);
+            row.tool.push_str(" as a dry run");
+        }
+        let tool = row.tool.trim_end_matches(" as a dry run");
+        let envelope = client.envelope(tool, row.arguments).await;
         let code = envelope["error_code"].as_str();
         match (envelope["status"].as_str(), &row.fails) {
             (Some("success"), None) => _ = done.insert(row.tool),
