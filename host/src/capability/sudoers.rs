@@ -56,8 +56,8 @@ pub struct Rule<'a> {
 pub enum Bound {
     /// No path and no account beyond them.
     Grants,
-    /// For an account as which nothing but the server runs, whose part it is to leave out secrets and to look where paths
-    /// lead: any path that is spelled in one way, and any account but root.
+    /// For an account as which nothing but the server runs, whose part it is to leave out secrets, to look where paths
+    /// lead and to keep arguments apart: any path that is spelled in one way, any account but root, any text.
     Server,
 }
 
@@ -200,8 +200,8 @@ impl Fragment {
         if bound == Bound::Server {
             for line in [
                 "",
-                "Paths and accounts are wider than the grants. Which of them may be touched is for the server to say,",
-                "and nothing else runs as this account, which could become root by these commands in any case.",
+                "Paths, accounts and texts are wider than the grants. What they may be is for the server to say, and",
+                "nothing else runs as this account, which could become root by these commands in any case.",
             ] {
                 self.comment(line);
             }

@@ -22,6 +22,11 @@ pub(super) fn literal(text: &str) -> Hir {
     Hir::literal(text.as_bytes())
 }
 
+/// Any character, those beyond ASCII among them.
+pub(super) fn any_character() -> ClassUnicode {
+    ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
+}
+
 /// `min` times or more.
 pub(super) fn repeated(sub: Hir, min: u32, max: Option<u32>) -> Hir {
     Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(sub) })
@@ -183,6 +188,9 @@ fn escaped(c: char) -> String {
 /// A bracket expression. In brackets a backslash is itself, so the ones that the parser of sudoers wants
 /// before `#` and `$` can be there only where the class has the backslash too.
 fn write_class(class: &ClassUnicode) -> Option<String> {
+    if *class == any_character() {
+        return Some(".".to_owned());
+    }
     let ranges = class.ranges();
     if ranges.is_empty() || ranges.iter().any(|range| !range.end().is_ascii()) {
         return None;

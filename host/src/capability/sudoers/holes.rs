@@ -11,13 +11,14 @@
 //! - time: dates, `@` seconds, times of day, spans and the common words, not every order of every word;
 //! - size: percentages in capitals; mode: at most five clauses;
 //! - url: no IPv6, no fragment, no `$`; image: no `__` in a name, three parts, `sha256` digests;
-//! - text, secret, arg: no blanks, since an argument with a blank can't be told from two.
+//! - text, secret, arg: no blanks, since an argument with a blank can't be told from two. For an account as which nothing
+//!   but the server runs, text and secret are any text: what are one argument's blanks is for the server to say.
 //!
 //! Paths are in [`paths`](super::paths).
 
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Class, Hir};
 
-use super::expression::parse;
+use super::expression::{any_character, parse, repeated};
 use super::{Bound, Refusal, paths};
 use crate::capability::HoleType;
 
@@ -61,6 +62,9 @@ const NAMED: &[(&str, &str)] = &[
 pub(super) fn expression(hole: &HoleType, bound: Bound) -> Result<Hir, Refusal> {
     Ok(named(match hole {
         HoleType::Path(glob) if bound == Bound::Server => return Ok(paths::with_secrets(glob.as_ref())),
+        HoleType::Text | HoleType::Secret if bound == Bound::Server => {
+            return Ok(repeated(Hir::class(Class::Unicode(any_character())), 1, None));
+        }
         HoleType::Path(None) => return Err(Refusal::AnyPath),
         HoleType::Path(Some(glob)) => return paths::expression(glob),
         HoleType::Unit => r"[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]{0,254}",

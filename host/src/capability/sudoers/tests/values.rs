@@ -281,4 +281,10 @@ fn of_an_account_that_only_the_server_runs_as_a_path_is_any_that_is_spelled_in_o
     for path in ["/var/log", "/var/logs/x", "/var/log/../x", "/etc/shadow"] {
         assert!(!allows(&below, &["--", path]), "{path}");
     }
+    let comment = said("usermod --comment=<text> -- <user>");
+    for text in ["Jürgen Groß, room 1", "x", "$x #1"] {
+        assert!(allows(&comment, &[&format!("--comment={text}"), "--", "me"]), "{text}");
+    }
+    assert!(!allows(&comment, &["--comment=", "--", "me"]));
+    assert!(!allows(&comment, &["--comment=x", "--", "me", "--root"]));
 }
