@@ -56,10 +56,13 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
     if warmed(test, "debian1").is_none() {
         return;
     }
-    let Some((machine, rows)) = everyday(|| Reach::Inside("debian1"), test) else { return };
+    let Some((machine, mut rows)) = everyday(|| Reach::Inside("debian1"), test) else { return };
     machine.sh("mkdir --parents /srv/lsa-tree/below");
     machine.sh(&format!("useradd --create-home {PERSON}; {PROGRAM} system install --for {PERSON} --yes"));
     machine.sh(&format!("printf 'safety:\n  confirmation_threshold: critical\n' > {CONFIG}"));
+    machine.sh(&format!(
+        "sudo -u {ACCOUNT} sh -c 'umask 077; mkdir -p ~/.ssh; ssh-keygen -q -t ed25519 -N \"\" -f ~/.ssh/id_ed25519'"
+    ));
     machine.host().warm(ACCOUNT, "/var/lib/linux-sysadmin/home/.cache");
     let serve = ["sudo", "-n", "-u", ACCOUNT, PROGRAM, "serve"];
     let mut client = Client::start_command(machine.host().command_as(PERSON, &serve));
