@@ -1,8 +1,6 @@
 //! System mode on a real host: what the account's fragments allow is enough for what administrators do every day, and for
 //! what needs the rights of one more account.
 
-use std::collections::BTreeSet;
-
 use linux_sysadmin_tests::{Client, Reach, at_terminal, everyday, harmless, warmed};
 use serde_json::{Value, json};
 
@@ -69,7 +67,6 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
     client.initialize("2025-06-18").await;
 
     let mut wrong = Vec::new();
-    let (mut done, mut asked) = (BTreeSet::new(), BTreeSet::new());
     for (tool, arguments, holds) in further() {
         let mut envelope = client.envelope(tool, arguments.clone()).await;
         if let Some(id) = envelope["confirmation"]["id"].as_str() {
@@ -81,7 +78,6 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
         }
         if envelope["status"] == "success" {
             machine.sh(holds);
-            done.insert(tool.to_owned());
         } else {
             wrong.push(format!("{tool}: {envelope}"));
         }
@@ -97,17 +93,13 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
         // The packages of the test's repository are empty: no host lives on without its shell.
         if ["pkg_install", "pkg_update"].contains(&row.tool.as_str()) {
             row.arguments["dry_run"] = json!(true);
-            row.tool.push_str(" as a dry run");
         }
-        let tool = row.tool.trim_end_matches(" as a dry run");
-        let envelope = client.envelope(tool, row.arguments).await;
+        let envelope = client.envelope(&row.tool, row.arguments).await;
         let code = envelope["error_code"].as_str();
         match (envelope["status"].as_str(), &row.fails) {
-            (Some("success"), None) => _ = done.insert(row.tool),
+            (Some("success"), None) => {}
             // Nobody at a terminal says yes here.
-            (Some("confirmation_required"), None) if envelope["risk_level"] == "critical" => {
-                asked.insert(row.tool);
-            }
+            (Some("confirmation_required"), None) if envelope["risk_level"] == "critical" => {}
             (_, Some(fails)) if code == Some(fails) => {}
             _ => wrong.push(format!("{}: {envelope}", row.what)),
         }
@@ -116,19 +108,14 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
 
     // And every tool there is, those that nothing above has called among them.
     let listed = client.request("tools/list", json!({})).await;
-    let mut others = BTreeSet::new();
     for listed in listed["result"]["tools"].as_array().expect("tools") {
         let tool = listed["name"].as_str().expect("a name");
         let envelope = client.envelope(tool, harmless(tool)).await;
         if envelope["error_category"] == "privilege" || envelope["error_code"] == "PERMISSION_DENIED" {
             wrong.push(format!("{tool}: {envelope}"));
         }
-        if listed["annotations"]["readOnlyHint"] != true && !done.contains(tool) && !asked.contains(tool) {
-            others.insert(tool.to_owned());
-        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(others.is_empty(), "{others:?}");
     client.close().await;
     machine.sh(&format!("{PROGRAM} system remove --purge --yes"));
 }
