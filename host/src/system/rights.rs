@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::ACCOUNT;
 use crate::capability::SudoVersion;
 
-/// The file that holds the lines.
-pub const FILE: &str = "/etc/sudoers.d/linux-sysadmin";
+/// The file that holds the lines. No fragment is called so, since a module's name has no underscore, and nothing else
+/// writes to it.
+pub const FILE: &str = "/etc/sudoers.d/linux-sysadmin_serve";
 
 const HEAD: &str = "\
 # Who may start the server of the account linux-sysadmin: this very command, and nothing else by it.

@@ -155,8 +155,8 @@ fn system_mode_is_set_up_once_and_taken_away() {
             "the account's sudo rights",
         ),
         ("rm /etc/sudoers.d/linux-sysadmin-cron".to_owned(), "the account's sudo rights"),
-        ("chmod 0644 /etc/sudoers.d/linux-sysadmin".to_owned(), "/etc/sudoers.d/linux-sysadmin"),
-        ("sed -i 's/ serve$//' /etc/sudoers.d/linux-sysadmin".to_owned(), "who may use it"),
+        ("chmod 0644 /etc/sudoers.d/linux-sysadmin_serve".to_owned(), "/etc/sudoers.d/linux-sysadmin_serve"),
+        ("sed -i 's/ serve$//' /etc/sudoers.d/linux-sysadmin_serve".to_owned(), "who may use it"),
         (format!("usermod --groups adm {ACCOUNT}"), "account"),
         (
             format!("echo '{PERSON} ALL=(ALL) NOPASSWD: /bin/sh' > /etc/sudoers.d/lsa-more"),
@@ -171,11 +171,11 @@ fn system_mode_is_set_up_once_and_taken_away() {
         (format!("usermod --gid disk {PERSON}"), "groups of lsa-person"),
         (format!("usermod --gid users {ACCOUNT}"), "account"),
     ] {
-        person.0.sh(&format!("set -e; cp -a /etc/sudoers.d/linux-sysadmin /run/lsa-line; {spoil}"));
+        person.0.sh(&format!("set -e; cp -a /etc/sudoers.d/linux-sysadmin_serve /run/lsa-line; {spoil}"));
         let found = person.not_right(1);
         assert!(found.iter().any(|(found, _)| found == name), "{spoil}: {found:?}");
         person.0.sh(&format!(
-            "set -e; rm -f /etc/sudoers.d/lsa-more; cp -a /run/lsa-line /etc/sudoers.d/linux-sysadmin; \
+            "set -e; rm -f /etc/sudoers.d/lsa-more; cp -a /run/lsa-line /etc/sudoers.d/linux-sysadmin_serve; \
              usermod --gid {ACCOUNT} --groups '' {ACCOUNT}; usermod --gid {PERSON} --groups '' {PERSON}; chmod go-w {PROGRAM} {MODULES}; chown root {module}"
         ));
         person.system(0, OWN, &["install", "--yes", "--for", PERSON]);
@@ -237,7 +237,9 @@ fn another_accounts_rights_are_not_overwritten() {
     assert!(words.contains(&format!("{file} gives the account {PERSON} these rights")), "{said}");
     person.0.is_still(&before, "refused");
     // What nobody of this program wrote stays as well.
-    person.0.sh(&format!("rm {file}; echo '{PERSON} ALL=(ALL) /bin/true' > /etc/sudoers.d/linux-sysadmin"));
+    person
+        .0
+        .sh(&format!("rm {file}; echo '{PERSON} ALL=(ALL) /bin/true' > /etc/sudoers.d/linux-sysadmin_serve"));
     let before = person.0.snapshot();
     for command in [&["install", "--for", PERSON, "--yes"][..], &["remove", "--yes"]] {
         let said = person.system(1, OWN, command);
@@ -343,7 +345,7 @@ fn a_person_may_start_the_server_and_do_nothing_else_as_its_account() {
         &config,
         &log,
         &format!("{HOME}/.ssh"),
-        "/etc/sudoers.d/linux-sysadmin",
+        "/etc/sudoers.d/linux-sysadmin_serve",
         "/etc/sudoers.d/linux-sysadmin-services",
     ] {
         person.0.sh(&format!("test -e {file}"));
