@@ -15,12 +15,13 @@ mod system;
 mod tools;
 mod waiting;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use clap::{Parser, Subcommand};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{FilterExt, FilterFn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -32,6 +33,8 @@ use crate::pipeline::Pipeline;
 
 /// Of `tracing`: as `info`, or `linux_sysadmin=debug`.
 const LOG_VARIABLE: &str = "LINUX_SYSADMIN_LOG";
+
+const MODULES_VARIABLE: &str = "LINUX_SYSADMIN_MODULES";
 
 const AFTER_HELP: &str = "\
 Environment:
@@ -49,7 +52,7 @@ Exit codes:
 #[command(name = "linux-sysadmin", version, after_help = AFTER_HELP, max_term_width = 100)]
 struct Cli {
     /// Directory of the components [default: `modules` beside the program, or `../lib/linux-sysadmin/modules`]
-    #[arg(long, global = true, value_name = "DIR", env = "LINUX_SYSADMIN_MODULES", hide_env = true)]
+    #[arg(long, global = true, value_name = "DIR", env = MODULES_VARIABLE, hide_env = true)]
     modules: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -109,8 +112,8 @@ pub fn run() -> ExitCode {
         return ExitCode::from(2);
     }
     // Usage errors are clap's: it exits with 2 by itself.
-    let cli = Cli::parse();
-    let _logging = start_logging();
+    let cli = Cli::as_clients_start_it(std::env::args_os()).unwrap_or_else(Cli::parse);
+    let logging = start_logging();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
         let outcome = runtime.block_on(cli.execute());
@@ -118,13 +121,27 @@ pub fn run() -> ExitCode {
         runtime.shutdown_background();
         outcome
     });
-    outcome.unwrap_or_else(|error| {
+    let code = outcome.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::from(2)
-    })
+    });
+    logging.end();
+    code
 }
 
 impl Cli {
+    /// `serve` and nothing else is known without the tree of all commands, which takes longer to put together than all
+    /// else that a start does.
+    fn as_clients_start_it(mut said: impl Iterator<Item = OsString>) -> Option<Self> {
+        let is_plain = said.nth(1).is_some_and(|word| word == "serve") && said.next().is_none();
+        let modules = std::env::var_os(MODULES_VARIABLE);
+        // An empty name of a directory is clap's to refuse.
+        (is_plain && modules.as_ref().is_none_or(|named| !named.is_empty())).then(|| Self {
+            modules: modules.map(PathBuf::from),
+            command: Command::Serve(Where { host: None }),
+        })
+    }
+
     async fn execute(self) -> anyhow::Result<ExitCode> {
         if let Command::CompileComponent { memory_mib, seconds } = self.command {
             return component::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
@@ -190,9 +207,34 @@ fn modules_beside(program: &Path) -> Option<PathBuf> {
     candidates.into_iter().find(|candidate| candidate.is_dir())
 }
 
+/// The thread that writes the log, which there is from the first line on.
+#[derive(Clone, Default)]
+struct Logging(Arc<OnceLock<(NonBlocking, Mutex<Option<WorkerGuard>>)>>);
+
+impl Logging {
+    fn writer(&self) -> NonBlocking {
+        let (writer, _) = self.0.get_or_init(|| {
+            // Room for all lines is taken at once, so not for the 128,000 that are usual.
+            let (writer, guard) = NonBlockingBuilder::default()
+                .buffered_lines_limit(1024)
+                .lossy(true)
+                .finish(std::io::stderr());
+            (writer, Mutex::new(Some(guard)))
+        });
+        writer.clone()
+    }
+
+    /// Writes what is left.
+    fn end(&self) {
+        if let Some((_, guard)) = self.0.get() {
+            drop(guard.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
+}
+
 /// On stderr, always: stdout belongs to the protocol, or to the answer. Written by a thread of its own, which drops
 /// what it can't write: a client that never reads the server's stderr doesn't stop the server.
-fn start_logging() -> WorkerGuard {
+fn start_logging() -> Logging {
     let wanted = EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .with_env_var(LOG_VARIABLE)
@@ -203,17 +245,37 @@ fn start_logging() -> WorkerGuard {
         let is_protocol = ["rmcp", "russh"].iter().any(|name| metadata.target().starts_with(name));
         !is_protocol || *metadata.level() <= tracing::Level::WARN
     });
-    // Room for all lines is taken at once, so not for the 128,000 that are usual.
-    let (writer, guard) =
-        NonBlockingBuilder::default().buffered_lines_limit(1024).lossy(true).finish(std::io::stderr());
+    let logging = Logging::default();
+    let of_layer = logging.clone();
+    let writer = move || of_layer.writer();
     let layer = fmt::layer().with_writer(writer).with_ansi(false).with_filter(wanted.and(quiet_protocol));
     tracing_subscriber::registry().with(layer).init();
-    guard
+    logging
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_clients_start_is_what_clap_would_have_read() {
+        let short = |said: &[&str]| Cli::as_clients_start_it(said.iter().map(OsString::from));
+        let read = Cli::try_parse_from(["linux-sysadmin", "serve"]).unwrap();
+        let is_plain = |cli: &Cli| matches!(&cli.command, Command::Serve(Where { host: None }));
+        let plain = short(&["linux-sysadmin", "serve"]).unwrap();
+        assert!(is_plain(&plain) && is_plain(&read));
+        assert_eq!(plain.modules, read.modules);
+        for said in [
+            &["x"][..],
+            &["x", "tools"],
+            &["x", "serve", "--host=web1"],
+            &["x", "serve", ""],
+            &["x", "--help"],
+            &[],
+        ] {
+            assert!(short(said).is_none(), "{said:?}");
+        }
+    }
 
     #[test]
     fn what_advice_says_to_run_is_a_command_of_this_program() {

@@ -605,6 +605,10 @@ fn generate(path: &Path) -> std::io::Result<()> {
 }
 
 fn parse(text: &str) -> Result<Config, serde_yaml::Error> {
+    // As it was written at the first start, it says what the defaults are, at some length.
+    if text == DEFAULT {
+        return Ok(Config::default());
+    }
     // A file with nothing but comments is a null, and means the defaults.
     Ok(serde_yaml::from_str::<Option<Config>>(text)?.unwrap_or_default())
 }
@@ -615,7 +619,7 @@ mod tests {
 
     #[test]
     fn the_written_file_says_what_the_defaults_are() {
-        let written = parse(DEFAULT).unwrap();
+        let written = parse(&format!("{DEFAULT}\n")).unwrap();
         assert_eq!(format!("{written:?}"), format!("{:?}", Config::default()));
     }
 

@@ -104,7 +104,9 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
 fn measured(built: &Built, floor: &Path, modules: &Path, tools: &Value) -> Result<Vec<Row>> {
     let list = built.binary.with_file_name("bench-tools.json");
     fs::write(&list, tools.to_string())?;
-    let ours = || Server::start(Command::new(&built.binary).arg("serve").arg("--modules").arg(modules));
+    // As clients start it.
+    let ours =
+        || Server::start(Command::new(&built.binary).arg("serve").env("LINUX_SYSADMIN_MODULES", modules));
     let peer = || Server::start(Command::new(floor).arg(&list));
     // What was written a moment ago is read at each start.
     std::thread::sleep(std::time::Duration::from_secs(3));
