@@ -4,7 +4,7 @@
 // The rest of the host uses more of them than the targets do.
 #![allow(dead_code)]
 
-#[path = "../../host/src/characters.rs"]
+#[path = "../../host/text/src/characters.rs"]
 pub mod characters;
 
 #[path = "../../host/src/capability"]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments::invalid;
 use crate::component::Tool;
-use crate::problem::Problem;
+use host_base::problem::Problem;
 
 /// What a call said in an older spelling.
 #[derive(Clone, Debug, Default)]

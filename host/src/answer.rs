@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::component::{Module, Reply, Shape, Tool};
 use crate::envelope::Envelope;
 use crate::listing;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// Of an analysis.
 const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];

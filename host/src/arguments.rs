@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::aliases::Older;
-use crate::capability::Risk;
 use crate::component::{Shape, Tool};
 use crate::config::Limit;
-use crate::problem::{Category, Problem};
-use crate::spelling::close;
-use crate::visible::excerpt;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_text::spelling::close;
+use host_text::visible::excerpt;
 
 /// All arguments of one call, as JSON text.
 const MOST_BYTES: usize = 1 << 20;

@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use crate::answer::Answer;
 use crate::audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
-use crate::capability::Risk;
 use crate::component::{Module, Reply, Tool};
 use crate::envelope::Envelope;
 use crate::executed::Executed;
 use crate::gate::{Outcome, asking};
 use crate::origin::Origin;
-use crate::problem::{Category, Problem};
 use crate::record;
 use crate::remediation::{self, About};
 use crate::retry::Tries;
 use crate::running::Desk;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
 
 /// One call, as it is put on record.
 pub struct Call {

@@ -9,9 +9,9 @@ use crate::component::{Connections, PublicKey};
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask, declined};
 use crate::origin::Origin;
-use crate::problem::{Category, Problem};
 use crate::target::{Connection, Given, OwnKey, Target, own_keys};
 use crate::targets::Targets;
+use host_base::problem::{Category, Problem};
 
 /// Of one call.
 pub struct Control {
@@ -99,7 +99,7 @@ impl Control {
     async fn disconnect_from(&self, host: Option<&str>) -> Result<Value, Problem> {
         let target = match host {
             Some(host) => self.targets.used(host).ok_or_else(|| {
-                let message = format!("there is no connection to {}", crate::visible::excerpt(host, 80));
+                let message = format!("there is no connection to {}", host_text::visible::excerpt(host, 80));
                 Problem::new("NOT_CONNECTED", Category::NotFound, message)
             })?,
             None => self.current()?,

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::problem::{Category, Problem};
-use crate::redact::{excerpt, redact_value};
 use crate::remediation::{self, About};
 use crate::retry::Tried;
-use crate::visible::make_visible;
+use host_base::problem::{Category, Problem};
+use host_text::redact::{excerpt, redact_value};
+use host_text::visible::make_visible;
 
 /// What a message may hold of text that a module wrote.
 const MESSAGE_CHARACTERS: usize = 4000;

@@ -7,9 +7,9 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::command_line;
-use crate::heard::Heard;
-use crate::redact::excerpt;
-use crate::target::Command;
+use host_base::Command;
+use host_base::heard::Heard;
+use host_text::redact::excerpt;
 
 /// Commands that are remembered; a call that runs more of them doesn't show them all.
 const REMEMBERED: usize = 64;
@@ -146,7 +146,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::target::{Keep, Privilege};
+    use host_base::{Keep, Privilege};
 
     fn command(program: &str, arg: &str) -> Command {
         Command {

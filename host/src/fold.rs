@@ -47,8 +47,8 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::redact::redact_value;
-use crate::visible::make_visible;
+use host_text::redact::redact_value;
+use host_text::visible::make_visible;
 
 /// One host's answer.
 #[derive(Clone, Debug)]

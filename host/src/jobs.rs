@@ -14,9 +14,9 @@ use tokio_util::task::TaskTracker;
 use crate::component;
 use crate::executed::Executed;
 use crate::gate::asking::unavailable;
-use crate::problem::{Category, Problem};
 use crate::running::{About, Next, Running, Said};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// Jobs that run at the same time; a call that would be one more is waited for.
 const RUNNING: usize = 64;

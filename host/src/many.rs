@@ -19,9 +19,9 @@ use crate::executed::Executed;
 use crate::fold::{Answered, fold};
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask};
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
 use crate::running::{Asked, Next, Running};
+use host_base::problem::{Category, Problem};
+use host_text::redact::excerpt;
 
 /// Once all but a few have answered, those few have so long; or twice as long as it took so far.
 const PATIENCE: Duration = Duration::from_secs(10);

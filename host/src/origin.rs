@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::audit::{ModuleUsed, TargetUsed};
 use crate::gate::sha256;
-use crate::redact::redact_value;
 use crate::target::{Facts, Target};
+use host_text::redact::redact_value;
 
 /// A call, as far as it is known before it is answered.
 #[derive(Clone, Debug)]

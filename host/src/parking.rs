@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use crate::audit::{self, DecidedBy, Person};
 use crate::gate::asking::{Answer, EXPIRES, expired, unavailable};
 use crate::gate::{Question, sha256};
-use crate::problem::{Category, Problem};
 use crate::running::{Asked, Running};
 use crate::terminal::{self, Refused};
+use host_base::problem::{Category, Problem};
 
 /// For so long an outcome waits for the call to be made again.
 const KEPT: Duration = EXPIRES.saturating_mul(2);

@@ -13,7 +13,7 @@ use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
 use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
-use crate::capability::{Grants, Risk};
+use crate::capability::Grants;
 use crate::component::{
     self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
     Reply, Route, Session, Shape, Times, Tool,
@@ -29,17 +29,18 @@ use crate::knowledge::Lazy;
 use crate::many::{Part, Parts};
 use crate::origin::{Origin, target_used};
 use crate::parking::{Again, CallKey, Parking, Way};
-use crate::problem::{Category, Problem};
 use crate::retry;
 use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
-use crate::spelling;
 use crate::system::{self, Mode};
 use crate::target::{Facts, LookedFor, Target};
 use crate::targets::{Naming, Picked, Targets};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
-use crate::visible::excerpt;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_text::spelling;
+use host_text::visible::excerpt;
 
 /// Everything that a call needs and that outlives it.
 pub struct Pipeline {
@@ -109,7 +110,7 @@ pub struct Request {
 
 impl Request {
     fn about(&self, host: &str) -> About {
-        let tool = crate::redact::excerpt(&self.tool, 64);
+        let tool = host_text::redact::excerpt(&self.tool, 64);
         About { tool, host: host.to_owned(), agent_id: self.caller.agent_id.clone() }
     }
 }
@@ -443,7 +444,7 @@ impl Pipeline {
     ) -> Envelope {
         let started = Instant::now();
         let Request { tool, arguments, older, caller, .. } = request;
-        let name = crate::redact::excerpt(&tool, 64);
+        let name = host_text::redact::excerpt(&tool, 64);
         let trace_id =
             caller.trace_id.clone().unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
         let protocol = caller.protocol.clone().unwrap_or_else(|| "cli".to_owned());

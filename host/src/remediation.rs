@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::component::Progress;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// However often a wait was doubled.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

@@ -15,9 +15,9 @@ use crate::executed::Executed;
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask, EXPIRES, expired, unavailable};
 use crate::parking::CallKey;
-use crate::problem::{Category, Problem};
 use crate::turns::{Busy, Turn, Turns};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// Questions that wait for an answer at the same time: each keeps its call, with all that this holds.
 const QUESTIONS: usize = 32;
@@ -411,7 +411,7 @@ fn too_many() -> Problem {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::capability::Risk;
+    use host_base::Risk;
 
     /// A question about nothing.
     pub fn question(id: &str) -> Question {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use crate::capability::{
     Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
-    SudoVersion, account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
+    SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
-use crate::problem::Problem;
 use crate::system;
-use crate::target::{Command, Keep, Privilege, Target};
+use crate::target::Target;
+use host_base::problem::Problem;
+use host_base::{Command, Keep, Privilege};
 
 /// Why there is no fragment.
 #[derive(Debug, thiserror::Error)]
@@ -102,14 +103,14 @@ fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
         }
     };
     for request in &granted.commands {
-        let Some(run_as) = account(&request.privilege) else { continue };
+        let Some(run_as) = request.privilege.account() else { continue };
         let pattern = Pattern::parse(&request.pattern)?;
         for verb in verbs_for_command(&pattern, &request.privilege)? {
             add(verb, run_as, format!("to see where the paths of {} lead", pattern.program()));
         }
         add(pattern, run_as, request.reason.clone());
     }
-    let is_others = |privilege: &Privilege| account(privilege).is_some();
+    let is_others = |privilege: &Privilege| privilege.account().is_some();
     let gives_text = granted.commands.iter().filter(|request| request.effect == Effect::Change);
     let gives_text = gives_text.filter(|request| is_others(&request.privilege));
     if granted.paths.iter().any(|request| request.write && is_others(&request.privilege))
@@ -122,7 +123,7 @@ fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
         }
     }
     for request in &granted.paths {
-        let Some(run_as) = account(&request.privilege) else { continue };
+        let Some(run_as) = request.privilege.account() else { continue };
         let does = if request.write { "write" } else { "read" };
         for verb in verbs_for(request)? {
             add(verb, run_as, format!("to {does} {}: {}", request.glob, request.reason));

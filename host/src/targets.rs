@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Alias, Config};
 use crate::inventory::{Allowed, Inventory, InventoryError};
-use crate::problem::{Category, Problem};
 use crate::target::{Given, LookedFor, Overrides, Place, Settings, Target};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// This machine, as callers name it.
 pub const HERE: &str = "localhost";

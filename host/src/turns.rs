@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// Turns for calls: a bounded number at once, and a bounded number that wait.
 ///

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::bound::Kept;
 use super::process::Process;
-use crate::capability::Risk;
-use crate::target::Privilege;
+use host_base::Privilege;
+use host_base::Risk;
 
 /// One thing that happened.
 #[derive(Clone, Debug, Serialize, Deserialize)]

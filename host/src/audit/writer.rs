@@ -19,7 +19,7 @@ use super::record::{NONE_BEFORE, seal};
 use super::tail::{first_seq, tail};
 use super::{AuditError, Settings};
 use crate::config::{self, Config};
-use crate::faults;
+use host_base::faults;
 
 /// How long another writer may take. It needs microseconds, or as long as the disk takes to write through.
 const WAIT: Duration = Duration::from_secs(5);

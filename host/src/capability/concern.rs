@@ -6,7 +6,7 @@ use super::path::Glob;
 use super::pattern::Pattern;
 use super::request::{CommandRequest, Effect, PathRequest, Requests};
 use super::reviewed::review;
-use crate::target::Privilege;
+use host_base::Privilege;
 
 /// One thing that a module asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
         }
         Request::Path(request) => {
             let effect = if request.write { Effect::Change } else { Effect::Read };
-            (*concern, rank(&request.privilege), std::cmp::Reverse((effect, super::Risk::ReadOnly)))
+            (*concern, rank(&request.privilege), std::cmp::Reverse((effect, host_base::Risk::ReadOnly)))
         }
     });
     all
@@ -82,7 +82,8 @@ fn rank(privilege: &Privilege) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::{Place, Risk};
+    use crate::capability::Place;
+    use host_base::Risk;
 
     fn command(pattern: &str, effect: Effect, privilege: Privilege) -> CommandRequest {
         let (pattern, place, risk) = (pattern.to_owned(), Place::Target, Risk::ReadOnly);

@@ -9,9 +9,10 @@ use super::pattern::{Match, Pattern, PatternError};
 use super::request::{CommandRequest, Effect, PathRequest, Place};
 use super::staging::Staging;
 use super::verbs::{verbs_for, verbs_for_command, verbs_for_validation};
-use crate::problem::{Category, Problem};
-use crate::target::{Access, Command, Privilege};
-use crate::visible::excerpt;
+use crate::target::Access;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
+use host_text::visible::excerpt;
 
 mod change;
 mod shown;

@@ -4,7 +4,7 @@
 //!
 //! - no value is empty, since an empty argument shifts the meaning of its neighbours;
 //! - no value begins with `-`, so that no value can be an option ([`Size`](HoleType::Size) may carry a sign);
-//! - no value holds a [hidden character](crate::characters::is_hidden), so that what is approved can be read.
+//! - no value holds a [hidden character](host_text::characters::is_hidden), so that what is approved can be read.
 //!
 //! [`Arg`](HoleType::Arg) is the exception to all three, and may therefore stand only where options are over;
 //! the pattern's parser sees to that.
@@ -19,7 +19,7 @@ mod system;
 use std::fmt;
 
 use super::path::{Glob, GlobError, is_lexically_safe, is_secret};
-use crate::characters::is_hidden;
+use host_text::characters::is_hidden;
 
 /// The most bytes a value may have, whatever its type.
 pub const MAX_VALUE: usize = 4096;

@@ -18,6 +18,6 @@ pub use grants::{GrantError, Granted, Grants, Looking, command_line};
 pub use hole::HoleType;
 pub use path::{Glob, GlobError, STAGING, is_lexically_safe};
 pub use pattern::{Pattern, PatternError};
-pub use request::{CommandRequest, Effect, PathRequest, Place, Requests, Risk};
+pub use request::{CommandRequest, Effect, PathRequest, Place, Requests};
 pub use sudoers::{Bound, Fragment, FragmentError, Rule, SudoVersion};
-pub use verbs::{account, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation};
+pub use verbs::{verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation};

@@ -8,7 +8,7 @@ mod secrets;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::characters::is_hidden;
+use host_text::characters::is_hidden;
 
 /// The kernel's `PATH_MAX` of 4096 counts the NUL at the end.
 pub(super) const MAX_PATH: usize = 4095;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::target::Privilege;
+use host_base::{Privilege, Risk};
 
 /// What a command may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,22 +14,6 @@ pub enum Effect {
     DryRun,
     /// A step of a plan.
     Change,
-}
-
-/// How much harm a call, or a plan that uses a grant, can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Risk {
-    /// Changes nothing.
-    ReadOnly,
-    /// Trivially put back.
-    Low,
-    /// An ordinary change.
-    Moderate,
-    /// Loses data or a service where it goes wrong.
-    High,
-    /// Can cost the machine or the way into it.
-    Critical,
 }
 
 /// On which machine.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::pattern::{Pattern, PatternError};
 use super::request::{CommandRequest, Effect, Place};
-use crate::target::Privilege;
+use host_base::Privilege;
 
 static REVIEWS: LazyLock<Vec<Review>> = LazyLock::new(|| {
     // Without the list nothing is known to be harmless.

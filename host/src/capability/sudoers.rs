@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 use super::grants::ANY_USER;
 use super::hole::HoleType;
 use super::pattern::Pattern;
-use crate::visible;
 use arguments::{Arguments, arguments};
+use host_text::visible;
 pub use version::SudoVersion;
 
 /// Where fragments are read from. A name with a dot in it is left out by sudo, so that variables can lie there too.

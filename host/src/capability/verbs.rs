@@ -12,7 +12,7 @@ use super::path::Glob;
 use super::pattern::{Fault, Pattern, PatternError};
 use super::request::{CommandRequest, Effect, PathRequest};
 use super::staging::Staging;
-use crate::target::Privilege;
+use host_base::Privilege;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,10 +72,10 @@ pub fn verbs_for_validation(
     command: &CommandRequest,
     files: &PathRequest,
 ) -> Result<Vec<Pattern>, PatternError> {
-    if command.effect == Effect::Change || account(&command.privilege) != account(&files.privilege) {
+    if command.effect == Effect::Change || command.privilege.account() != files.privilege.account() {
         return Ok(Vec::new());
     }
-    let (Some(_), Some(staging)) = (account(&files.privilege), staging(files)?) else {
+    let (Some(_), Some(staging)) = (files.privilege.account(), staging(files)?) else {
         return Ok(Vec::new());
     };
     let Ok(written) = Glob::parse(&files.glob) else { return Ok(Vec::new()) };
@@ -96,15 +96,6 @@ pub fn verbs_for_validation(
 /// The commands by which the host sees who the accounts are that a text names.
 pub fn verbs_for_accounts() -> Result<Vec<Pattern>, PatternError> {
     TEMPLATES.accounts.iter().map(|template| Pattern::parse(template)).collect()
-}
-
-/// Whose rights are taken, where they aren't the caller's.
-pub fn account(privilege: &Privilege) -> Option<&str> {
-    match privilege {
-        Privilege::Caller => None,
-        Privilege::Root | Privilege::RootIfAvailable => Some("root"),
-        Privilege::User(name) => Some(name),
-    }
 }
 
 /// What lies beside the files that are granted to be written. What is no glob is refused before it comes here.

@@ -17,9 +17,9 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::out::out;
 use super::waiting::{self, Id, Whole, find, now};
-use crate::capability::Risk;
 use crate::terminal::{Servers, Waiting};
-use crate::visible::one_line;
+use host_base::Risk;
+use host_text::visible::one_line;
 
 // Each paragraph a line: it is wrapped as wide as the terminal is.
 const AFTER_HELP: &str = "\

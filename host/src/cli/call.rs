@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 
 use super::approve::Terminal;
 use super::out::out;
-use crate::account::Account;
 use crate::aliases::Older;
 use crate::arguments;
 use crate::audit::{DecidedBy, Person};
@@ -21,9 +20,10 @@ use crate::gate::Question;
 use crate::gate::asking::{Answer, unavailable};
 use crate::parking::Way;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
-use crate::problem::Problem;
 use crate::running::{Next, Running};
-use crate::unambiguous;
+use host_base::account::Account;
+use host_base::problem::Problem;
+use host_base::unambiguous;
 
 #[derive(Args)]
 pub(super) struct Call {

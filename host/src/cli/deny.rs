@@ -8,7 +8,7 @@ use clap::Args;
 use super::out::out;
 use super::waiting::{self, Id, find};
 use crate::terminal::Servers;
-use crate::visible::one_line;
+use host_text::visible::one_line;
 
 #[derive(Args)]
 pub(super) struct Deny {

@@ -10,7 +10,7 @@ use super::out::out;
 use crate::config::Loaded;
 use crate::gate::policy::Policy;
 use crate::knowledge::Lazy;
-use crate::visible::visible;
+use host_text::visible::visible;
 
 #[derive(Args)]
 pub(super) struct Command {

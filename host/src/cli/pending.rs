@@ -11,9 +11,9 @@ use textwrap::core::display_width;
 
 use super::out::out;
 use super::waiting::{self, Id, Whole, find, now, span};
-use crate::account::Account;
 use crate::terminal::{Servers, Waiting};
-use crate::visible::{make_visible, one_line};
+use host_base::account::Account;
+use host_text::visible::{make_visible, one_line};
 
 // Each paragraph a line: it is wrapped as wide as the terminal is.
 const AFTER_HELP: &str = "\
@@ -152,7 +152,7 @@ fn cut(text: String, most: usize) -> String {
 mod tests {
     use super::super::waiting::tests::waiting;
     use super::*;
-    use crate::capability::Risk;
+    use host_base::Risk;
 
     #[test]
     fn a_table_has_a_line_for_each_call() {

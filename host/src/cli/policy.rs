@@ -10,7 +10,7 @@ use serde_json::json;
 use super::out::out;
 use crate::config::Loaded;
 use crate::gate::policy::{Policy, Verdict};
-use crate::visible::{make_visible, visible};
+use host_text::visible::{make_visible, visible};
 
 #[derive(Args)]
 pub(super) struct Command {

@@ -12,7 +12,7 @@ use super::modules::{Asking, wrapped};
 use super::out::out;
 use crate::system::{ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks};
 use crate::target::{Overrides, Target};
-use crate::visible::visible;
+use host_text::visible::visible;
 
 #[derive(Args)]
 pub(super) struct System {

@@ -5,9 +5,9 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::capability::Risk;
 use crate::terminal::{AskError, Pending, Servers, Waiting};
-use crate::visible::{one_line, visible};
+use host_base::Risk;
+use host_text::visible::{one_line, visible};
 
 /// Of an id, and the fewest that name one.
 const DIGITS: std::ops::RangeInclusive<usize> = 4..=16;
@@ -214,7 +214,7 @@ pub(super) mod tests {
             ..waiting(Risk::Critical)
         };
         let shown = Whole { waiting: &waiting, now: 0 }.to_string();
-        let hidden = |c: char| !matches!(c, '\n' | '\t') && crate::characters::is_hidden(c);
+        let hidden = |c: char| !matches!(c, '\n' | '\t') && host_text::characters::is_hidden(c);
         assert!(!shown.contains(hidden), "{shown:?}");
         let risks: Vec<&str> = shown.lines().filter(|line| line.starts_with("risk")).collect();
         assert_eq!(risks, ["risk     critical"]);

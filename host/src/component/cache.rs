@@ -23,7 +23,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::description::Description;
-use crate::sha256;
+use host_base::sha256;
 
 const DIGEST_BYTES: usize = 32;
 /// The entry of the list of tools: one for all servers of this account, since most of them are alike.

@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use super::engine;
 use crate::config::Limits;
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 /// The hidden subcommand that does it.
 pub const SUBCOMMAND: &str = "compile-component";

@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::{confirm, distro_context, target_files, types};
 use super::store::Times;
-use crate::capability::{CommandRequest, Effect, PathRequest, Place, Risk};
+use crate::capability::{CommandRequest, Effect, PathRequest, Place};
 use crate::gate::locks::Lock;
 use crate::gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
-use crate::problem::{Category, Problem};
-use crate::target::{Command, Facts, Keep, Metadata, Output, Privilege, ReadRequest};
-use crate::visible::visible;
+use crate::target::{Facts, Metadata, ReadRequest};
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output, Privilege};
+use host_text::visible::visible;
 
 /// How long a command of this category may take.
 pub(super) fn command_time(category: types::DurationCategory) -> Duration {

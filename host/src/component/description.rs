@@ -12,10 +12,11 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::json::Json;
 use super::surface::World;
-use crate::capability::{CommandRequest, Grants, PathRequest, Requests, Risk};
+use crate::capability::{CommandRequest, Grants, PathRequest, Requests};
 use crate::config::is_module_name;
 use crate::target::Facts;
-use crate::visible::{make_visible, visible};
+use host_base::Risk;
+use host_text::visible::{make_visible, visible};
 
 /// Bytes of a tool's summary: all of it is in every client's context.
 const MOST_SUMMARY: usize = 1000;

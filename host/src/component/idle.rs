@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::faults;
+use host_base::faults;
 
 /// A module that hasn't been called for so long isn't being worked with: loading it again takes milliseconds.
 const IDLE: Duration = Duration::from_secs(10);

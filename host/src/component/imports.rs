@@ -10,11 +10,12 @@ use super::bindings::sysadmin::module::{
 };
 use super::convert;
 use super::store::{Call, Handing, State, unsupported};
-use crate::capability::{Grants, Risk};
+use crate::capability::Grants;
 use crate::gate::{Again, Asking, Outcome, Planned, sha256};
-use crate::problem::{self, Category};
-use crate::redact::{excerpt, redact_each};
 use crate::target::{OutputStream, PathCheck, ReadRequest};
+use host_base::Risk;
+use host_base::problem::{self, Category};
+use host_text::redact::{excerpt, redact_each};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
 const COMMANDS: usize = 32;
@@ -34,13 +35,13 @@ const MESSAGE: usize = 300;
 pub(super) type Answer<T> = Result<T, Problem>;
 
 /// A question to the grants: about a path as it was asked for, and as it is after symlinks.
-type MayReach = fn(&Grants, &str, &str, &crate::target::Privilege) -> Result<(), problem::Problem>;
+type MayReach = fn(&Grants, &str, &str, &host_base::Privilege) -> Result<(), problem::Problem>;
 
 /// Names the file, where it couldn't be reached with another account's rights.
 fn reading<T>(
     answer: Result<T, problem::Problem>,
     path: &str,
-    privilege: &crate::target::Privilege,
+    privilege: &host_base::Privilege,
 ) -> Result<T, problem::Problem> {
     answer.map_err(|problem| problem.needed_for(&format!("looking at {}", excerpt(path, MESSAGE)), privilege))
 }
@@ -62,7 +63,7 @@ impl Call {
 
     /// By these grants, for as long as the call goes on: what is left of its work on another thread finds nothing
     /// allowed any more.
-    fn path_check(&self, privilege: &crate::target::Privilege, may: MayReach) -> Arc<PathCheck> {
+    fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
         let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
             let log = log.upgrade().ok_or_else(|| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use wasmtime::component::ResourceTableError;
 use wasmtime::{ResourceLimiter, Trap};
 
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// Of all tables together. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
 pub(super) const TABLE_ELEMENTS: usize = 10_000;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::Requests;
 use crate::config::{Disabled, is_module_name, is_sha256};
-use crate::small_file;
+use host_base::small_file;
 
 /// The file's name, in the directory of the components.
 pub const NAME: &str = "modules.lock";

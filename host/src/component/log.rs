@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::memchr;
 
-use crate::problem::Problem;
-use crate::visible::visible;
+use host_base::problem::Problem;
+use host_text::visible::visible;
 
 /// Printed lines of one call that are logged.
 const MOST_LINES: usize = 100;

@@ -7,9 +7,9 @@ use super::store::Call;
 use crate::capability::{HoleType, Looking, command_line};
 use crate::executed::Number;
 use crate::gate::weigh::only_looks;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
-use crate::target::{Command, Privilege};
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
+use host_text::redact::excerpt;
 
 /// Grants that the log names beside a refused command.
 const NAMED: usize = 10;
@@ -134,9 +134,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::capability::{CommandRequest, Effect, Grants, Place, Risk};
+    use crate::capability::{CommandRequest, Effect, Grants, Place};
     use crate::component::store::CallContext;
     use crate::target::{Overrides, Target};
+    use host_base::Risk;
 
     /// A directory that root's rights may go through where the tests run as root.
     fn directory() -> tempfile::TempDir {

@@ -29,9 +29,9 @@ use super::store::{self, CallContext, State};
 use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
 use crate::capability::{Grants, Requests};
-use crate::problem::{Category, Problem};
-use crate::sha256;
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_base::sha256;
+use host_text::visible::excerpt;
 
 /// The largest component that is read: a Python guest has 18 MiB.
 const LARGEST: u64 = 128 << 20;

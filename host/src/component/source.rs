@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::lock::{self, Entry, Lock, Owner};
 use super::surface::World;
 use crate::config::{Disabled, Modules, Policy, is_sha256};
-use crate::small_file;
+use host_base::small_file;
 
 /// The file that pins what comes with the host, as sha256sum(1) writes and checks it.
 pub const SUMS: &str = "SHA256SUMS";

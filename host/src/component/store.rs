@@ -17,14 +17,15 @@ use super::log::{CallLog, Stream};
 use super::output::Printer;
 use super::system::Reach;
 use super::wall::WallTime;
-use crate::capability::{DataDirectory, Grants, Risk};
+use crate::capability::{DataDirectory, Grants};
 use crate::executed::Executed;
 use crate::gate::asking::Ask;
 use crate::gate::{Again, Gate, Held, Looked, Outcome, Planned};
 use crate::knowledge::Known;
 use crate::origin::Origin;
-use crate::problem::{Category, Problem};
 use crate::target::{Facts, Target};
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
 
 /// Told how far a call is: a fraction where it is known, and what it is at.
 pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
@@ -345,7 +346,7 @@ impl HostMonotonicClock for FixedClock {
 pub(super) fn unsupported(what: &str) -> Problem {
     Problem::new(
         "NOT_SUPPORTED",
-        crate::problem::Category::State,
+        host_base::problem::Category::State,
         format!("this version of the host doesn't offer {what}"),
     )
 }

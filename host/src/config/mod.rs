@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::Risk;
 use crate::inventory::{Groups, HostPattern, Source};
 use crate::retry;
-use crate::small_file;
 use crate::target::{self, Overrides};
+use host_base::Risk;
+use host_base::small_file;
 
 /// What a new file holds; [`Config::default`] is what it says.
 const DEFAULT: &str = include_str!("default.yaml");
@@ -232,7 +232,7 @@ impl TryFrom<String> for Alias {
 
     fn try_from(text: String) -> Result<Self, String> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-        let shown = crate::visible::excerpt(&text, 40);
+        let shown = host_text::visible::excerpt(&text, 40);
         match text.as_str() {
             name if (1..=255).contains(&name.len())
                 && name.bytes().all(fits)

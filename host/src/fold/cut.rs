@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::compare::{DIFFERS, EXAMPLES_EMPTY, GROUP, PART, RANGE, length};
 use super::node::{Found, Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Said, Who};
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 /// An item isn't cut to less than this, as half of it says little: rather fewer are given.
 const LEAST_OF_ITEM: usize = 4 << 10;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Answered;
 use super::node::{Host, Who, who};
 use super::write::Seen;
-use crate::redact::excerpt;
+use host_text::redact::excerpt;
 
 /// From the least to the worst.
 const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::compare;
 use super::cut;
 use super::node::{Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Range, Said, Who, runs};
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 /// Bytes of JSON that an answer of all hosts together may have: about what a model reads without losing sight of what
 /// it was asked, and far more than any that is read for what differs. More of it would be for a program, which can ask

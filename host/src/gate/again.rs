@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{Change, Looked};
-use crate::problem::Problem;
-use crate::redact::excerpt;
+use host_base::problem::Problem;
+use host_text::redact::excerpt;
 
 /// A call that has made a plan, and can make it anew.
 pub trait Again: Send + Sync {

@@ -12,8 +12,8 @@ use super::question::Question;
 use super::{Asking, Gate, Planned, identity, shown, simulate};
 use crate::audit::DecidedBy;
 use crate::parking::Way;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::redact::excerpt;
 
 /// How long a question waits for its answer.
 pub const EXPIRES: Duration = Duration::from_secs(15 * 60);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use similar::udiff::UnifiedHunkHeader;
 use similar::{ChangeTag, DiffOp, TextDiff};
 
-use crate::redact::redact_lines;
-use crate::visible::{excerpt, visible};
+use host_text::redact::redact_lines;
+use host_text::visible::{excerpt, visible};
 
 /// Lines around a change.
 const CONTEXT: usize = 3;

@@ -12,10 +12,11 @@ use super::prepare::{Allowed, Doing, Plan, Prepared};
 use super::turn::Held;
 use crate::capability::Grants;
 use crate::executed::Executed;
-use crate::faults;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
-use crate::target::{Output, Target};
+use crate::target::Target;
+use host_base::Output;
+use host_base::faults;
+use host_base::problem::{Category, Problem};
+use host_text::redact::excerpt;
 
 /// Characters of what a command said that are in a problem.
 const SAID: usize = 2000;
@@ -144,7 +145,7 @@ impl Execution {
                 })?
             }
             false => {
-                let command = crate::target::Command { timeout: std::time::Duration::MAX, ..command };
+                let command = host_base::Command { timeout: std::time::Duration::MAX, ..command };
                 run_one(&self.target, &command).await?
             }
         };

@@ -16,10 +16,11 @@ use sha2::{Digest, Sha256};
 use super::meant::{Meant, STALE};
 use super::plan::{Action, Directory, Write};
 use crate::capability::is_lexically_safe;
-use crate::faults;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
-use crate::target::{Access, Command, Found, Keep, Kind, Output, Privilege, ReadRequest, Target};
+use crate::target::{Access, Found, Kind, ReadRequest, Target};
+use host_base::faults;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output, Privilege};
+use host_text::redact::excerpt;
 
 /// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
 const LARGEST: usize = 8 << 20;

@@ -12,8 +12,9 @@ use std::time::Duration;
 use futures_util::future::join3;
 use serde_json::{Map, Value};
 
-use crate::problem::{Category, Problem};
-use crate::target::{Access, Command, Keep, Metadata, Output, PathCheck, Privilege, ReadRequest, Target};
+use crate::target::{Access, Metadata, PathCheck, ReadRequest, Target};
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output, Privilege};
 use parse::{Job, Mount};
 
 const TIMEOUT: Duration = Duration::from_secs(10);

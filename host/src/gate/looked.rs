@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::target::{Command, Output, Privilege};
+use host_base::{Command, Output, Privilege};
 
 /// Bytes of one output that are kept.
 const LONGEST: usize = 256 << 10;

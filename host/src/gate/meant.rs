@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::Asking;
-use crate::problem::Problem;
 pub use crate::target::STALE;
 use crate::target::{Facts, Identity, Target};
+use host_base::problem::Problem;
 
 /// Which machine, and as whom.
 pub struct Meant {

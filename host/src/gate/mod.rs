@@ -50,17 +50,19 @@ pub use question::Question;
 pub use turn::{Held, Turn};
 
 use crate::audit::{self, Audit, DecidedBy, Durability, Event};
-use crate::capability::{Grants, Risk};
+use crate::capability::Grants;
 use crate::config::Safety;
 use crate::executed::Executed;
-use crate::faults;
 use crate::knowledge::Lazy;
 use crate::origin::Origin;
-use crate::problem::{Category, Problem};
-use crate::redact::redact_value;
-use crate::target::{Facts, Output, Target};
-use crate::visible::make_visible;
+use crate::target::{Facts, Target};
 use asking::Ask;
+use host_base::Output;
+use host_base::Risk;
+use host_base::faults;
+use host_base::problem::{Category, Problem};
+use host_text::redact::redact_value;
+use host_text::visible::make_visible;
 
 /// What stands between a plan and a target.
 pub struct Gate {

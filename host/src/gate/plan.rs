@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::locks::Lock;
-use crate::capability::Risk;
-use crate::problem::{Category, Problem};
-use crate::target::{Command, Privilege};
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
 
 /// Steps of one plan.
 const STEPS: usize = 64;
@@ -190,7 +190,7 @@ fn invalid(found: impl Into<String>) -> Problem {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::target::Keep;
+    use host_base::Keep;
 
     /// As the caller, within 10 s.
     pub fn command(argv: &[&str]) -> Command {

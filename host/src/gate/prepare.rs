@@ -13,12 +13,14 @@ use super::plan::{Action, Change, FilePath, Step};
 use super::policy::Policy;
 use super::preview::STDIN;
 use super::weigh::Weighing;
-use crate::capability::{Granted, Grants, HoleType, Risk, command_line};
+use crate::capability::{Granted, Grants, HoleType, command_line};
 use crate::knowledge::{Done, Knowledge, graver};
-use crate::problem::{Category, Problem};
-use crate::redact::redact;
-use crate::target::{Command, Facts, Privilege, Target};
-use crate::visible::excerpt;
+use crate::target::{Facts, Target};
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
+use host_text::redact::redact;
+use host_text::visible::excerpt;
 
 /// Why a plan is grave that isn't shown whole.
 const HIDDEN: &str = "not all that it would write or run is shown";
@@ -361,7 +363,7 @@ impl Against<'_> {
         let mut allowed = Vec::new();
         for (command, granted) in commands {
             let prefix = self.target.prefix(&command, self.facts).await.map_err(|problem| {
-                let line = crate::redact::excerpt(&command_line("", &granted.shown), PATTERN);
+                let line = host_text::redact::excerpt(&command_line("", &granted.shown), PATTERN);
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;
             let Granted { shown, free_form, paths, .. } = granted;

@@ -6,8 +6,8 @@ use super::diff::FileDiff;
 use super::files::{octal, sha256};
 use super::plan::{Action, FilePath, Write};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
-use crate::redact::excerpt;
-use crate::target::{Command, Privilege};
+use host_base::{Command, Privilege};
+use host_text::redact::excerpt;
 
 /// Characters of what a command reads that are shown.
 pub const STDIN: usize = 8000;

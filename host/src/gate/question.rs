@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 use super::asking::EXPIRES;
 use super::prepare::Plan;
 use super::{Asking, random_id, sha256};
-use crate::capability::Risk;
 use crate::origin::Origin;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
 use crate::target::KnownAs;
 use crate::terminal::Waiting;
-use crate::visible::one_line;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_text::redact::excerpt;
+use host_text::visible::one_line;
 
 /// Characters of a name, as a client gives it.
 const NAME: usize = 200;
@@ -357,7 +357,7 @@ impl Text {
 
     /// Somebody else's text, each line of it behind a mark.
     fn indented(&mut self, text: &str) {
-        for line in crate::visible::visible(text).lines() {
+        for line in host_text::visible::visible(text).lines() {
             self.line(&format!("   | {line}"));
         }
     }
@@ -477,7 +477,11 @@ mod tests {
         }));
         let risks: Vec<&str> = asked.text.lines().filter(|line| line.starts_with("Risk:")).collect();
         assert_eq!(risks, ["Risk:    high"], "{}", asked.text);
-        assert!(!asked.text.chars().any(|c| c != '\n' && crate::characters::is_hidden(c)), "{}", asked.text);
+        assert!(
+            !asked.text.chars().any(|c| c != '\n' && host_text::characters::is_hidden(c)),
+            "{}",
+            asked.text
+        );
     }
 
     #[test]

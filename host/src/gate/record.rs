@@ -12,7 +12,7 @@ use crate::audit::{
     TargetUsed,
 };
 use crate::origin::target_used;
-use crate::redact::redact;
+use host_text::redact::redact;
 
 /// What was decided about, and by whom.
 pub(super) struct Decided {

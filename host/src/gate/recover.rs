@@ -14,8 +14,8 @@ pub use super::replaced::forget_ended;
 use super::turn::Turns;
 use crate::audit::{ChangeBegun, FileChange, FileChangeKind, Left, left_lately};
 use crate::capability::{PathRequest, Place, verbs_for};
-use crate::problem::{Category, Problem};
 use crate::target::{Access, Facts, Target};
+use host_base::problem::{Category, Problem};
 
 /// What became of the files, each a sentence.
 #[derive(Debug, Default)]

@@ -17,9 +17,10 @@ use super::plan::Action;
 use super::prepare::{Doing, Plan, Prepared};
 use crate::audit::ChangeBegun;
 use crate::capability::command_line;
-use crate::problem::{Category, Problem};
-use crate::redact::{excerpt, redact};
-use crate::target::{Command, Keep, Privilege, Target};
+use crate::target::Target;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Privilege};
+use host_text::redact::{excerpt, redact};
 
 /// In the audit log's directory.
 const DIRECTORY: &str = "replaced";

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::policy::text::DYNAMIC;
-use crate::target::{Command, Facts, Found, Keep, Kind, Output, Privilege, Target};
+use crate::target::{Facts, Found, Kind, Target};
+use host_base::{Command, Keep, Output, Privilege};
 
 /// For one question.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,7 +164,7 @@ mod tests {
                 format!("groupadd -- {group}"),
             ] {
                 let argv: Vec<&str> = line.split(' ').collect();
-                assert!(policy.verdict(&argv).risk >= Some(crate::capability::Risk::High), "{line}");
+                assert!(policy.verdict(&argv).risk >= Some(host_base::Risk::High), "{line}");
             }
         }
         assert!(!roots.groups.contains_key("adm"), "it only reads");

@@ -6,7 +6,8 @@ use futures_util::FutureExt;
 use super::plan::tests::{change, run, write};
 use super::*;
 use crate::capability::{CommandRequest, Effect, PathRequest, Place};
-use crate::target::{Command, Overrides, Privilege};
+use crate::target::Overrides;
+use host_base::{Command, Privilege};
 
 /// A directory with a log of its own, that plans may write to.
 struct Lab {

@@ -13,10 +13,10 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::locks;
-use crate::account;
-use crate::problem::{Category, Problem};
 use crate::target::Target;
 use crate::target::lock::{Asked, Lock, wait};
+use host_base::account;
+use host_base::problem::{Category, Problem};
 
 /// How long another server's plan is waited for: clients give up after a minute, and are to be told who it is.
 const PATIENCE: Duration = Duration::from_secs(45);

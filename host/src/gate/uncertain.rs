@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::execute::{Execution, KILLED, Ran};
 use super::prepare::{Allowed, Doing};
-use crate::problem::Problem;
-use crate::redact::redact;
+use host_base::problem::Problem;
+use host_text::redact::redact;
 
 /// The problem of a plan after which not everything is known, with what there is to do.
 pub(super) fn told(mut problem: Problem, execution: &Execution, ran: &Ran, id: &str) -> Problem {

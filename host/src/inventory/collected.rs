@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::InventoryError;
-use crate::visible::one_line;
+use host_text::visible::one_line;
 
 use super::variables::{self, Set, Value, Variable, Variables};
 

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::collected::ALL;
 use super::{Allowed, Glob, Inventory, LOCALHOST};
 use crate::config::Alias;
-use crate::problem::{Category, Problem};
-use crate::spelling;
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::spelling;
+use host_text::visible::excerpt;
 
 /// So many hosts are the most that one call is for, and so many words may name them.
 const MOST: usize = 1_000;

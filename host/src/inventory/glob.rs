@@ -5,7 +5,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::config::Alias;
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 /// The longest pattern.
 const LONGEST: usize = 255;

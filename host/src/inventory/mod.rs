@@ -178,7 +178,7 @@ impl Inventory {
                 Ok(_) => drop(inventory.groups_by_name.insert(group.name.clone(), id)),
                 Err(_) => inventory.warnings.push(format!(
                     "The group {:?} can't be named: expected letters, digits, `-`, `.`, `_` and `:`.",
-                    crate::visible::excerpt(&group.name, 60)
+                    host_text::visible::excerpt(&group.name, 60)
                 )),
             }
         }

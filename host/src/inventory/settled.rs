@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::visible::{excerpt, one_line};
+use host_text::visible::{excerpt, one_line};
 
 use super::collected::{ALL, ALL_ID, Collected, Group, GroupId, Host, HostId, UNGROUPED_ID};
 use super::variables::{self, Variables};

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::collected::{Collected, Place};
 use super::variables::Value;
 use super::{InventoryError, ini, yaml};
-use crate::small_file;
+use host_base::small_file;
 
 /// As deep as directories are followed.
 const DEEPEST: usize = 16;

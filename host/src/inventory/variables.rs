@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::Alias;
 use crate::target::ssh::config::{check_host, check_user};
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 use super::{Entry, range};
 

@@ -114,7 +114,7 @@ fn group(
                 let found = section.as_str().unwrap_or("something that is no text");
                 return Err(place.error(format!(
                     "group {name:?}: expected hosts, children or vars, found {:?}",
-                    crate::visible::excerpt(found, 40)
+                    host_text::visible::excerpt(found, 40)
                 )));
             }
         }

@@ -11,8 +11,8 @@ use super::profile::{Family, Profile, When, holds_on};
 use crate::capability::{Pattern, is_lexically_safe};
 use crate::gate::policy::Policy;
 use crate::gate::weigh::only_looks;
-use crate::target::{Command, Keep, Privilege};
-use crate::visible::excerpt;
+use host_base::{Command, Keep, Privilege};
+use host_text::visible::excerpt;
 
 /// What one expression may take in memory, as in the sdk.
 const SIZE: usize = 1 << 20;

@@ -2,7 +2,7 @@
 
 use super::profile::{Profile, When, holds_on};
 use super::{Knowledge, is_instance};
-use crate::capability::Risk;
+use host_base::Risk;
 
 /// What a step of a plan does.
 pub enum Done<'a> {

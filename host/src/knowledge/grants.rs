@@ -5,9 +5,10 @@ use super::candidate::Candidate;
 use super::check::{commands, pattern_of};
 use super::profile::{Profile, holds_on};
 use crate::capability::{
-    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Requests, Risk,
+    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Requests,
 };
-use crate::target::Privilege;
+use host_base::Privilege;
+use host_base::Risk;
 
 /// The glob that a profile's path is: a directory's is all that is in it.
 pub fn glob(path: &str) -> Result<Glob, GlobError> {

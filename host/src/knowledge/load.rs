@@ -14,8 +14,8 @@ use super::profile::Profile;
 use super::{Known, locate};
 use crate::config::Knowledge as Settings;
 use crate::gate::policy::Policy;
-use crate::small_file;
-use crate::visible::excerpt;
+use host_base::small_file;
+use host_text::visible::excerpt;
 
 /// A profile in JSON each, as build.rs made them of `knowledge/*.yaml`.
 const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/profiles.jsonl"));

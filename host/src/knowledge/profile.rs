@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::capability::Risk;
+use host_base::Risk;
 
 /// What is known of one service.
 #[derive(Clone, Debug, Deserialize)]

@@ -4,10 +4,11 @@ use std::fs;
 use super::check::{any_profiles, commands, files};
 use super::load::{Fault, builtin};
 use super::*;
-use crate::capability::Risk;
 use crate::gate::policy::Level;
 use crate::gate::weigh::only_looks;
-use crate::target::{Command, Privilege, Services, UnitState};
+use crate::target::{Services, UnitState};
+use host_base::Risk;
+use host_base::{Command, Privilege};
 
 /// All that comes with this program, and a directory of an operator's.
 struct Desk {
@@ -358,7 +359,7 @@ fn what_the_operator_allows_a_profile_may_have_unless_it_changes_something() {
 
 #[test]
 fn a_profile_allows_its_commands_and_its_files_and_never_its_secrets() {
-    use crate::target::Privilege;
+    use host_base::Privilege;
     let knowledge = Desk::new().put("appd.yaml", OWN).load();
     let own = knowledge.find("appd", "debian").unwrap().grants("debian");
     let grants = Grants::new("services").with([&*own]);

@@ -3,11 +3,11 @@ use std::sync::Mutex;
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::capability::Risk;
 use crate::parking::CallKey;
 use crate::running::tests::question;
 use crate::running::{About, Room};
 use crate::turns::Turns;
+use host_base::Risk;
 
 /// What becomes of the call on one host.
 #[derive(Clone)]

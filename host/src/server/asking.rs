@@ -13,8 +13,8 @@ use crate::audit::DecidedBy;
 use crate::gate::Question;
 use crate::gate::asking::{Answer, EXPIRES, unavailable};
 use crate::parking::Way;
-use crate::problem::{Category, Problem};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// The one question of an input-required result.
 const QUESTION: &str = "confirm";

@@ -22,16 +22,16 @@ use super::list::List;
 use super::{resources, tasks};
 use crate::aliases::Older;
 use crate::arguments::{self, LONGEST_AGENT, Shown};
-use crate::capability::Risk;
 use crate::component;
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
 use crate::knowledge::Lazy;
 use crate::parking::Way;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
-use crate::problem::{Category, Problem};
 use crate::running::{Next, Running, Said};
-use crate::visible::excerpt;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// How often a client that asked hears of a call that goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use rmcp::model::{
 };
 
 use crate::knowledge::Knowledge;
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 const BEFORE_ID: &str = "linux-sysadmin://knowledge/";
 const TEMPLATE: &str = "linux-sysadmin://knowledge/{id}";

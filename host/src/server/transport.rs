@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::unambiguous;
+use host_base::unambiguous;
 
 /// Requests that this server knows. rmcp takes one whose parameters don't fit for a method that it doesn't know.
 const KNOWN: [&str; 6] =
@@ -212,7 +212,7 @@ fn is_misread(message: &RxJsonRpcMessage<RoleServer>) -> bool {
 }
 
 fn error(id: Option<RequestId>, code: ErrorCode, message: &str) -> String {
-    let error = ErrorData::new(code, crate::visible::excerpt(message, 300), None);
+    let error = ErrorData::new(code, host_text::visible::excerpt(message, 300), None);
     // JSON-RPC: an id of null where it couldn't be read.
     format!("{}\n", serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error}))
 }

@@ -8,8 +8,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{ACCOUNT, Account, SystemError, groups, passwd, trust};
+use super::{ACCOUNT, Account, SystemError, groups, trust};
 use crate::target::Target;
+use host_base::passwd;
 
 /// Root's, with what belongs to no account.
 pub const BASE: &str = "/var/lib/linux-sysadmin";

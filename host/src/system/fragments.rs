@@ -7,12 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{ACCOUNT, SystemError, passwd};
+use super::{ACCOUNT, SystemError};
 use crate::component::{Cold, Places, Registry};
 use crate::config;
 use crate::knowledge::Lazy;
 use crate::sudoers;
 use crate::target::Target;
+use host_base::passwd;
 
 /// Where they lie.
 pub const DIRECTORY: &str = "/etc/sudoers.d";

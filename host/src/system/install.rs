@@ -12,9 +12,10 @@ use super::record::{self, Record, sha256};
 use super::rights::{self, Rights};
 use super::staged::{Staged, names};
 use super::steps::{self, Failed, Step};
-use super::{ACCOUNT, SystemError, passwd, programs, put, trust};
+use super::{ACCOUNT, SystemError, programs, put, trust};
 use crate::sudoers;
 use crate::target::Target;
+use host_base::passwd;
 
 /// Where the program is put that others than root could change.
 pub const PROGRAM: &str = "/usr/local/bin/linux-sysadmin";

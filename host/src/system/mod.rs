@@ -13,7 +13,6 @@ mod environment;
 mod fragments;
 mod groups;
 mod install;
-pub mod passwd;
 mod programs;
 mod put;
 mod record;
@@ -33,10 +32,11 @@ pub use session::leave_terminal;
 pub use status::{Check, Status, checks};
 pub use steps::{Failed, Step};
 
+use host_base::passwd;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::problem::Problem;
+use host_base::problem::Problem;
 
 /// The account's name.
 pub const ACCOUNT: &str = "linux-sysadmin";

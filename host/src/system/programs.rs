@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::SystemError;
-use crate::target::{Command, Keep, Output, Privilege, Target};
-use crate::visible::excerpt;
+use crate::target::Target;
+use host_base::{Command, Keep, Output, Privilege};
+use host_text::visible::excerpt;
 
 /// For those that only look something up, or change one file.
 pub const SHORT: Duration = Duration::from_secs(60);

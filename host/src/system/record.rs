@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{SystemError, passwd, put};
+use super::{SystemError, put};
+use host_base::passwd;
 
 /// Where it is kept: a directory of root's.
 pub const FILE: &str = "/var/lib/linux-sysadmin/system.json";
@@ -52,7 +53,7 @@ impl Record {
 
 /// Of a regular file's bytes.
 pub fn sha256(path: &Path) -> io::Result<String> {
-    Ok(hex::encode(crate::sha256::digest(put::open(path)?)?))
+    Ok(hex::encode(host_base::sha256::digest(put::open(path)?)?))
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use super::install::MODULES;
 use super::record::{self, Record};
 use super::rights::{self, Rights};
 use super::steps::{self, Failed, Step};
-use super::{ACCOUNT, SystemError, passwd};
+use super::{ACCOUNT, SystemError};
 use crate::target::Target;
+use host_base::passwd;
 
 /// What would be done.
 pub struct Removal {

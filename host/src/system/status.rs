@@ -12,10 +12,11 @@ use super::account::{self, HOME, State};
 use super::fragments;
 use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
-use super::{ACCOUNT, SystemError, groups, passwd, programs, trust};
+use super::{ACCOUNT, SystemError, groups, programs, trust};
 use crate::audit::JOURNAL;
 use crate::sudoers;
 use crate::target::Target;
+use host_base::passwd;
 
 /// How one thing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -96,7 +96,7 @@ fn whose(path: &Path, metadata: &fs::Metadata, owner: u32) -> Option<String> {
 
 /// An account as people know it, or its number.
 pub fn name_of(uid: u32) -> String {
-    let entries = super::passwd::read().unwrap_or_default();
+    let entries = host_base::passwd::read().unwrap_or_default();
     let entry = entries.into_iter().find(|entry| entry.uid == uid);
     entry.map_or_else(|| format!("the account {uid}"), |entry| entry.name)
 }

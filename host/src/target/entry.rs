@@ -6,7 +6,7 @@ use rustix::fs::FileType;
 
 use super::Metadata;
 use super::files::name_of;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// What is at a path itself, a link there not followed.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::entry::{Entry, Trusted, not_a_regular_file};
 use super::resolve::{Last, assure, is_kernels};
 use super::{Metadata, PathCheck, ReadRequest};
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// What one request may return.
 pub(super) const MOST_BYTES: u64 = 1 << 20;

@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Command, Facts, Output, uncertain};
-use crate::problem::{Category, Problem};
+use super::{Facts, uncertain};
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Output};
 
 /// What becomes of a command that is sent.
 pub enum Fate {

@@ -2,7 +2,7 @@
 //! is pointed at another machine, an address is given to another one.
 
 use super::Facts;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// What was made for one machine isn't done to another.
 pub const STALE: &str = "PLAN_STALE";

@@ -17,9 +17,10 @@ pub(super) use super::rights::Rights;
 use super::rights::{Ends, Head, head};
 use super::sealed::sealed;
 use super::stream::{Captured, OutputStream, capture, with_last_words};
-use super::{Command, Metadata, Output, PathCheck, ReadRequest, files};
-use crate::problem::{Category, PRIVILEGE_REQUIRED, Problem};
-use crate::visible::excerpt;
+use super::{Metadata, PathCheck, ReadRequest, files};
+use host_base::problem::{Category, PRIVILEGE_REQUIRED, Problem};
+use host_base::{Command, Output};
+use host_text::visible::excerpt;
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
 pub(super) const LEFTOVER: Duration = Duration::from_millis(250);

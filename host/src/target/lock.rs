@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use tokio::time::Instant;
 
 use super::remote::Held;
-use crate::problem::Problem;
+use host_base::problem::Problem;
 
 /// Between two looks at it: flock has no way to be told without a thread that waits for ever.
 const AGAIN: Duration = Duration::from_millis(50);

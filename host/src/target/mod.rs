@@ -36,13 +36,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::Pattern;
-use crate::heard::Heard;
-use crate::problem::{Category, Problem};
 use entry::Trusted;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Output, Privilege};
 use local::Local;
 use remote::Remote;
 use resolve::Last;
@@ -54,94 +53,6 @@ const AT_ONCE: usize = 8;
 
 /// Paths of one question that commands look at: each is a line of theirs, and so is each directory above it.
 const PATHS_BY_COMMANDS: usize = 1000;
-
-/// Whose rights a command or a file access takes. Written as `caller`, `root`, `root-if-available`, `user:NAME`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub enum Privilege {
-    /// The account that the target is reached as.
-    Caller,
-    /// `sudo -n`, or directly where the caller is root.
-    Root,
-    /// `Root` where it can be had, else `Caller`.
-    RootIfAvailable,
-    /// Another account.
-    User(String),
-}
-
-impl From<Privilege> for String {
-    fn from(privilege: Privilege) -> Self {
-        match privilege {
-            Privilege::Caller => "caller".into(),
-            Privilege::Root => "root".into(),
-            Privilege::RootIfAvailable => "root-if-available".into(),
-            Privilege::User(name) => format!("user:{name}"),
-        }
-    }
-}
-
-impl TryFrom<String> for Privilege {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match (text.as_str(), text.strip_prefix("user:")) {
-            ("caller", _) => Ok(Self::Caller),
-            ("root", _) => Ok(Self::Root),
-            ("root-if-available", _) => Ok(Self::RootIfAvailable),
-            (_, Some(name)) => Ok(Self::User(name.to_owned())),
-            _ => Err(format!("expected caller, root, root-if-available or user:NAME, found {text}")),
-        }
-    }
-}
-
-/// Which end of an output above the limit is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// The beginning.
-    Head,
-    /// The end.
-    Tail,
-}
-
-/// One program and its arguments. No shell ever reads it.
-#[derive(Clone, Debug)]
-pub struct Command {
-    /// A name, found in root-owned directories, or an absolute path.
-    pub program: String,
-    /// One token each.
-    pub args: Vec<String>,
-    /// Besides `PATH`, `HOME` and `LC_ALL`.
-    pub env: Vec<(String, String)>,
-    /// What it reads; nothing where there is none.
-    pub stdin: Option<Vec<u8>>,
-    /// Whose rights it takes.
-    pub privilege: Privilege,
-    /// When it is stopped, with every process it started.
-    pub timeout: Duration,
-    /// What stays of an output above the limit.
-    pub keep: Keep,
-    /// Who hears what it says as it comes.
-    pub heard: Option<Arc<Heard>>,
-}
-
-/// What a command left behind.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// 128 + N where signal N ended it, as shells report it.
-    pub exit_code: i32,
-    /// As it came, up to the limit.
-    pub stdout: Vec<u8>,
-    /// As it came, up to the limit.
-    pub stderr: Vec<u8>,
-    /// The whole size of stdout.
-    pub stdout_bytes: u64,
-    /// All lines of stdout.
-    pub stdout_lines: u64,
-    /// Whether anything was dropped.
-    pub truncated: bool,
-    /// Wall-clock time.
-    pub duration: Duration,
-}
 
 /// What `stat` says, symlinks not followed.
 #[derive(Clone, Debug, PartialEq)]
@@ -244,9 +155,6 @@ fn rights(facts: &Facts) -> Rights {
     Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
 }
 
-/// Of a change that was on its way when the connection went.
-const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
-
 /// What became of this change isn't known: it was on its way when the connection went.
 fn uncertain(command: &Command, lost: &Problem) -> Problem {
     let message = format!(
@@ -254,23 +162,6 @@ fn uncertain(command: &Command, lost: &Problem) -> Problem {
         lost.message, command.program
     );
     Problem::uncertain(message)
-}
-
-impl Problem {
-    /// Of a change that may have been made, in part or not at all.
-    pub fn uncertain(message: String) -> Self {
-        Self::new(CHANGE_UNCERTAIN, Category::Network, message).detail("uncertain", true.into())
-    }
-
-    /// Whether it is [`Problem::uncertain`].
-    pub fn is_uncertain(&self) -> bool {
-        self.code == CHANGE_UNCERTAIN
-    }
-
-    /// Whether there was nobody to ask, or nobody any more.
-    pub fn is_of_the_line(&self) -> bool {
-        self.is_uncertain() || matches!(self.code.as_str(), "CONNECTION_LOST" | "CONNECTION_FAILED")
-    }
 }
 
 /// Who reaches a path, and who may be able to change where it leads.

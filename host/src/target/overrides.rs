@@ -5,7 +5,7 @@ use std::ops::Deref;
 use serde::Deserialize;
 
 use super::Facts;
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 /// What the operator says instead; the rest is as found.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -75,7 +75,7 @@ impl TryFrom<String> for Text {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        match (1..=64).contains(&text.len()) && !text.chars().any(crate::characters::is_hidden) {
+        match (1..=64).contains(&text.len()) && !text.chars().any(host_text::characters::is_hidden) {
             true => Ok(Self(text)),
             false => Err(format!("{:?} is not a text of 1 to 64 visible characters", excerpt(&text, 40))),
         }

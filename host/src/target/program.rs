@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use super::entry;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// Where programs are looked for, and what they get as PATH themselves.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use super::entry::{Entry, Trusted};
 use super::{Found, Kind, Metadata};
 use crate::capability::is_lexically_safe;
-use crate::problem::{Category, Problem};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// As many links as the kernel follows, path_resolution(7).
 const MOST_LINKS: usize = 40;

@@ -10,8 +10,8 @@ pub(super) use rustix::process::Signal;
 use std::time::Duration;
 
 use super::local::no_root;
-use super::{Command, Privilege};
-use crate::problem::Problem;
+use host_base::problem::Problem;
+use host_base::{Command, Privilege};
 
 /// How timeout(1) is called. It kills nobody before it was told twice: by `CONT`, which does nothing to a command, and a
 /// tenth of a second later by its own clock. Told by a signal that ends the command itself, it would end with it, and

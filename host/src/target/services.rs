@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Command, Keep, Output, Privilege};
-use crate::problem::Problem;
+use host_base::problem::Problem;
+use host_base::{Command, Keep, Output, Privilege};
 
 /// systemd may be busy.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::group::Group;
 use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
-use super::{Command, Keep};
-use crate::heard::HeardStream;
-use crate::problem::Problem;
-use crate::redact::redact;
-use crate::visible::excerpt;
+use host_base::heard::HeardStream;
+use host_base::problem::Problem;
+use host_base::{Command, Keep};
+use host_text::redact::redact;
+use host_text::visible::excerpt;
 
 /// What is kept of each of a command's two streams.
 pub(super) const KEPT_BYTES: usize = 1 << 20;

@@ -14,9 +14,9 @@ use super::directory::{Directory, DirectoryError};
 use super::listen::DIRECTORY;
 use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
 use super::{Refused, Waiting};
-use crate::account::{Account, runtime_directory};
 use crate::audit;
 use crate::system;
+use host_base::account::{Account, runtime_directory};
 
 /// Why a server could not be asked.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::directory::{Directory, DirectoryError};
 use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
 use super::{Parked, Person, Waiting};
-use crate::account::{Account, runtime_directory};
+use host_base::account::{Account, runtime_directory};
 
 /// Connections at the same time; more wait to be accepted.
 const AT_ONCE: usize = 8;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::audit::Person;
-use crate::capability::Risk;
+use host_base::Risk;
 
 /// A call that waits for a decision, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

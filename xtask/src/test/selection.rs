@@ -95,14 +95,14 @@ fn is_about(unit: &[&str], folder: &[String]) -> bool {
     folder.iter().all(|word| unit.contains(&word.as_str()))
 }
 
-/// The words of what stands for a change: a module's folder, a folder of the sdk's or the host's, a file of tests.
+/// The words of what stands for a change: a module's folder, a folder of the sdk's or the host's, a crate of the host's, a file of tests.
 fn touched(files: &str) -> Vec<Vec<String>> {
     let mut folders = BTreeSet::new();
     for file in files.lines() {
         let parts: Vec<&str> = file.split('/').collect();
         let name = match parts[..] {
             ["modules", module, ..] => module,
-            ["sdk" | "host", "src", folder, _, ..] => folder,
+            ["sdk" | "host", "src", folder, _, ..] | ["host", folder, "src", ..] => folder,
             ["tests", "tests", .., file] => {
                 Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file)
             }
@@ -155,6 +155,7 @@ mod tests {
             ("sdk/src/packages/mod.rs", "hosts::rhel::packages_dnf inside-rhel", true),
             ("tests/tests/thorough/inside/plans_killed.rs", "thorough::inside::plans_killed", true),
             ("tests/tests/hosts/main.rs", "hosts::rhel::packages_dnf inside-rhel", false),
+            ("host/packages/src/lib.rs", "hosts::rhel::packages_dnf inside-rhel", true),
             ("host/src/lib.rs", "hosts::rhel::packages_dnf inside-rhel", false),
             ("README.md", "hosts::rhel::packages_dnf inside-rhel", false),
         ];

@@ -4,10 +4,11 @@ use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likel
 use super::{SHOWN, command_line};
 use crate::capability::hole::HoleType;
 use crate::capability::pattern::Match;
-use crate::capability::request::{Effect, Risk};
-use crate::problem::{Category, Problem};
-use crate::target::{Command, Privilege};
-use crate::visible::excerpt;
+use crate::capability::request::Effect;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
+use host_text::visible::excerpt;
 
 /// What stands for the file in the command that validates it.
 const FILE: &str = "{}";

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::capability::hole::HoleType;
 use crate::capability::pattern::{Item, Match, Part, Pattern, Token};
-use crate::target::Command;
+use host_base::Command;
 
 /// What stands in a secret's place.
 const SECRET: &str = "<secret>";

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::capability::Risk;
-use crate::target::Keep;
+use host_base::Keep;
+use host_base::Risk;
 
 fn command(line: &str) -> Command {
     let mut words = line.split(' ').map(str::to_owned);

@@ -3,7 +3,7 @@
 use super::token::{Part, Token};
 use super::{Fault, HoleType, Item, MAX_DEPTH, MAX_HOLES, MAX_PATTERN, PatternError};
 use crate::capability::path::is_lexically_safe;
-use crate::characters::is_hidden;
+use host_text::characters::is_hidden;
 
 /// Variables that make any program load or run other code, whatever its arguments: ld.so(8), iconv(1),
 /// bash(1), sh(1). The PATH is the host's.

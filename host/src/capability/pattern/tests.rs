@@ -563,7 +563,7 @@ proptest! {
 
     #[test]
     fn no_value_holds_what_cannot_be_seen(before in "[a-z/]{1,4}", hidden in any::<char>(), after in "[a-z]{0,4}") {
-        if crate::characters::is_hidden(hidden) {
+        if host_text::characters::is_hidden(hidden) {
             let value = format!("{before}{hidden}{after}");
             for hole in ["text", "secret", "path", "unit", "url", "time", "host"] {
                 prop_assert!(!HoleType::parse(hole).unwrap().accepts(&value));

@@ -1,6 +1,7 @@
 use super::*;
+use crate::capability::HoleType;
 use crate::capability::pattern::{Item, Part};
-use crate::capability::{HoleType, Risk};
+use host_base::Risk;
 
 fn request(pattern: &str, privilege: Privilege, effect: Effect) -> CommandRequest {
     let (pattern, place, risk) = (pattern.to_owned(), Place::Target, Risk::ReadOnly);

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::capability::{Place, Risk};
+use crate::capability::Place;
+use host_base::Risk;
 
 const STAT: [&str; 2] = ["--format=%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n", "--"];
 const LS: [&str; 5] = ["--almost-all", "--format=single-column", "--sort=none", "--quoting-style=c", "--"];

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
 use crate::audit::{self, Record, Snapshot};
-use crate::visible::one_line;
+use host_text::visible::one_line;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Filter {

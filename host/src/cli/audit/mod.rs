@@ -17,8 +17,8 @@ use clap::{Args, Subcommand};
 
 use super::modules::wrapped;
 use crate::audit::{self, Heads, VerifyError};
-use crate::visible::{one_line, visible};
 use filter::Filter;
+use host_text::visible::{one_line, visible};
 
 #[derive(Args)]
 pub(super) struct Audit {

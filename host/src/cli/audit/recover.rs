@@ -16,7 +16,7 @@ use crate::config::{self, Config};
 use crate::gate::recover::{self, Recovered};
 use crate::target::{Facts, Target};
 use crate::targets;
-use crate::visible::one_line;
+use host_text::visible::one_line;
 
 #[derive(Args)]
 pub(super) struct Recover {

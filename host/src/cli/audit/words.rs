@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::audit::{Life, Record};
 use crate::cli::modules::wrapped;
-use crate::visible::{excerpt, one_line};
+use host_text::visible::{excerpt, one_line};
 
 /// Of a name in a list of records.
 const LONGEST_NAME: usize = 60;

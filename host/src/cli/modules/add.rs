@@ -9,8 +9,8 @@ use super::scope;
 use super::show::{Shown, heading, holds, line, risk, wrapped};
 use crate::capability::{Concern, Request, Requests, by_concern};
 use crate::component::{Conflict, Examined, InstallError, Origin, Workshop};
-use crate::target::Privilege;
-use crate::visible::visible;
+use host_base::Privilege;
+use host_text::visible::visible;
 
 #[derive(Args)]
 pub(super) struct Pinning {

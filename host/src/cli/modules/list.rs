@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::show::wrapped;
 use crate::component::{Absent, Module, Origin, Verified, Workshop};
-use crate::visible::visible;
+use host_text::visible::visible;
 
 fn origin(origin: Origin) -> &'static str {
     match origin {

@@ -15,8 +15,8 @@ use clap::{Args, Subcommand};
 use super::out::out;
 use crate::component::{Cold, InstallError, Origin, Places, Workshop};
 use crate::config::{Disabled, Loaded};
-use crate::visible::visible;
 pub(super) use ask::Asking;
+use host_text::visible::visible;
 use show::Shown;
 pub(super) use show::wrapped;
 

@@ -5,11 +5,12 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::capability::{
-    CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, Risk, by_concern,
+    CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, by_concern,
 };
 use crate::component::{Aliases, Description, Examined, Module, Origin};
-use crate::target::Privilege;
-use crate::visible::visible;
+use host_base::Privilege;
+use host_base::Risk;
+use host_text::visible::visible;
 
 const WIDTH: usize = 80;
 /// In somebody else's words.

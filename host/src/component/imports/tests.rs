@@ -33,7 +33,7 @@ async fn call_whose_plan_is(risk: Risk, handing: Handing) -> Store<State> {
         .path(&PathRequest {
             glob: GRANTED.into(),
             write: false,
-            privilege: crate::target::Privilege::Caller,
+            privilege: host_base::Privilege::Caller,
             place: crate::capability::Place::Target,
             reason: String::new(),
         })
@@ -131,7 +131,7 @@ async fn refused_commands_are_logged_up_to_a_number_and_then_counted() {
 async fn refused_paths_are_logged_and_a_call_that_has_ended_reaches_none() {
     let mut store = call(Risk::ReadOnly).await;
     let (written, _guard) = Written::begin();
-    let caller = crate::target::Privilege::Caller;
+    let caller = host_base::Privilege::Caller;
     let check = store.data_mut().call().unwrap().path_check(&caller, Grants::may_read);
     assert_eq!(check("/etc/motd", "/etc/motd").unwrap_err().code, "CAPABILITY_DENIED");
     check(GRANTED, GRANTED).unwrap();

@@ -4,7 +4,7 @@ use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
-use crate::problem::Category;
+use host_base::problem::Category;
 
 /// A log that is kept.
 #[derive(Clone, Default)]

@@ -170,7 +170,7 @@ fn json_values() -> impl Strategy<Value = Value> {
         any::<f64>().prop_map(Value::from),
         "[ab]{0,2}".prop_map(Value::from),
         "([ab]{1,9}\n){2,9}[ab]?".prop_map(Value::from),
-        "\\PC{0,8}".prop_map(|text| Value::from(crate::visible::visible(&text))),
+        "\\PC{0,8}".prop_map(|text| Value::from(host_text::visible::visible(&text))),
         (0_u32..60).prop_map(|minute| json!(format!("2026-11-22T08:{minute:02}:00Z"))),
     ];
     let names =

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gate::files::{no_answer, run_one};
-use crate::problem::{Category, Problem};
-use crate::target::{Access, Command, Keep, Output, Privilege, Target};
+use crate::target::{Access, Target};
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output, Privilege};
 
 /// Where units live that are gone after a boot.
 pub(super) const UNITS: &str = "/run/systemd/system";

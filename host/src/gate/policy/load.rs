@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::glob::PathGlob;
 use super::rule::{Rule, Sets, Written};
 use crate::config::PolicyFile;
-use crate::small_file;
+use host_base::small_file;
 
 /// `rules.yaml`, as build.rs turned it into what is read faster.
 const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.json"));

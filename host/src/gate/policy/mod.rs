@@ -33,8 +33,8 @@ pub use load::PolicyError;
 pub use rule::Level;
 use rule::{Rule, Step};
 
-use crate::capability::Risk;
 use crate::config::PolicyFile;
+use host_base::Risk;
 
 /// Rules, ready to be asked.
 pub struct Policy {

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::glob::{self, PathGlob};
-use crate::capability::Risk;
+use host_base::Risk;
 
 /// How a command is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::gate::sha256;
-use crate::target::{Overrides, Privilege};
+use crate::target::Overrides;
+use host_base::Privilege;
 
 /// A file of the change in a directory, as a killed server may have left it.
 struct Case {

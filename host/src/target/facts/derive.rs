@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{EXPECTED, Facts, release};
-use crate::characters::is_hidden;
-use crate::visible::{excerpt, one_line};
+use host_text::characters::is_hidden;
+use host_text::visible::{excerpt, one_line};
 
 /// The longest text that is taken as it is; host names have 64 characters at most, names of accounts 32.
 const LONGEST: usize = 128;

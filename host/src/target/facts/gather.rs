@@ -13,13 +13,14 @@ use std::time::Duration;
 use super::Facts;
 use super::derive::{Account, Answers, FILES, MARKS, Machine, Session};
 use super::derive::{derive, programs};
-use crate::problem::{Category, Problem};
+use crate::target::ReadRequest;
 use crate::target::entry::{Trusted, is_roots};
 use crate::target::local::Local;
 use crate::target::program::{PATH, Programs};
 use crate::target::rights::Rights;
-use crate::target::{Command, Keep, Output, Privilege, ReadRequest};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output, Privilege};
+use host_text::visible::excerpt;
 
 /// They look at some small files; sudo may have to ask another machine.
 const TIMEOUT: Duration = Duration::from_secs(10);

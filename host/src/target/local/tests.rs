@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::target::Keep;
-use crate::target::Privilege;
+use host_base::Keep;
+use host_base::Privilege;
 
 fn command(program: &str, args: &[&str]) -> Command {
     Command {

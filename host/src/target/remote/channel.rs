@@ -15,12 +15,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::link::Link;
 use super::quote;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
+use crate::target::cancelled;
 use crate::target::local;
 use crate::target::rights::Ends;
 use crate::target::stream::{Captured, KEPT_BYTES, with_last_words};
-use crate::target::{Command, Keep, Output, cancelled};
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output};
+use host_text::redact::excerpt;
 
 /// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);

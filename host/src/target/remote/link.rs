@@ -13,12 +13,13 @@ use tokio_util::task::TaskTracker;
 use super::channel::{self, Failed, Running};
 use super::programs::Programs;
 use super::sftp::Sftp;
-use crate::problem::{Category, Problem};
+use crate::target::AT_ONCE;
 use crate::target::facts;
 use crate::target::rights::{Ends, Signal};
 use crate::target::ssh::{Peer, Session};
 use crate::target::verbs::Runner;
-use crate::target::{AT_ONCE, Command, Keep, Output, Privilege};
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Output, Privilege};
 
 /// A server that doesn't answer for so long isn't there: whoever is alive opens a channel at once.
 const OPENING: Duration = Duration::from_secs(15);
@@ -345,7 +346,7 @@ fn reads_alike(shell: Option<&str>) -> Result<(), Problem> {
     if name.is_some_and(|name| SHELLS.contains(&name)) {
         return Ok(());
     }
-    let found = crate::visible::excerpt(shell.unwrap_or("none that is known"), 80);
+    let found = host_text::visible::excerpt(shell.unwrap_or("none that is known"), 80);
     let message = format!("the account's login shell is {found}; expected one of {}", SHELLS.join(", "));
     Err(Problem::new("LOGIN_SHELL_NOT_SUPPORTED", Category::State, message)
         .remedy("Use an account with one of these shells, or change this one's with chsh"))

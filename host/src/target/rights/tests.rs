@@ -1,5 +1,5 @@
 use super::*;
-use crate::target::Keep;
+use host_base::Keep;
 
 const EVERYTHING: Rights = Rights { available: true, limited: false, root: false };
 const LIMITED: Rights = Rights { available: true, limited: true, root: false };

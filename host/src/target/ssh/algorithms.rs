@@ -7,7 +7,7 @@ use russh::keys::{Algorithm, EcdsaCurve, HashAlg};
 use russh::{Preferred, cipher, compression, kex, mac};
 
 use super::config::HostConfig;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// The last two say that we take extensions, and that the handshake is strict where the server knows how: without it
 /// somebody in between could leave out messages (Terrapin, CVE-2023-48795).

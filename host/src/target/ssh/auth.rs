@@ -18,9 +18,9 @@ use russh::{MethodKind, MethodSet};
 
 use super::config::HostConfig;
 use super::session::{Parting, Unproven};
-use crate::problem::{Category, Problem};
 pub(super) use agent::Agent;
 pub(super) use files::{IdentityFile, Private};
+use host_base::problem::{Category, Problem};
 use identities::{Identities, Key, Offer, Sources};
 
 /// sshd's usual `MaxAuthTries`: what comes after is never looked at, and the connection is lost by it.

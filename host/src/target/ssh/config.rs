@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::program::Programs;
-use crate::problem::{Category, Problem};
 pub use aliases::{Aliases, aliases};
+use host_base::problem::{Category, Problem};
 pub use names::{check_host, check_user};
 use settings::{Setting, Settings, Source};
 use tokens::{Caller, Tokens};

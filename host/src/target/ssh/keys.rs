@@ -10,7 +10,7 @@ use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
 
 use super::auth::{Agent, IdentityFile, Private};
 use super::config::home;
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// A directory with more is no user's.
 const MOST: usize = 1000;

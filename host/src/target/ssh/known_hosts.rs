@@ -21,7 +21,7 @@ use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PublicKey};
 use rustix::fs::OFlags;
 
 use super::config::HostConfig;
-use crate::problem::Problem;
+use host_base::problem::Problem;
 use line::Line;
 pub use listed::Listed;
 pub use record::record;

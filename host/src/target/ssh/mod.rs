@@ -19,9 +19,9 @@ use russh::client::Msg;
 use russh::{Channel, ChannelOpenFailure};
 use tokio::time::Instant;
 
-use crate::problem::{Category, Problem};
 pub use config::Given;
 use config::{HostConfig, Proxy};
+use host_base::problem::{Category, Problem};
 pub use keys::{OwnKey, own_keys};
 use session::{Link, Unproven};
 

@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::config::{Family, Given, HostConfig, Jump, Proxy};
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::redact::excerpt;
 
 /// More hops than anybody has; a configuration that goes round in circles reaches it, too.
 const HOPS: usize = 8;

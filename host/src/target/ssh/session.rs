@@ -17,8 +17,8 @@ use super::algorithms::preferred;
 use super::config::{HostConfig, Strict};
 use super::known_hosts::{self, Judged, KnownHosts, Names};
 use super::stream::Held;
-use crate::problem::{Category, Problem};
-use crate::redact::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::redact::excerpt;
 
 /// How we say who we are. RFC 4253 allows no `-` in the name of a program.
 const IDENTIFICATION: &str = concat!("SSH-2.0-linuxsysadmin_", env!("CARGO_PKG_VERSION"));

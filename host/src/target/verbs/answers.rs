@@ -3,12 +3,13 @@
 
 use rustix::io::Errno;
 
-use crate::problem::{Category, Problem};
 use crate::target::entry::Entry;
 use crate::target::files::too_many_names;
+use crate::target::local;
 use crate::target::resolve::utf8;
-use crate::target::{Output, local};
-use crate::visible::excerpt;
+use host_base::Output;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// How much of what wasn't understood is shown.
 const SHOWN: usize = 200;

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::capability::{Grants, PathRequest, Pattern, Place};
+use crate::target::Local;
 use crate::target::local::Rights;
-use crate::target::{Local, Privilege};
+use host_base::Privilege;
 
 /// Runs the real programs as the account that the tests run as, and keeps what was asked of it.
 #[derive(Default)]

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::capability::{CommandRequest, PathRequest, Place, STAGING};
-use crate::target::{Access, Keep};
+use crate::target::Access;
+use host_base::Keep;
 
 fn command(line: &str, privilege: Privilege) -> Command {
     let mut words = line.split(' ').map(str::to_owned);

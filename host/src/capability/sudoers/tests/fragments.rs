@@ -192,7 +192,7 @@ fn text_of_a_module_stays_in_its_comment() {
         for line in fragment.lines() {
             assert!(line.is_empty() || line == "#" || line.starts_with("# "), "{text:?}: {line:?}");
             assert!(!line.trim_end().ends_with('\\'), "{text:?}: {line:?}");
-            assert!(!line.chars().any(crate::characters::is_hidden), "{text:?}: {line:?}");
+            assert!(!line.chars().any(host_text::characters::is_hidden), "{text:?}: {line:?}");
         }
     }
     let long = "x".repeat(100_000);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::capability::{PathRequest, Place, verbs_for};
-use crate::target::Privilege;
+use host_base::Privilege;
 
 fn verbs(glob: &str) -> Vec<Pattern> {
     let (glob, privilege, place) = (glob.to_owned(), Privilege::Root, Place::Target);

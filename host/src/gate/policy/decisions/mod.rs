@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 
 use super::{Level, Policy, Verdict};
-use crate::capability::Risk;
+use host_base::Risk;
 
 /// A row of `dangerous.yaml` or `evasions.yaml`.
 #[derive(Deserialize)]

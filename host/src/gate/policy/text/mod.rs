@@ -28,7 +28,7 @@ use std::fmt::Display;
 
 use place::Kind;
 
-use crate::visible::excerpt;
+use host_text::visible::excerpt;
 
 /// What is found in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

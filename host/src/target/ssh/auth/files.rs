@@ -9,7 +9,7 @@ use std::sync::Arc;
 use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Algorithm, Certificate, Error, PrivateKey, PublicKey, decode_secret_key};
 
-use crate::small_file;
+use host_base::small_file;
 
 /// One of the configuration's `IdentityFile`s.
 pub(in crate::target::ssh) struct IdentityFile {

@@ -9,7 +9,7 @@ use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{Algorithm, Certificate, HashAlg, PrivateKey, PublicKey};
 
 use super::files::{self, IdentityFile, Private};
-use crate::redact::excerpt;
+use host_text::redact::excerpt;
 
 /// Something that a server may know.
 pub(super) struct Identity {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::files::{self, words};
 use super::tokens::Caller;
-use crate::small_file;
 use crate::target::ssh::pattern;
+use host_base::small_file;
 
 /// So many files are the most that are read.
 const MOST_FILES: usize = 1_000;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use super::settings::{Settings, Source};
 use super::tokens::Caller;
 use super::{Given, invalid};
-use crate::problem::Problem;
-use crate::small_file;
 use crate::target::ssh::pattern;
+use host_base::problem::Problem;
+use host_base::small_file;
 
 /// For every account of the machine.
 pub(super) const SYSTEM: &str = "/etc/ssh/ssh_config";

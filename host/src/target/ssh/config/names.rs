@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::invalid;
-use crate::problem::Problem;
-use crate::visible::excerpt;
+use host_base::problem::Problem;
+use host_text::visible::excerpt;
 
 /// The longest name of DNS.
 const LONGEST: usize = 255;

@@ -11,8 +11,8 @@ use tokio::process::{Child, Command};
 use super::settings::{Settings, Source};
 use super::tokens::Caller;
 use super::{Given, invalid};
-use crate::problem::{Category, Problem};
-use crate::visible::excerpt;
+use host_base::problem::{Category, Problem};
+use host_text::visible::excerpt;
 
 /// It looks up names where they are to be canonical, and runs what the user has it run.
 const PATIENCE: Duration = Duration::from_secs(10);

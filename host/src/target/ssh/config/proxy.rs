@@ -4,7 +4,7 @@
 use super::settings::Setting;
 use super::tokens::Tokens;
 use super::{Jump, Proxy, names};
-use crate::problem::{Category, Problem};
+use host_base::problem::{Category, Problem};
 
 /// What only a shell understands where it isn't quoted, and in double quotes.
 // Brackets are left alone, though they are patterns: everybody writes `ssh -W [%h]:%p`, and no file has such a name.

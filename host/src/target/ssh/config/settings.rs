@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::invalid;
-use crate::problem::Problem;
-use crate::visible::excerpt;
+use host_base::problem::Problem;
+use host_text::visible::excerpt;
 
 /// Who has read the configuration, and so what is expanded in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use rustix::system::uname;
 use sha1::{Digest, Sha1};
 
 use super::settings::Setting;
-use crate::account::Account;
-use crate::problem::Problem;
 use crate::target::program::PATH;
+use host_base::account::Account;
+use host_base::problem::Problem;
 
 /// Who asks, on this machine.
 #[derive(Clone, Debug)]

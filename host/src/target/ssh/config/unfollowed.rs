@@ -95,7 +95,7 @@ pub(super) fn warnings(settings: &Settings, defaults: &Settings) -> Vec<String> 
         let is_default = |value: &str| defaults.all(keyword).any(|default| default.value == value);
         let mut values = settings.all(keyword).map(|setting| setting.value);
         let value = values.find(|value| matters(value) && !is_default(value))?;
-        Some(format!("{keyword} {} {says}.", crate::visible::excerpt(value, 100)))
+        Some(format!("{keyword} {} {says}.", host_text::visible::excerpt(value, 100)))
     };
     RULES.iter().filter_map(warning).collect()
 }

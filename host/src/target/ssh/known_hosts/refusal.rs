@@ -5,8 +5,8 @@ use serde_json::json;
 use shell_words::quote;
 
 use super::{Entry, Judged, Names};
-use crate::problem::{Category, Problem};
 use crate::target::ssh::config::Strict;
+use host_base::problem::{Category, Problem};
 
 /// Why the host isn't connected to; nothing where it is. Only [`Strict::AcceptNew`] takes what is unknown, and nothing
 /// takes what has changed.

@@ -375,7 +375,7 @@ fn a_refusal_says_what_was_seen_and_what_to_do() {
             (Judged::Invalid("was valid until 2025".into()), "HOST_KEY_INVALID"),
         ] {
             let problem = refused(&judged, strict).unwrap();
-            assert_eq!((&*problem.code, problem.category), (code, crate::problem::Category::Denied));
+            assert_eq!((&*problem.code, problem.category), (code, host_base::problem::Category::Denied));
             assert_eq!(problem.details["fingerprint"], *fingerprint);
         }
     }

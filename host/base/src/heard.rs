@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::redact::redact_lines;
-use crate::visible::{one_line, visible};
+use host_text::redact::redact_lines;
+use host_text::visible::{one_line, visible};
 
 /// Bytes that are kept of it.
 const KEPT: usize = 256 << 10;

@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for Unambiguous {
         while let Some(name) = members.next_key::<String>()? {
             let value = members.next_value_seed(Self)?;
             if all.contains_key(&name) {
-                let name = crate::redact::excerpt(&name, 64);
+                let name = host_text::redact::excerpt(&name, 64);
                 return Err(Error::custom(format_args!("the member {name} stands twice in one object")));
             }
             all.insert(name, value);

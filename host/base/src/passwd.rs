@@ -6,10 +6,15 @@ use std::path::{Path, PathBuf};
 /// A line of passwd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
+    /// Of login.
     pub name: String,
+    /// Its number.
     pub uid: u32,
+    /// The number of its own group.
     pub gid: u32,
+    /// Its home, which need not be there.
     pub home: PathBuf,
+    /// What a login starts.
     pub shell: PathBuf,
 }
 

@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::capability::account;
-use crate::target::Privilege;
+use crate::privilege::Privilege;
 
 /// The code where another account's rights can't be had.
 pub const PRIVILEGE_REQUIRED: &str = "PRIVILEGE_REQUIRED";
+
+/// Of a change that was on its way when the connection went.
+const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
 
 /// The categories of the envelope, with what they mean for a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,10 +91,25 @@ impl Problem {
     /// Says what needed another account's rights, where those couldn't be had.
     pub fn needed_for(mut self, what: &str, privilege: &Privilege) -> Self {
         if self.code == PRIVILEGE_REQUIRED {
-            let account = account(privilege).unwrap_or("another account");
+            let account = privilege.account().unwrap_or("another account");
             self.message = format!("{what} as {account}: {}", self.message);
         }
         self
+    }
+
+    /// Of a change that may have been made, in part or not at all.
+    pub fn uncertain(message: String) -> Self {
+        Self::new(CHANGE_UNCERTAIN, Category::Network, message).detail("uncertain", true.into())
+    }
+
+    /// Whether it is [`Problem::uncertain`].
+    pub fn is_uncertain(&self) -> bool {
+        self.code == CHANGE_UNCERTAIN
+    }
+
+    /// Whether there was nobody to ask, or nobody any more.
+    pub fn is_of_the_line(&self) -> bool {
+        self.is_uncertain() || matches!(self.code.as_str(), "CONNECTION_LOST" | "CONNECTION_FAILED")
     }
 
     /// From the system's own error about `what`.

@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::system::passwd::{self, Entry};
+use crate::passwd::{self, Entry};
 
 /// As `/etc/passwd` has it, see passwd(5).
 #[derive(Clone, Debug, PartialEq, Eq)]

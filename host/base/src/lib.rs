@@ -1,0 +1,21 @@
+//! What every other crate of the host speaks of: commands and what they left, problems, risks, accounts, small files that
+//! are trusted.
+//!
+//! The crate runs nothing and reaches no machine, and knows no tool.
+#![forbid(unsafe_code)]
+
+pub mod account;
+mod command;
+pub mod faults;
+pub mod heard;
+pub mod passwd;
+mod privilege;
+pub mod problem;
+mod risk;
+pub mod sha256;
+pub mod small_file;
+pub mod unambiguous;
+
+pub use command::{Command, Keep, Output};
+pub use privilege::Privilege;
+pub use risk::Risk;
