@@ -1,7 +1,7 @@
 //! Globs against paths. The input's lines are a glob, another one, and paths.
 #![no_main]
 
-use fuzz::capability::path::{Glob, STAGING, is_lexically_safe, is_secret};
+use fuzz::{Glob, STAGING, is_lexically_safe, is_secret};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {

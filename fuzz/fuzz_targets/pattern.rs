@@ -6,9 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use fuzz::capability::hole::HoleType;
-use fuzz::capability::pattern::{Item, MAX_PATTERN, Part, Pattern, Token};
-use fuzz::sample;
+use fuzz::{HoleType, Item, MAX_PATTERN, Part, Pattern, Token, sample};
 use libfuzzer_sys::fuzz_target;
 
 /// Every type of hole.

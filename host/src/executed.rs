@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use crate::capability::command_line;
 use host_base::Command;
 use host_base::heard::Heard;
+use host_capability::command_line;
 use host_text::redact::excerpt;
 
 /// Commands that are remembered; a call that runs more of them doesn't show them all.

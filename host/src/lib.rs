@@ -9,7 +9,6 @@ mod answer;
 mod arguments;
 pub mod audit;
 mod call;
-mod capability;
 pub mod cli;
 mod component;
 mod config;

@@ -13,7 +13,6 @@ use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
 use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
-use crate::capability::Grants;
 use crate::component::{
     self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
     Reply, Route, Session, Shape, Times, Tool,
@@ -39,6 +38,7 @@ use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_capability::Grants;
 use host_text::spelling;
 use host_text::visible::excerpt;
 

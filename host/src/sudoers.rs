@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::capability::{
-    Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
-    SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
-};
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
 use crate::system;
 use crate::target::Target;
 use host_base::problem::Problem;
 use host_base::{Command, Keep, Privilege};
+use host_capability::{
+    Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
+    SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
+};
 
 /// Why there is no fragment.
 #[derive(Debug, thiserror::Error)]

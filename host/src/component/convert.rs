@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::{confirm, distro_context, target_files, types};
 use super::store::Times;
-use crate::capability::{CommandRequest, Effect, PathRequest, Place};
 use crate::gate::locks::Lock;
 use crate::gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
 use crate::target::{Facts, Metadata, ReadRequest};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
+use host_capability::{CommandRequest, Effect, PathRequest, Place};
 use host_text::visible::visible;
 
 /// How long a command of this category may take.

@@ -12,10 +12,10 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::json::Json;
 use super::surface::World;
-use crate::capability::{CommandRequest, Grants, PathRequest, Requests};
 use crate::config::is_module_name;
 use crate::target::Facts;
 use host_base::Risk;
+use host_capability::{CommandRequest, Grants, PathRequest, Requests};
 use host_text::visible::{make_visible, visible};
 
 /// Bytes of a tool's summary: all of it is in every client's context.
@@ -202,7 +202,7 @@ pub enum DescriptionError {
     Json(#[from] serde_json::Error),
     /// A grant that can't be understood.
     #[error(transparent)]
-    Grant(#[from] crate::capability::GrantError),
+    Grant(#[from] host_capability::GrantError),
 }
 
 impl Description {

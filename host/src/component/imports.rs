@@ -10,11 +10,11 @@ use super::bindings::sysadmin::module::{
 };
 use super::convert;
 use super::store::{Call, Handing, State, unsupported};
-use crate::capability::Grants;
 use crate::gate::{Again, Asking, Outcome, Planned, sha256};
 use crate::target::{OutputStream, PathCheck, ReadRequest};
 use host_base::Risk;
 use host_base::problem::{self, Category};
+use host_capability::Grants;
 use host_text::redact::{excerpt, redact_each};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.

@@ -10,8 +10,8 @@ use super::lock::{Editing, Entry, Lock, LockError};
 use super::module::{self, LoadError, Loader, Module};
 use super::registry::{Cold, Conflict, Registry};
 use super::source::{Candidate, Found, Origin, Places, candidates};
-use crate::capability::Requests;
 use crate::config::{Disabled, Modules};
+use host_capability::Requests;
 
 /// The operator's view: what is there, and the means to change it.
 pub struct Workshop {

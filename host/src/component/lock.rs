@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::Requests;
 use crate::config::{Disabled, is_module_name, is_sha256};
 use host_base::small_file;
+use host_capability::Requests;
 
 /// The file's name, in the directory of the components.
 pub const NAME: &str = "modules.lock";

@@ -4,11 +4,11 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
 use super::store::Call;
-use crate::capability::{HoleType, Looking, command_line};
 use crate::executed::Number;
 use crate::gate::weigh::only_looks;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_capability::{HoleType, Looking, command_line};
 use host_text::redact::excerpt;
 
 /// Grants that the log names beside a refused command.
@@ -134,10 +134,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::capability::{CommandRequest, Effect, Grants, Place};
     use crate::component::store::CallContext;
     use crate::target::{Overrides, Target};
     use host_base::Risk;
+    use host_capability::{CommandRequest, Effect, Grants, Place};
 
     /// A directory that root's rights may go through where the tests run as root.
     fn directory() -> tempfile::TempDir {

@@ -28,9 +28,9 @@ use super::source::{Candidate, Origin};
 use super::store::{self, CallContext, State};
 use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
-use crate::capability::{Grants, Requests};
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
+use host_capability::{Grants, Requests};
 use host_text::visible::excerpt;
 
 /// The largest component that is read: a Python guest has 18 MiB.

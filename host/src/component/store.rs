@@ -17,7 +17,6 @@ use super::log::{CallLog, Stream};
 use super::output::Printer;
 use super::system::Reach;
 use super::wall::WallTime;
-use crate::capability::{DataDirectory, Grants};
 use crate::executed::Executed;
 use crate::gate::asking::Ask;
 use crate::gate::{Again, Gate, Held, Looked, Outcome, Planned};
@@ -26,6 +25,7 @@ use crate::origin::Origin;
 use crate::target::{Facts, Target};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_capability::{DataDirectory, Grants};
 
 /// Told how far a call is: a fraction where it is known, and what it is at.
 pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;

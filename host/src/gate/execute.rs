@@ -10,12 +10,12 @@ use super::meant::{Meant, STALE};
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use super::turn::Held;
-use crate::capability::Grants;
 use crate::executed::Executed;
 use crate::target::Target;
 use host_base::Output;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
+use host_capability::Grants;
 use host_text::redact::excerpt;
 
 /// Characters of what a command said that are in a problem.

@@ -15,11 +15,12 @@ use sha2::{Digest, Sha256};
 
 use super::meant::{Meant, STALE};
 use super::plan::{Action, Directory, Write};
-use crate::capability::is_lexically_safe;
-use crate::target::{Access, Found, Kind, ReadRequest, Target};
+use crate::target::{Found, Kind, ReadRequest, Target};
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
+use host_capability::Access;
+use host_capability::is_lexically_safe;
 use host_text::redact::excerpt;
 
 /// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
@@ -532,7 +533,7 @@ impl Site {
     ) -> Result<Output, Problem> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let privilege = self.access.privilege.clone();
-        let allows = |verb: &Arc<crate::capability::Pattern>| {
+        let allows = |verb: &Arc<host_capability::Pattern>| {
             verb.allows(program, &args, &[], stdin.is_some()).is_some()
         };
         if privilege != Privilege::Caller && !self.access.verbs.iter().any(allows) {

@@ -50,7 +50,6 @@ pub use question::Question;
 pub use turn::{Held, Turn};
 
 use crate::audit::{self, Audit, DecidedBy, Durability, Event};
-use crate::capability::Grants;
 use crate::config::Safety;
 use crate::executed::Executed;
 use crate::knowledge::Lazy;
@@ -61,6 +60,7 @@ use host_base::Output;
 use host_base::Risk;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
+use host_capability::Grants;
 use host_text::redact::redact_value;
 use host_text::visible::make_visible;
 

@@ -13,9 +13,10 @@ use super::replaced;
 pub use super::replaced::forget_ended;
 use super::turn::Turns;
 use crate::audit::{ChangeBegun, FileChange, FileChangeKind, Left, left_lately};
-use crate::capability::{PathRequest, Place, verbs_for};
-use crate::target::{Access, Facts, Target};
+use crate::target::{Facts, Target};
 use host_base::problem::{Category, Problem};
+use host_capability::Access;
+use host_capability::{PathRequest, Place, verbs_for};
 
 /// What became of the files, each a sentence.
 #[derive(Debug, Default)]

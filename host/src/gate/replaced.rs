@@ -16,10 +16,10 @@ use super::files::sha256;
 use super::plan::Action;
 use super::prepare::{Doing, Plan, Prepared};
 use crate::audit::ChangeBegun;
-use crate::capability::command_line;
 use crate::target::Target;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Privilege};
+use host_capability::command_line;
 use host_text::redact::{excerpt, redact};
 
 /// In the audit log's directory.

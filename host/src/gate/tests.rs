@@ -5,9 +5,9 @@ use futures_util::FutureExt;
 
 use super::plan::tests::{change, run, write};
 use super::*;
-use crate::capability::{CommandRequest, Effect, PathRequest, Place};
 use crate::target::Overrides;
 use host_base::{Command, Privilege};
+use host_capability::{CommandRequest, Effect, PathRequest, Place};
 
 /// A directory with a log of its own, that plans may write to.
 struct Lab {

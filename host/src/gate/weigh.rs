@@ -7,11 +7,11 @@ use super::policy::text::{self, Code, CommandLine};
 use super::policy::{FileStep, Level, Policy, UNKNOWN_RULE, Verdict};
 use super::prepare::Allowed;
 use super::standing::Standing;
-use crate::capability::command_line;
 use crate::target::{Facts, Kind, Target};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_capability::command_line;
 use host_text::redact::excerpt;
 
 /// Characters of a command line that are named as a reason.

@@ -4,11 +4,11 @@
 use super::candidate::Candidate;
 use super::check::{commands, pattern_of};
 use super::profile::{Profile, holds_on};
-use crate::capability::{
-    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Requests,
-};
 use host_base::Privilege;
 use host_base::Risk;
+use host_capability::{
+    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Requests,
+};
 
 /// The glob that a profile's path is: a directory's is all that is in it.
 pub fn glob(path: &str) -> Result<Glob, GlobError> {

@@ -20,9 +20,9 @@ pub use escalation::{Done, graver};
 pub use profile::*;
 pub use resolution::{Resolved, Status};
 
-use crate::capability::{Grants, Requests};
 use crate::config::{Knowledge as Settings, Loaded};
 use crate::gate::policy::Policy;
+use host_capability::{Grants, Requests};
 
 /// Below the configuration's directory.
 const OWN: &str = "knowledge";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::ACCOUNT;
-use crate::capability::SudoVersion;
+use host_capability::SudoVersion;
 
 /// The file that holds the lines. No fragment is called so, since a module's name has no underscore, and nothing else
 /// writes to it.

@@ -38,10 +38,10 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::capability::Pattern;
 use entry::Trusted;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
+use host_capability::Access;
 use local::Local;
 use remote::Remote;
 use resolve::Last;
@@ -123,25 +123,6 @@ pub struct ReadRequest {
 
 /// Decides whether a path may be reached, given what was asked for and where symlinks led.
 pub type PathCheck = dyn Fn(&str, &str) -> Result<(), Problem> + Send + Sync;
-
-/// How paths are reached.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// Whose rights are taken.
-    pub privilege: Privilege,
-    /// What the host may run itself for that, where those rights aren't this process's own.
-    pub verbs: Vec<Arc<Pattern>>,
-}
-
-impl Access {
-    /// Whether sudo said no, to one who would be content without it.
-    pub fn would_do_without_sudo<T>(&self, answers: &[Result<T, Problem>]) -> bool {
-        let refused = |answer: &Result<T, Problem>| {
-            answer.as_ref().is_err_and(|problem| problem.category == Category::Privilege)
-        };
-        self.privilege == Privilege::RootIfAvailable && answers.iter().any(refused)
-    }
-}
 
 /// The same answer to all.
 fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {

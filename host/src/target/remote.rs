@@ -30,10 +30,11 @@ use super::rights::{Ends, Head, Rights, head};
 use super::services::{self, LookedFor, Services};
 use super::ssh::{self, Given, Keepalive, Peer, Session};
 use super::verbs::{Runner, Verbs};
-use super::{Access, Acting, Metadata, PathCheck, ReadRequest};
+use super::{Acting, Metadata, PathCheck, ReadRequest};
 use crate::retry::Attempt;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
+use host_capability::Access;
 
 /// Before each attempt to have a lost connection back.
 const PAUSES: [Duration; 5] = [

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 
 use super::entry::{Entry, Trusted};
 use super::{Found, Kind, Metadata};
-use crate::capability::is_lexically_safe;
 use host_base::problem::{Category, Problem};
+use host_capability::is_lexically_safe;
 use host_text::visible::excerpt;
 
 /// As many links as the kernel follows, path_resolution(7).

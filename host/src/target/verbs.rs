@@ -16,9 +16,10 @@ use super::entry::{Entry, Trusted, not_a_regular_file};
 use super::files::{MOST_BYTES, MOST_NAMES, too_many_names};
 use super::local::{READ_BYTES, files_too_large};
 use super::resolve::{Ask, End, Last, Resolved, Walk};
-use super::{Access, Metadata, PathCheck, ReadRequest};
+use super::{Metadata, PathCheck, ReadRequest};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
+use host_capability::Access;
 use host_text::visible::excerpt;
 
 /// For one command. They read at most 1 MiB each, so a disk that is waking up is the slowest that is waited for.

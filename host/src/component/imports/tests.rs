@@ -4,12 +4,12 @@ use wasmtime::Store;
 use wasmtime_wasi::WasiView;
 
 use super::*;
-use crate::capability::PathRequest;
 use crate::component::CallContext;
 use crate::component::engine::Lazy;
 use crate::component::log::tests::Written;
 use crate::component::store;
 use crate::target::{Overrides, Target};
+use host_capability::PathRequest;
 
 const GRANTED: &str = "/etc/hostname";
 
@@ -34,7 +34,7 @@ async fn call_whose_plan_is(risk: Risk, handing: Handing) -> Store<State> {
             glob: GRANTED.into(),
             write: false,
             privilege: host_base::Privilege::Caller,
-            place: crate::capability::Place::Target,
+            place: host_capability::Place::Target,
             reason: String::new(),
         })
         .unwrap();

@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::capability::{Grants, PathRequest, Pattern, Place};
 use crate::target::Local;
 use crate::target::local::Rights;
 use host_base::Privilege;
+use host_capability::{Grants, PathRequest, Pattern, Place};
 
 /// Runs the real programs as the account that the tests run as, and keeps what was asked of it.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use regex_syntax::hir::Hir;
 
 use super::expression::{literal, may_hold_a_blank, repeated, texts, without};
 use super::{Bound, Refusal, holes};
-use crate::capability::HoleType;
-use crate::capability::pattern::{Item, Part, Pattern, Token};
+use crate::HoleType;
+use crate::pattern::{Item, Part, Pattern, Token};
 
 /// With more tokens, even of one letter, no expression is short enough to be of use.
 const MAX_TOKENS: usize = 256;

@@ -9,7 +9,7 @@ use super::pattern::{Match, Pattern, PatternError};
 use super::request::{CommandRequest, Effect, PathRequest, Place};
 use super::staging::Staging;
 use super::verbs::{verbs_for, verbs_for_command, verbs_for_validation};
-use crate::target::Access;
+use crate::access::Access;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_text::visible::excerpt;

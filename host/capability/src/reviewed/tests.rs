@@ -1,6 +1,6 @@
 use super::*;
-use crate::capability::HoleType;
-use crate::capability::pattern::{Item, Part};
+use crate::HoleType;
+use crate::pattern::{Item, Part};
 use host_base::Risk;
 
 fn request(pattern: &str, privilege: Privilege, effect: Effect) -> CommandRequest {

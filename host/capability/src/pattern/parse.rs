@@ -2,7 +2,7 @@
 
 use super::token::{Part, Token};
 use super::{Fault, HoleType, Item, MAX_DEPTH, MAX_HOLES, MAX_PATTERN, PatternError};
-use crate::capability::path::is_lexically_safe;
+use crate::path::is_lexically_safe;
 use host_text::characters::is_hidden;
 
 /// Variables that make any program load or run other code, whatever its arguments: ld.so(8), iconv(1),

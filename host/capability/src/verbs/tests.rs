@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::capability::Place;
+use crate::Place;
 use host_base::Risk;
 
 const STAT: [&str; 2] = ["--format=%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n", "--"];

@@ -2,9 +2,9 @@
 
 use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likely_secrets};
 use super::{SHOWN, command_line};
-use crate::capability::hole::HoleType;
-use crate::capability::pattern::Match;
-use crate::capability::request::Effect;
+use crate::hole::HoleType;
+use crate::pattern::Match;
+use crate::request::Effect;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};

@@ -3,8 +3,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::capability::{CommandRequest, PathRequest, Place, STAGING};
-use crate::target::Access;
+use crate::access::Access;
+use crate::{CommandRequest, PathRequest, Place, STAGING};
 use host_base::Keep;
 
 fn command(line: &str, privilege: Privilege) -> Command {

@@ -1,7 +1,7 @@
 //! The host's own commands that write.
 
 use super::*;
-use crate::capability::{PathRequest, Place, verbs_for};
+use crate::{PathRequest, Place, verbs_for};
 use host_base::Privilege;
 
 fn verbs(glob: &str) -> Vec<Pattern> {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::capability::pattern::{Pattern, sample};
+use crate::pattern::{Pattern, sample};
 
 #[track_caller]
 fn pattern(text: &str) -> Pattern {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::capability::hole::HoleType;
-use crate::capability::pattern::{Item, Match, Part, Pattern, Token};
+use crate::hole::HoleType;
+use crate::pattern::{Item, Match, Part, Pattern, Token};
 use host_base::Command;
 
 /// What stands in a secret's place.

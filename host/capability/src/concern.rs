@@ -82,7 +82,7 @@ fn rank(privilege: &Privilege) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::Place;
+    use crate::Place;
     use host_base::Risk;
 
     fn command(pattern: &str, effect: Effect, privilege: Privilege) -> CommandRequest {

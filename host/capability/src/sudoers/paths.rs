@@ -15,7 +15,7 @@ use regex_syntax::hir::Hir;
 
 use super::Refusal;
 use super::expression::{literal, parse, repeated};
-use crate::capability::path::{Glob, MAX_COMPONENT, MAX_PATH, STAGING, covers_name, secret_globs};
+use crate::path::{Glob, MAX_COMPONENT, MAX_PATH, STAGING, covers_name, secret_globs};
 
 /// What a `*` matches where a component begins: no dot in front, and not nothing.
 const LEADING: &str = r"[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]{0,60}";

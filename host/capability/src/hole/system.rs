@@ -1,7 +1,7 @@
 //! What a machine is made of: units, packages, accounts, disks and volumes.
 
 use super::{all_digits, all_of, begins_with_alphanumeric, ends_with_alphanumeric};
-use crate::capability::path::is_lexically_safe;
+use crate::path::is_lexically_safe;
 
 /// systemd.unit(5): letters, digits, `:`, `-`, `_`, `.`, `\` and, for templates, `@`; 255 with the suffix.
 /// A dot in front is no unit: systemd escapes it (`\x2esnapshots.mount`).

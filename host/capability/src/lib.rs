@@ -1,5 +1,10 @@
 //! What a module may do: nothing, but for what its grants spell out.
+//!
+//! The crate decides and runs nothing: commands, paths and requests come in, and a yes or a problem goes out. It never
+//! knows which tool asks.
+#![forbid(unsafe_code)]
 
+mod access;
 mod concern;
 mod directory;
 mod grants;
@@ -12,6 +17,7 @@ mod staging;
 mod sudoers;
 mod verbs;
 
+pub use access::Access;
 pub use concern::{Concern, Request, by_concern};
 pub use directory::DataDirectory;
 pub use grants::{GrantError, Granted, Grants, Looking, command_line};
@@ -21,3 +27,10 @@ pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests};
 pub use sudoers::{Bound, Fragment, FragmentError, Rule, SudoVersion};
 pub use verbs::{verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation};
+
+/// What patterns and paths are made of, for the fuzzer.
+#[cfg(feature = "fuzzing")]
+pub mod parts {
+    pub use crate::path::is_secret;
+    pub use crate::pattern::{Item, MAX_PATTERN, Part, Token, sample};
+}

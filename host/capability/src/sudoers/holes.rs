@@ -20,7 +20,7 @@ use regex_syntax::hir::{Class, Hir};
 
 use super::expression::{any_character, parse, repeated};
 use super::{Bound, Refusal, paths};
-use crate::capability::HoleType;
+use crate::HoleType;
 
 /// Names that the expressions below are made of, each one before those that it is made of.
 #[rustfmt::skip]

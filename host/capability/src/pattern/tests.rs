@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::capability::hole::MAX_VALUE;
+use crate::hole::MAX_VALUE;
 
 #[track_caller]
 fn pattern(text: &str) -> Pattern {

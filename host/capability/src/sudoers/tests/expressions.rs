@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::string::string_regex;
 
 use super::*;
-use crate::capability::pattern::MAX_ARGS;
+use crate::pattern::MAX_ARGS;
 
 #[test]
 fn a_pattern_becomes_one_expression() {

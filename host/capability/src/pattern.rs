@@ -53,8 +53,8 @@
 
 mod machine;
 mod parse;
-#[cfg(test)]
-mod sample;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod sample;
 mod token;
 
 use std::fmt;
