@@ -38,6 +38,10 @@ if test -e /run/lsa-everyday/groups; then
     done
     known | sort | comm -13 /run/lsa-everyday/files - | while read -r file; do
         case $file in
+            /etc/systemd/system/*@.*)
+                unit=$(basename $file)
+                systemctl stop "${unit%@*}@*.${unit##*.}"
+                systemctl disable $unit ;;
             /etc/systemd/system/*.*) systemctl disable --now $(basename $file) ;;
         esac
         rm -rf $file

@@ -183,7 +183,9 @@ impl<'a> Weighing<'a> {
     async fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
         let before = before.unwrap_or_default();
         let was_there = |line: &CommandLine| {
-            before.lines.iter().any(|old| (&old.argv, &old.user) == (&line.argv, &line.user))
+            before.lines.iter().any(|old| {
+                (&old.argv, &old.user, &old.directory) == (&line.argv, &line.user, &line.directory)
+            })
         };
         let mut found = Vec::new();
         for line in code.lines.iter().filter(|line| !was_there(line)) {
@@ -192,8 +194,8 @@ impl<'a> Weighing<'a> {
                 None => false,
             };
             let verdict = match is_ordinary {
-                true => self.policy.certain(&line.argv),
-                false => self.policy.verdict(&line.argv),
+                true => self.policy.certain(&line.argv, line.directory.as_deref()),
+                false => self.policy.verdict_in(&line.argv, line.directory.as_deref()),
             };
             let shown = line.shell.clone().unwrap_or_else(|| line.argv.join(" "));
             let shown = format!("`{}` in {what} ({})", excerpt(&shown, NAMED), line.at);

@@ -77,10 +77,12 @@ impl<'p> Judge<'p> {
         }
     }
 
-    /// Judges a command line.
-    pub(super) fn argv(&mut self, words: &[&str]) {
+    /// Judges a command line. Its relative paths may begin in that directory, or where nobody knows.
+    pub(super) fn argv(&mut self, words: &[&str], directory: Option<&str>) {
         let directories = Arc::new(vec!["/".to_owned()]);
-        self.command(words, Place { programs: 0, texts: 0, directories, is_fed: false });
+        let mut place = Place { programs: 0, texts: 0, directories, is_fed: false };
+        directory.into_iter().for_each(|directory| self.enter(directory, &mut place));
+        self.command(words, place);
     }
 
     /// Judges what is done with a file.

@@ -147,18 +147,25 @@ impl Policy {
 
     /// What the rules say of a command; the program first, with or without its path.
     pub fn verdict<S: AsRef<str>>(&self, argv: &[S]) -> Verdict {
+        self.verdict_in(argv, None)
+    }
+
+    /// The same of a command whose relative paths begin in a directory.
+    pub fn verdict_in<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Verdict {
+        self.conclude(&self.judged(argv, directory))
+    }
+
+    fn judged<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Judge<'_> {
         let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         let mut judge = Judge::new(&self.index, self.rules.len());
-        judge.argv(&words);
-        self.conclude(&judge)
+        judge.argv(&words, directory);
+        judge
     }
 
     /// The same of what runs with an ordinary account's rights, which are all that it could use: what only might become
     /// what a rule means, as a name that is made up when it runs, isn't counted.
-    pub fn certain<S: AsRef<str>>(&self, argv: &[S]) -> Verdict {
-        let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
-        let mut judge = Judge::new(&self.index, self.rules.len());
-        judge.argv(&words);
+    pub fn certain<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Verdict {
+        let mut judge = self.judged(argv, directory);
         judge.only_certain();
         self.conclude(&judge)
     }

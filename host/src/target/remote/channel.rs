@@ -23,8 +23,12 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output};
 use host_text::redact::excerpt;
 
-/// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
+/// How long the connection may be silent once the command itself has ended: a process that it left behind may hold the
+/// pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);
+/// How long what the command has said may be on its way once it has ended, over a slow connection. A process that it left
+/// behind and that goes on talking is listened to no longer.
+const ON_ITS_WAY: Duration = Duration::from_secs(60);
 /// How long a command's number is waited for that is to be ended before it was told.
 const STARTING: Duration = Duration::from_secs(30);
 /// What comes before a command's own output is kept so far, to be shown where the command never came.
@@ -261,7 +265,12 @@ impl Running {
         loop {
             let said = match ended {
                 None => self.next().await?,
-                Some(at) => match tokio::time::timeout_at(at + LEFTOVER, self.next()).await {
+                Some(at) => match tokio::time::timeout(
+                    LEFTOVER.min(ON_ITS_WAY.saturating_sub(at.elapsed())),
+                    self.next(),
+                )
+                .await
+                {
                     Ok(said) => said?,
                     Err(_) => {
                         self.end_leftovers();

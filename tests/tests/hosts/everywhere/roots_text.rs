@@ -105,6 +105,13 @@ async fn a_unit_asks_before_it_is_root_by_its_keys() {
         "EnvironmentFile=/root/.my.cn?",
         "EnvironmentFile=/etc/default/lsa-roots-secre[t]",
         "SystemCallFilter=~setuid:0",
+        "Sockets=dbus.socket",
+        "Sockets=systemd-initctl.socket",
+        "Sockets=systemd-journald-dev-log.socket",
+        "BusName=org.freedesktop.PolicyKit1",
+        "CPUSchedulingPolicy=fifo",
+        "WorkingDirectory=/home/lsa-ada/.ssh\nExecStart=/usr/bin/od -An -tx1 id_ed25519",
+        "WorkingDirectory=-~/.ssh\nExecStart=/usr/bin/base32 id_rsa",
     ];
     let calls = keys.iter().map(|key| {
         let text = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{key}\n");

@@ -103,3 +103,20 @@ fn a_text_for_a_shell_is_read() {
         assert!(!verdict.matched_rules.contains(&"code.shell".to_owned()), "{text}: {verdict:?}");
     }
 }
+
+#[test]
+fn relative_paths_begin_where_the_command_does() {
+    let policy = Policy::builtin();
+    let shows = |argv: &[&str], directory| {
+        let certain = policy.certain(argv, directory).capabilities;
+        let all = policy.verdict_in(argv, directory).capabilities;
+        assert!(certain.iter().all(|one| all.contains(one)), "{argv:?}");
+        certain.iter().any(|one| one == "credentials.read")
+    };
+    for directory in ["/home/bob/.ssh", "~/.ssh", "/etc/../home/bob/.ssh/"] {
+        assert!(shows(&["od", "-An", "id_ed25519"], Some(directory)), "{directory}");
+    }
+    assert!(shows(&["cat", "shadow"], Some("/etc")));
+    assert!(!shows(&["cat", "notes"], Some("/home/bob")));
+    assert!(!shows(&["cat", "/srv/shadow"], Some("/etc")));
+}

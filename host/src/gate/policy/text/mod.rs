@@ -54,6 +54,8 @@ pub struct CommandLine {
     pub shell: Option<String>,
     /// Whose rights it runs with, where they aren't root's.
     pub user: Option<String>,
+    /// Where its relative paths begin, where the text says that.
+    pub directory: Option<String>,
 }
 
 /// Most sentences: one is enough for a decision, and a hostile text could have thousands.
@@ -127,7 +129,13 @@ impl Code {
             return;
         }
         let shell = programs::shell_text(&argv).map(str::to_owned);
-        self.lines.push(CommandLine { argv, at: at.to_string(), shell, user: user.map(str::to_owned) });
+        self.lines.push(CommandLine {
+            argv,
+            at: at.to_string(),
+            shell,
+            user: user.map(str::to_owned),
+            directory: None,
+        });
     }
 
     /// A line that a shell reads.

@@ -43,7 +43,10 @@ pub fn read(path: &str, text: &str) -> Code {
             if unit.name.ends_with(".socket") {
                 code.gives(format_args!("runs something that the start of the machine waits for, {at}"));
             }
+            let before = code.lines.len();
             exec::read(&unit, entry, &mut environment, &at, &mut code);
+            let directory = unit.directory(&entry.section);
+            code.lines[before..].iter_mut().for_each(|line| line.directory.clone_from(&directory));
         }
         power::judge(&unit, entry, &at, &mut code);
     }
@@ -106,6 +109,12 @@ impl Unit {
             (Some(user), _) => not_root(user).filter(|user| !user.contains('%')),
             (None, dynamic) => dynamic.is_some_and(is_true).then(|| DYNAMIC.to_owned()),
         }
+    }
+
+    /// Where its commands' relative paths begin.
+    fn directory(&self, section: &str) -> Option<String> {
+        let directory = self.value(section, "WorkingDirectory")?;
+        Some(specifiers::expand(directory.trim_start_matches('-'), &self.name))
     }
 
     /// Whether its commands have an ordinary account's rights, and no program that they start has more. Of a drop-in, which
