@@ -40,7 +40,7 @@ if test -e /run/lsa-everyday/groups; then
         case $file in
             /etc/systemd/system/*@.*)
                 unit=$(basename $file)
-                systemctl stop "${unit%@*}@*.${unit##*.}"
+                systemctl stop ${unit%@*}@*.${unit##*.}
                 systemctl disable $unit ;;
             /etc/systemd/system/*.*) systemctl disable --now $(basename $file) ;;
         esac
