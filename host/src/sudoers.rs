@@ -53,7 +53,9 @@ pub async fn fragment(
         }
     }
     let needed = needed(&requests)?;
-    let bound = if account == system::ACCOUNT { Bound::Server } else { Bound::Grants };
+    // System mode is on the server's own machine: elsewhere an account of that name is one like any other.
+    let is_servers = account == system::ACCOUNT && !target.is_remote();
+    let bound = if is_servers { Bound::Server } else { Bound::Grants };
     let (mut rules, mut looked) = (Vec::new(), Looked::new());
     for Needed { pattern, run_as, reason } in &needed {
         let program = target
