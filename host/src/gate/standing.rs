@@ -2,6 +2,7 @@
 //! what it doesn't say counts as root's, or as somebody else's.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Component;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -9,20 +10,44 @@ use serde::Deserialize;
 
 use super::policy::text::DYNAMIC;
 use crate::target::{Facts, Found, Kind, Target};
-use host_base::{Command, Keep, Output, Privilege};
+use host_base::{Command, Keep, Output, Privilege, passwd};
 
 /// For one question.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Accounts and groups that are as good as root, with the way in. An unreadable table makes everybody root.
+/// Groups that are as good as root, and what of the system's own is not. An unreadable table makes everybody root.
 static ROOTS: LazyLock<Option<Roots>> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("roots.yaml")).ok());
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Roots {
+    /// Groups whose members are as good as root, with the way in.
     groups: BTreeMap<String, String>,
+    harmless: Harmless,
+}
+
+/// Accounts and groups of the system that don't lead to root, with what they are for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Harmless {
     accounts: BTreeMap<String, String>,
+    groups: BTreeMap<String, String>,
+}
+
+/// Accounts and groups below this number are the system's, on both families of distributions.
+const FIRST_OF_PEOPLE: u32 = 1000;
+
+impl Roots {
+    /// Whether an account owns only what people and services of the administrator's own do.
+    fn is_ordinary(&self, entry: &passwd::Entry) -> bool {
+        entry.uid >= FIRST_OF_PEOPLE
+            || self.harmless.accounts.contains_key(&entry.name)
+            || ["/home", "/srv"].iter().any(|place| {
+                let below = entry.home.strip_prefix(place);
+                below.is_ok_and(|below| below.components().next().is_some_and(|part| matches!(part, Component::Normal(_))))
+            })
+    }
 }
 
 /// The answers of the target about accounts, for one plan.
@@ -56,8 +81,9 @@ impl<'a> Standing<'a> {
             return Some(format!("{account} is the account that this server works as, with root's rights"));
         }
         let commands = [
-            command("id", &["--user", "--", account], Privilege::Caller),
+            command("getent", &["passwd", "--", account], Privilege::Caller),
             command("id", &["--groups", "--name", "--", account], Privilege::Caller),
+            command("id", &["--groups", "--", account], Privilege::Caller),
             command("sudo", &["-n", "-l", "-U", account], Privilege::RootIfAvailable),
         ];
         let mut answers = self.target.run_all(&commands).await.into_iter();
@@ -65,20 +91,26 @@ impl<'a> Standing<'a> {
             let output = answers.next()?.ok()?;
             (output.exit_code == 0).then(|| text(&output))
         };
-        let (uid, groups) = (said(), said());
-        let (Some(uid), Some(groups)) = (uid, groups) else {
+        let (entry, groups, numbers) = (said(), said(), said());
+        let entry = entry.as_deref().and_then(first_entry);
+        let (Some(entry), Some(groups), Some(numbers)) = (entry, groups, numbers) else {
             return Some(format!("the target doesn't say who {account} is"));
         };
-        if uid.trim() == "0" {
+        if entry.uid == 0 {
             return Some(format!("{account} is another name of root's"));
         }
         let Some(roots) = ROOTS.as_ref() else { return Some("who is root isn't known".to_owned()) };
-        if let Some(by) = roots.accounts.get(account) {
-            return Some(format!("{account} {by}"));
+        if !roots.is_ordinary(&entry) {
+            return Some(format!("{account} is an account of the system's, which may own what root goes by"));
         }
-        let group = groups.split_whitespace().find_map(|group| roots.groups.get_key_value(group));
-        if let Some((group, by)) = group {
-            return Some(format!("{account} is in the group {group}, which {by}"));
+        let (groups, numbers) = (groups.split_whitespace(), numbers.split_whitespace());
+        for (group, number) in groups.zip(numbers) {
+            let number = number.parse().unwrap_or_default();
+            if group != entry.name
+                && let Some(why) = self.group(roots, group, number).await
+            {
+                return Some(format!("{account} is in the group {group}, which {why}"));
+            }
         }
         match answers.next() {
             // Without it nobody becomes root by it.
@@ -88,6 +120,41 @@ impl<'a> Standing<'a> {
                 Some(format!("sudo allows {account} something"))
             }
             _ => Some(format!("it can't be told what sudo allows {account}")),
+        }
+    }
+
+    /// Why whoever is in a group may be as good as root, if so. A group that isn't there gives nothing.
+    pub async fn given_by(&self, group: &str) -> Option<String> {
+        let asked = [command("getent", &["group", "--", group], Privilege::Caller)];
+        let answer = self.target.run_all(&asked).await.into_iter().next()?;
+        let line = match answer {
+            // getent(1): one or more of the keys could not be found.
+            Ok(output) if output.exit_code == 2 => return None,
+            Ok(output) if output.exit_code == 0 => text(&output),
+            _ => return Some("the target doesn't tell of".to_owned()),
+        };
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
+        let Some(roots) = ROOTS.as_ref() else { return Some("may be root's".to_owned()) };
+        self.group(roots, name, number.parse().unwrap_or_default()).await
+    }
+
+    /// The same of a group of this name and number.
+    async fn group(&self, roots: &Roots, name: &str, number: u32) -> Option<String> {
+        if let Some(by) = roots.groups.get(name) {
+            return Some(by.clone());
+        }
+        if number >= FIRST_OF_PEOPLE || roots.harmless.groups.contains_key(name) {
+            return None;
+        }
+        // An account's own group reaches what the account reaches.
+        let asked = [command("getent", &["passwd", "--", name], Privilege::Caller)];
+        let answer = self.target.run_all(&asked).await.into_iter().next();
+        let entry = answer.and_then(Result::ok).filter(|output| output.exit_code == 0);
+        let entry = entry.as_ref().map(text);
+        match entry.as_deref().and_then(first_entry) {
+            Some(entry) if entry.uid != 0 && roots.is_ordinary(&entry) => None,
+            _ => Some("is the system's, and may write what root goes by".to_owned()),
         }
     }
 
@@ -130,6 +197,10 @@ impl<'a> Standing<'a> {
     }
 }
 
+fn first_entry(text: &str) -> Option<passwd::Entry> {
+    passwd::parse(text).into_iter().next()
+}
+
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
@@ -152,9 +223,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_the_systems_accounts_only_those_that_are_known_for_it_are_like_peoples() {
+        let roots = ROOTS.as_ref().expect("a table");
+        for (line, is_ordinary) in [
+            ("ada:x:1000:1000::/home/ada:/bin/bash", true),
+            ("ada:x:4107:100::/nonexistent:/bin/bash", true),
+            ("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin", true),
+            ("www-data:x:33:33::/var/www:/usr/sbin/nologin", true),
+            ("wiki:x:996:996::/srv/wiki:/usr/sbin/nologin", true),
+            ("push:x:995:995::/home/push:/usr/sbin/nologin", true),
+            ("mail:x:8:8::/var/mail:/usr/sbin/nologin", false),
+            ("unbound:x:105:112::/var/lib/unbound:/usr/sbin/nologin", false),
+            ("_chrony:x:106:113::/var/lib/chrony:/usr/sbin/nologin", false),
+            ("_apt:x:42:65534::/nonexistent:/usr/sbin/nologin", false),
+            ("odd:x:990:990::/home:/bin/sh", false),
+            ("odd:x:990:990::/home/../root:/bin/sh", false),
+            ("odd:x:990:990::/homes/odd:/bin/sh", false),
+            ("odd:x:990:990:::/bin/sh", false),
+        ] {
+            let entry = first_entry(line).expect("an account");
+            assert_eq!(roots.is_ordinary(&entry), is_ordinary, "{line}");
+        }
+    }
+
+    #[test]
     fn each_says_by_what_and_the_rules_know_the_groups() {
         let roots = ROOTS.as_ref().expect("a table");
-        assert!(roots.groups.values().chain(roots.accounts.values()).all(|by| by.len() > 10));
+        assert!(roots.groups.values().all(|by| by.len() > 10));
         let policy = crate::gate::policy::Policy::builtin();
         for group in roots.groups.keys() {
             for line in [

@@ -4,7 +4,7 @@
 use super::files::Site;
 use super::plan::Action;
 use super::policy::text::{self, Code, CommandLine};
-use super::policy::{FileStep, Level, Policy, UNKNOWN_RULE, Verdict};
+use super::policy::{FileStep, Given, Level, Policy, UNKNOWN_RULE, Verdict};
 use super::prepare::Allowed;
 use super::standing::Standing;
 use crate::target::{Facts, Kind, Target};
@@ -67,6 +67,9 @@ impl<'a> Weighing<'a> {
                 }
             }
         }
+        for why in self.given(&argv).await {
+            self.risks.push((Risk::High, format!("`{line}` {why}")));
+        }
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", because(&verdict)));
@@ -102,6 +105,25 @@ impl<'a> Weighing<'a> {
         }
         let is_opened = rights.others_read && found.kind == Kind::File && found.metadata.mode & 0o004 == 0;
         is_opened.then(|| format!("lets everybody read {shown}, which is root's own and not for everybody"))
+    }
+
+    /// Why it costs more than the rules say to put an account into a group, or to give it a home, on this target.
+    async fn given(&mut self, argv: &[String]) -> Vec<String> {
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let given = Given::by(&words);
+        let mut found = Vec::new();
+        for group in given.groups {
+            if let Some(why) = self.standing.given_by(&group).await {
+                found.push(format!("gives an account the group {}, which {why}", excerpt(&group, NAMED)));
+            }
+        }
+        // The home tells whose account it is.
+        if let Some(account) = given.rehomed
+            && let Some(why) = self.standing.power(&account).await
+        {
+            found.push(format!("changes where {} is at home: {why}", excerpt(&account, NAMED)));
+        }
+        found
     }
 
     /// A command that takes back a step.

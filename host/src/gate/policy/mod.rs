@@ -4,6 +4,7 @@
 //! which programs start others: the rules are asked about each of those as well. Grants say what a module may do at all;
 //! the rules say which of that a person has to see first.
 
+mod accounts;
 mod argv;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -26,6 +27,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 
+pub use accounts::Given;
 use glob::Met;
 use index::Index;
 use judge::Judge;

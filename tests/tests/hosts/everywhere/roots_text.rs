@@ -12,6 +12,8 @@ useradd --create-home lsa-ada
 useradd --create-home lsa-sudoer
 useradd --create-home --groups shadow lsa-shadow || { groupadd --system shadow; useradd --create-home --groups shadow lsa-shadow; }
 useradd --create-home --groups disk lsa-disk
+useradd --system --create-home --home-dir /var/lib/lsa-daemon lsa-daemon
+useradd --system --no-create-home --home-dir /srv/lsa-wiki lsa-wiki
 useradd --non-unique --uid 0 --no-create-home --home-dir /root lsa-toor
 echo 'lsa-sudoer ALL = /usr/bin/true ""' > /etc/sudoers.d/lsa-roots-text
 chmod 440 /etc/sudoers.d/lsa-roots-text
@@ -30,7 +32,7 @@ echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secre
 "#;
 
 const CLEAN: &str = r"
-for user in lsa-ada lsa-sudoer lsa-shadow lsa-disk; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
+for user in lsa-ada lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 rm -rf /srv/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 rm -f /etc/systemd/system/lsa-*; systemctl daemon-reload
@@ -123,7 +125,21 @@ async fn a_unit_asks_before_it_is_root_by_its_keys() {
 #[tokio::test]
 async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     let Some(machine) = changing("a_unit_asks_before_it_is_root_by_who_runs_what") else { return };
-    let who = ["root", "0", "lsa-toor", "lsa-sudoer", "lsa-shadow", "lsa-disk", "lsa-nobody-knows", "%i"];
+    let who = [
+        "root",
+        "0",
+        "lsa-toor",
+        "lsa-sudoer",
+        "lsa-shadow",
+        "lsa-disk",
+        "lsa-daemon",
+        "mail",
+        "8",
+        "bin",
+        "daemon",
+        "lsa-nobody-knows",
+        "%i",
+    ];
     let programs = [
         "/srv/lsa-roots-text/theirs",
         "/srv/lsa-roots-text/open/app",
@@ -192,7 +208,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
 async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     let Some(machine) = changing("a_crontab_asks_where_its_account_is_as_good_as_root") else { return };
     let job = |user: &str, command: &str| json!({"user": user, "schedule": "0 4 * * *", "command": command});
-    let mut calls: Vec<(&str, Value)> = ["root", "lsa-sudoer", "lsa-shadow", "lsa-disk"]
+    let mut calls: Vec<(&str, Value)> = ["root", "lsa-sudoer", "lsa-shadow", "lsa-disk", "lsa-daemon", "mail"]
         .iter()
         .map(|user| ("cron_add", job(user, "/usr/bin/find")))
         .collect();
@@ -211,7 +227,15 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     }
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["shadow"]})));
     calls.push(("user_create", json!({"user": "lsa-new", "groups": ["disk"]})));
-    calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["staff"]})));
+    for group in ["staff", "mail", "lsa-daemon", "daemon"] {
+        if machine.holds(&format!("getent group {group}")) {
+            calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": [group]})));
+            calls.push(("user_create", json!({"user": "lsa-new", "groups": [group]})));
+            calls.push(("user_create", json!({"user": "lsa-new", "primary_group": group})));
+        }
+    }
+    // The place of its home would tell that it isn't the system's.
+    calls.push(("user_modify", json!({"user": "lsa-daemon", "home": "/home/lsa-daemon"})));
     for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
         calls.push(("user_create", json!({"user": "lsa-new", "home": home})));
     }
@@ -288,6 +312,7 @@ async fn what_is_harmless_is_not_asked_about() {
         "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\nMemoryMax=64M\n",
         "[Service]\nType=oneshot\nExecStart=/usr/bin/true\n",
         "[Service]\nUser=nobody\nExecStart=/usr/bin/sleep infinity\n",
+        "[Service]\nUser=lsa-wiki\nExecStart=/usr/bin/sleep infinity\n",
     ]
     .iter()
     .enumerate()
@@ -303,6 +328,7 @@ async fn what_is_harmless_is_not_asked_about() {
             json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort"}),
         ),
         ("cron_add", json!({"user": "nobody", "schedule": "@daily", "command": "/srv/lsa-roots-text/app"})),
+        ("user_modify", json!({"user": "lsa-ada", "add_groups": ["users", "lsa-wiki"]})),
         ("perms_set", json!({"path": "/srv/lsa-roots-text/data", "owner": "lsa-ada"})),
         ("perms_set", json!({"path": "/home/lsa-ada/app", "mode": "g+w"})),
     ] {

@@ -1,0 +1,77 @@
+//! Reads from a command which groups it gives an account, and which account it gives another home. What that is worth
+//! depends on the machine, so the rules alone can't tell.
+
+use super::argv::{Argv, Wanted};
+
+/// What a command gives an account.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Groups that the account becomes a member of, by name or number.
+    pub groups: Vec<String>,
+    /// The account that gets another home.
+    pub rehomed: Option<String>,
+}
+
+impl Given {
+    /// Reads the command lines of useradd(8), usermod(8), gpasswd(1) and Debian's adduser(8).
+    pub fn by(words: &[&str]) -> Self {
+        let argv = Argv::read(words);
+        let values = |options: &[&str]| -> Vec<Option<&str>> {
+            options.iter().flat_map(|name| argv.values(&Wanted { name, exact: false })).collect()
+        };
+        let operand = |at: usize| argv.operands.get(at).map(|operand| operand.word.to_owned());
+        let mut given = Self::default();
+        for name in argv.names.iter() {
+            match name {
+                "useradd" | "usermod" | "adduser" => {
+                    let lists = values(&["-G", "--groups", "-g", "--gid", "--ingroup"]);
+                    let groups = lists.into_iter().flatten().flat_map(|list| list.split(','));
+                    given.groups.extend(groups.filter(|group| !group.is_empty()).map(str::to_owned));
+                }
+                "gpasswd" if !values(&["-a", "--add", "-M", "--members"]).is_empty() => {
+                    given.groups.extend(operand(0));
+                }
+                _ => {}
+            }
+            match name {
+                "usermod" if !values(&["-d", "--home"]).is_empty() => given.rehomed = operand(0),
+                // A second word is a group.
+                "adduser" => given.groups.extend(operand(1)),
+                _ => {}
+            }
+        }
+        given
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_and_homes_are_found_however_they_are_written() {
+        for (line, groups, rehomed) in [
+            ("useradd --groups=audio,mail -- ada", &["audio", "mail"][..], None),
+            ("useradd -mG mail ada", &["mail"], None),
+            ("useradd --gid=8 ada", &["8"], None),
+            ("/usr/sbin/usermod -aG adm,mail ada", &["adm", "mail"], None),
+            ("usermod --append --groups mail ada", &["mail"], None),
+            ("usermod --home=/home/x -- unbound", &[], Some("unbound")),
+            ("usermod -md /home/x unbound", &[], Some("unbound")),
+            ("usermod --comment=x -- ada", &[], None),
+            ("gpasswd --add=ada -- mail", &["mail"], None),
+            ("gpasswd -a ada mail", &["mail"], None),
+            ("gpasswd --delete=ada -- mail", &[], None),
+            ("adduser ada mail", &["mail"], None),
+            ("adduser --ingroup mail ada", &["mail"], None),
+            ("groupadd mail", &[], None),
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            let expected = Given {
+                groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+                rehomed: rehomed.map(str::to_owned),
+            };
+            assert_eq!(Given::by(&words), expected, "{line}");
+        }
+    }
+}
