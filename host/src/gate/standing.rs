@@ -45,7 +45,9 @@ impl Roots {
             || self.harmless.accounts.contains_key(&entry.name)
             || ["/home", "/srv"].iter().any(|place| {
                 let below = entry.home.strip_prefix(place);
-                below.is_ok_and(|below| below.components().next().is_some_and(|part| matches!(part, Component::Normal(_))))
+                below.is_ok_and(|below| {
+                    below.components().next().is_some_and(|part| matches!(part, Component::Normal(_)))
+                })
             })
     }
 }

@@ -208,10 +208,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
 async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     let Some(machine) = changing("a_crontab_asks_where_its_account_is_as_good_as_root") else { return };
     let job = |user: &str, command: &str| json!({"user": user, "schedule": "0 4 * * *", "command": command});
-    let mut calls: Vec<(&str, Value)> = ["root", "lsa-sudoer", "lsa-shadow", "lsa-disk", "lsa-daemon", "mail"]
-        .iter()
-        .map(|user| ("cron_add", job(user, "/usr/bin/find")))
-        .collect();
+    let mut calls: Vec<(&str, Value)> =
+        ["root", "lsa-sudoer", "lsa-shadow", "lsa-disk", "lsa-daemon", "mail"]
+            .iter()
+            .map(|user| ("cron_add", job(user, "/usr/bin/find")))
+            .collect();
     for command in [
         "nice true",
         "true; rm x",

@@ -112,9 +112,20 @@ pub fn to_start(name: &str) -> bool {
     TO_START.iter().any(|unit| could_be(name, unit))
 }
 
-/// Whether it is grave to stop it.
+/// Whether it is grave to stop it, or to set limits to it.
 pub fn to_stop(name: &str) -> bool {
-    TO_STOP.iter().any(|unit| could_be(name, unit))
+    TO_STOP.iter().any(|unit| could_be(name, unit)) || holds_sessions(name)
+}
+
+/// Whether it holds what people run who are logged in, root among them. A name with a number stands for one account, and
+/// one that ends in a dash for all.
+fn holds_sessions(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    let (is_slice, is_scope) = (name.ends_with(".slice"), name.ends_with(".scope"));
+    name == "-.slice"
+        || is_slice && name.starts_with("user-")
+        || is_scope && name.starts_with("session-")
+        || ["user@", "user-runtime-dir@"].iter().any(|template| name.starts_with(template))
 }
 
 fn could_be(name: &str, unit: &str) -> bool {
@@ -154,6 +165,20 @@ mod tests {
             assert!(!to_start(name), "{name}");
         }
         assert!(to_stop("ssh.service") && !to_stop("nginx.service"));
+        for name in [
+            "user-0.slice",
+            "user-.slice",
+            "user-%i.slice",
+            "-.slice",
+            "user@0.service",
+            "user@.service",
+            "session-3.scope",
+        ] {
+            assert!(to_stop(name), "{name}");
+        }
+        for name in ["app.slice", "users.slice", "user-app.service", "session-app.service"] {
+            assert!(!to_stop(name), "{name}");
+        }
         for name in
             ["sysinit.target", "basic.target", "local-fs.target", "ssh.service", "%i.target", "own.target"]
         {
