@@ -20,7 +20,6 @@ use crate::component::{
 use crate::config::{self, Confirmation, Loaded};
 use crate::connections::Control;
 use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
-use crate::gate::policy::{Policy, PolicyError};
 use crate::gate::{Gate, Held, Question, asking};
 use crate::inventory::InventoryError;
 use crate::jobs::{Jobs, JobsOf};
@@ -39,6 +38,7 @@ use crate::turns::{Busy, Turns};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
+use host_policy::{Policy, PolicyError};
 use host_text::spelling;
 use host_text::visible::excerpt;
 

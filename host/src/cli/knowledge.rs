@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 
 use super::out::out;
 use crate::config::Loaded;
-use crate::gate::policy::Policy;
 use crate::knowledge::Lazy;
+use host_policy::Policy;
 use host_text::visible::visible;
 
 #[derive(Args)]

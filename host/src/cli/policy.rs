@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::out::out;
 use crate::config::Loaded;
-use crate::gate::policy::{Policy, Verdict};
+use host_policy::{Policy, Verdict};
 use host_text::visible::{make_visible, visible};
 
 #[derive(Args)]

@@ -5,10 +5,10 @@ use super::convert;
 use super::imports::on_target;
 use super::store::Call;
 use crate::executed::Number;
-use crate::gate::weigh::only_looks;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_capability::{HoleType, Looking, command_line};
+use host_policy::only_looks;
 use host_text::redact::excerpt;
 
 /// Grants that the log names beside a refused command.

@@ -14,6 +14,7 @@ use crate::retry;
 use crate::target::{self, Overrides};
 use host_base::Risk;
 use host_base::small_file;
+use host_policy::PolicyFile;
 
 /// What a new file holds; [`Config::default`] is what it says.
 const DEFAULT: &str = include_str!("default.yaml");
@@ -131,22 +132,6 @@ impl Errors {
     /// What nothing that may be interrupted may exceed, if there is a ceiling.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
-    }
-}
-
-/// Where the policy's rules are. Read when it is first needed, and checked at the start.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PolicyFile {
-    /// A file of rules, absolute or with `~/` before it.
-    pub path: Option<String>,
-    /// Whether the rules that come with this program hold, where the file has none with the same id.
-    pub include_builtin: bool,
-}
-
-impl Default for PolicyFile {
-    fn default() -> Self {
-        Self { path: None, include_builtin: true }
     }
 }
 

@@ -10,7 +10,6 @@ use super::files::{Site, changed};
 use super::locks::Lock;
 use super::looked::Looked;
 use super::plan::{Action, Change, FilePath, Step};
-use super::policy::Policy;
 use super::preview::STDIN;
 use super::weigh::Weighing;
 use crate::knowledge::{Done, Knowledge, graver};
@@ -19,6 +18,7 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_capability::{Granted, Grants, HoleType, command_line};
+use host_policy::Policy;
 use host_text::redact::redact;
 use host_text::visible::excerpt;
 

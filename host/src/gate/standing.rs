@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::policy::text::DYNAMIC;
 use crate::target::{Facts, Found, Kind, Target};
 use host_base::{Command, Keep, Output, Privilege, passwd};
+use host_policy::text::DYNAMIC;
 
 /// For one question.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -252,7 +252,7 @@ mod tests {
     fn each_says_by_what_and_the_rules_know_the_groups() {
         let roots = ROOTS.as_ref().expect("a table");
         assert!(roots.groups.values().all(|by| by.len() > 10));
-        let policy = crate::gate::policy::Policy::builtin();
+        let policy = host_policy::Policy::builtin();
         for group in roots.groups.keys() {
             for line in [
                 format!("usermod --append --groups={group} -- ada"),

@@ -390,7 +390,7 @@ fn rules(lab: &Lab, level: &str, risk: &str) -> Option<Arc<Policy>> {
     let rules = [rule("commands", "command: [touch, mv]"), rule("files", "step: write, path: '/**/judged'")];
     std::fs::write(&path, format!("rules:\n{}", rules.concat())).unwrap();
     let path = path.to_str().unwrap().to_owned();
-    Policy::load(&crate::config::PolicyFile { path: Some(path), include_builtin: false }).unwrap()
+    Policy::load(&host_policy::PolicyFile { path: Some(path), include_builtin: false }).unwrap()
 }
 
 #[tokio::test]

@@ -3,15 +3,14 @@
 
 use super::files::Site;
 use super::plan::Action;
-use super::policy::text::{self, Code, CommandLine};
-use super::policy::{FileStep, Given, Level, Policy, UNKNOWN_RULE, Verdict};
 use super::prepare::Allowed;
 use super::standing::Standing;
 use crate::target::{Facts, Kind, Target};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
-use host_capability::command_line;
+use host_policy::text::{self, Code, CommandLine};
+use host_policy::{FileStep, Given, Level, Policy, UNKNOWN_RULE, Verdict, only_looks, words};
 use host_text::redact::excerpt;
 
 /// Characters of a command line that are named as a reason.
@@ -46,7 +45,7 @@ impl<'a> Weighing<'a> {
 
     /// A command, and what it reads where that is code. `before` is what the host has seen in its place.
     pub async fn command(&mut self, command: &Allowed, before: Option<&[u8]>) -> Result<(), Problem> {
-        let argv = argv(&command.command);
+        let argv = words(&command.command);
         let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
         self.met(&verdict, &format!("`{line}`"))?;
@@ -72,7 +71,7 @@ impl<'a> Weighing<'a> {
         }
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
         if command.free_form && verdict.level == Level::Confirm {
-            self.asks.push(format!("`{line}` {}", because(&verdict)));
+            self.asks.push(format!("`{line}` {}", verdict.because()));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         // A line without an account runs with the rights of the account that installs it.
@@ -279,7 +278,7 @@ impl<'a> Weighing<'a> {
             return Err(blocked(verdict, what));
         }
         if let Some(risk) = verdict.risk {
-            self.risks.push((risk, format!("{what} {}", because(verdict))));
+            self.risks.push((risk, format!("{what} {}", verdict.because())));
         }
         Ok(())
     }
@@ -337,26 +336,10 @@ fn given_by_words(mode: &str) -> (bool, bool) {
     given.fold((false, false), |all, one| (all.0 | one.0, all.1 | one.1))
 }
 
-/// As the rules read it: variables are as `env` would set them.
-fn argv(command: &Command) -> Vec<String> {
-    let mut argv = Vec::new();
-    if !command.env.is_empty() {
-        argv.push("env".to_owned());
-        argv.extend(command.env.iter().map(|(name, value)| format!("{name}={value}")));
-    }
-    argv.push(command.program.clone());
-    argv.extend(command.args.iter().cloned());
-    argv
-}
-
-fn because(verdict: &Verdict) -> String {
-    let rule = verdict.matched_rules.first().map_or("", String::as_str);
-    format!("{} (rule {rule})", verdict.reason)
-}
-
 /// No confirmation changes it.
 fn blocked(verdict: &Verdict, what: &str) -> Problem {
-    let message = format!("the policy forbids {what}: it {}; no confirmation changes that", because(verdict));
+    let message =
+        format!("the policy forbids {what}: it {}; no confirmation changes that", verdict.because());
     Problem::new("POLICY_BLOCKED", Category::Denied, message)
         .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
 }
@@ -380,33 +363,6 @@ fn takes_root(action: &Action, path: &str) -> Option<String> {
         return Some(format!("gives {shown}, which programs of root's read or run, to others than root"));
     }
     None
-}
-
-/// What is run to look or to simulate changes nothing: no rule takes it for a change, nor what it is given to read.
-pub fn only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result<(), Problem> {
-    let argv = argv(command);
-    let verdict = policy.verdict(&argv);
-    let line = excerpt(&command_line("", shown), NAMED);
-    let refused = |why: String| {
-        let message =
-            format!("`{line}` is to change nothing, and the policy doesn't take it for that: it {why}");
-        Err(Problem::new("POLICY_BLOCKED", Category::Denied, message))
-    };
-    if verdict.level == Level::Block || verdict.changes() {
-        return refused(because(&verdict));
-    }
-    // The operator who granted this very pattern knows how an unknown program uses its input.
-    let code = command.stdin.as_deref().and_then(|stdin| text::of_known_stdin(&argv, stdin)).flatten();
-    let Some(code) = code else {
-        return Ok(());
-    };
-    let unsafe_line = code.lines.iter().find(|line| text::objection(&line.argv).is_some());
-    let power = code.power.first().or(code.unreadable.as_ref());
-    match (unsafe_line, power) {
-        (Some(line), _) => refused(format!("reads code that isn't harmless ({})", line.at)),
-        (None, Some(power)) => refused(format!("reads code that {power}")),
-        (None, None) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use super::Known;
 use super::candidate::Candidate;
 use super::load::Fault;
 use super::profile::{Family, Profile, When, holds_on};
-use crate::gate::policy::Policy;
-use crate::gate::weigh::only_looks;
 use host_base::{Command, Keep, Privilege};
 use host_capability::{Pattern, is_lexically_safe};
+use host_policy::Policy;
+use host_policy::only_looks;
 use host_text::visible::excerpt;
 
 /// What one expression may take in memory, as in the sdk.

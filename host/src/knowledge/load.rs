@@ -13,8 +13,8 @@ use super::check::{self, Allowed};
 use super::profile::Profile;
 use super::{Known, locate};
 use crate::config::Knowledge as Settings;
-use crate::gate::policy::Policy;
 use host_base::small_file;
+use host_policy::Policy;
 use host_text::visible::excerpt;
 
 /// A profile in JSON each, as build.rs made them of `knowledge/*.yaml`.

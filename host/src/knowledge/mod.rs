@@ -21,8 +21,8 @@ pub use profile::*;
 pub use resolution::{Resolved, Status};
 
 use crate::config::{Knowledge as Settings, Loaded};
-use crate::gate::policy::Policy;
 use host_capability::{Grants, Requests};
+use host_policy::Policy;
 
 /// Below the configuration's directory.
 const OWN: &str = "knowledge";

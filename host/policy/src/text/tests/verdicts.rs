@@ -1,7 +1,7 @@
 //! What is harmless in texts that root's programs read, and what asks: everyday texts, and attacks that were found by going
 //! through the manuals of those programs.
 
-use crate::gate::policy::text::{Code, objection, of_file};
+use crate::text::{Code, objection, of_file};
 
 /// Why the code isn't harmless, as far as the text alone tells.
 fn objections(code: &Code) -> Vec<String> {

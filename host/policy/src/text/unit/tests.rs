@@ -1,5 +1,5 @@
 use super::*;
-use crate::gate::policy::text::of_file;
+use crate::text::of_file;
 
 fn service(lines: &str) -> Code {
     of_file("/etc/systemd/system/app.service", format!("[Service]\n{lines}\n").as_bytes()).unwrap()
@@ -28,7 +28,7 @@ fn words_are_those_that_systemd_itself_shows() {
         &["/bin/sh", "-c", "echo \"t.service\" > /x; y"],
         &[],
     ];
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/gate/policy/text/fixtures/systemd252/words.service");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/text/fixtures/systemd252/words.service");
     let text = std::fs::read_to_string(path).unwrap();
     // Without the variables, which systemd doesn't put in at this point.
     let text: String = text

@@ -17,7 +17,8 @@ impl Given {
     pub fn by(words: &[&str]) -> Self {
         let argv = Argv::read(words);
         let values = |options: &[&str]| -> Vec<Option<&str>> {
-            options.iter().flat_map(|name| argv.values(&Wanted { name, exact: false })).collect()
+            let wanted: Vec<_> = options.iter().map(|name| Wanted { name, exact: false }).collect();
+            wanted.iter().flat_map(|option| argv.values(option)).collect()
         };
         let operand = |at: usize| argv.operands.get(at).map(|operand| operand.word.to_owned());
         let mut given = Self::default();

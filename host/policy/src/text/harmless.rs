@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{programs, shown};
-use crate::gate::policy::glob::{self, Met, Open, PathGlob};
-use crate::gate::policy::load::builtin_paths;
-use crate::gate::policy::{path, shell};
+use crate::glob::{self, Met, Open, PathGlob};
+use crate::load::builtin_paths;
+use crate::{path, shell};
 
 /// Directories in which the system keeps its programs.
 const PROGRAMS: [&str; 4] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];

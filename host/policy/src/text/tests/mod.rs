@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/gate/policy/text/fixtures/debian12");
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/text/fixtures/debian12");
 
 /// Texts of Debian 12's packages, by the path that they are installed to.
 pub(crate) fn of_debian() -> Vec<(String, Vec<u8>)> {

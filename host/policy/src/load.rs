@@ -5,11 +5,27 @@ use std::path::PathBuf;
 
 use super::glob::PathGlob;
 use super::rule::{Rule, Sets, Written};
-use crate::config::PolicyFile;
 use host_base::small_file;
+use serde::Deserialize;
 
 /// `rules.yaml`, as build.rs turned it into what is read faster.
 const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.json"));
+
+/// Where the policy's rules are. Read when it is first needed, and checked at the start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyFile {
+    /// A file of rules, absolute or with `~/` before it.
+    pub path: Option<String>,
+    /// Whether the rules that come with this program hold, where the file has none with the same id.
+    pub include_builtin: bool,
+}
+
+impl Default for PolicyFile {
+    fn default() -> Self {
+        Self { path: None, include_builtin: true }
+    }
+}
 
 /// Why there are no rules. Shown to the operator; the process ends with 2.
 #[derive(Debug, thiserror::Error)]

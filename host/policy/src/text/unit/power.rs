@@ -4,7 +4,7 @@ use super::exec::{OpenQuote, assignments, first_word};
 use super::keys::{Judgement, judgement};
 use super::specifiers::expand;
 use super::{Entry, Unit, grave};
-use crate::gate::policy::text::{Code, harmless, shown};
+use crate::text::{Code, harmless, shown};
 
 /// Says of one setting what there is to say.
 pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {

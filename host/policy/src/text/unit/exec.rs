@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::specifiers::expand;
 use super::{Entry, Unit};
-use crate::gate::policy::text::programs::name;
-use crate::gate::policy::text::{Code, shown};
+use crate::text::programs::name;
+use crate::text::{Code, shown};
 
 /// Bytes that variables may add: each can be named any number of times.
 const ADDED: usize = 1 << 20;

@@ -13,6 +13,7 @@ mod glob;
 mod index;
 mod judge;
 mod load;
+mod looks;
 mod matching;
 mod path;
 mod programs;
@@ -31,11 +32,11 @@ pub use accounts::Given;
 use glob::Met;
 use index::Index;
 use judge::Judge;
-pub use load::PolicyError;
+pub use load::{PolicyError, PolicyFile};
+pub use looks::{only_looks, words};
 pub use rule::Level;
 use rule::{Rule, Step};
 
-use crate::config::PolicyFile;
 use host_base::Risk;
 
 /// Rules, ready to be asked.
@@ -110,6 +111,12 @@ impl Verdict {
     /// Whether a rule that is met means a change: a capability that doesn't end in `read`.
     pub fn changes(&self) -> bool {
         self.capabilities.iter().any(|capability| capability != "read" && !capability.ends_with(".read"))
+    }
+
+    /// The reason, with the rule that it comes from.
+    pub fn because(&self) -> String {
+        let rule = self.matched_rules.first().map_or("", String::as_str);
+        format!("{} (rule {rule})", self.reason)
     }
 
     fn add(
