@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::answer::Answer;
-use crate::audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
 use crate::component::{Module, Reply, Tool};
 use crate::envelope::Envelope;
 use crate::executed::Executed;
@@ -14,6 +13,7 @@ use crate::record;
 use crate::remediation::{self, About};
 use crate::retry::Tries;
 use crate::running::Desk;
+use host_audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 

@@ -7,7 +7,6 @@
 mod aliases;
 mod answer;
 mod arguments;
-pub mod audit;
 mod call;
 pub mod cli;
 mod component;
@@ -15,7 +14,6 @@ mod config;
 mod connections;
 mod envelope;
 mod executed;
-mod fold;
 mod gate;
 mod inventory;
 mod jobs;

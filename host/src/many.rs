@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::DecidedBy;
 use crate::envelope::{Envelope, Many};
 use crate::executed::Executed;
-use crate::fold::{Answered, fold};
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask};
 use crate::running::{Asked, Next, Running};
+use host_aggregate::{Answered, fold};
+use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
 use host_text::redact::excerpt;
 

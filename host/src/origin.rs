@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::audit::{ModuleUsed, TargetUsed};
 use crate::gate::sha256;
 use crate::target::{Facts, Target};
+use host_audit::{ModuleUsed, TargetUsed};
 use host_text::redact::redact_value;
 
 /// A call, as far as it is known before it is answered.

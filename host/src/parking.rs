@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::audit::{self, DecidedBy, Person};
 use crate::gate::asking::{Answer, EXPIRES, expired, unavailable};
 use crate::gate::{Question, sha256};
 use crate::running::{Asked, Running};
 use crate::terminal::{self, Refused};
+use host_audit::{DecidedBy, Person};
 use host_base::problem::{Category, Problem};
 
 /// For so long an outcome waits for the call to be made again.
@@ -62,7 +62,7 @@ impl CallKey {
         said.retain(|_, value| !value.is_null());
         let hosts: Vec<&str> = hosts.into_iter().collect();
         let said = serde_json::json!({"arguments": said, "agent_id": agent_id, "hosts": hosts});
-        let bytes = audit::canonical(&said).unwrap_or_else(|_| said.to_string().into_bytes());
+        let bytes = host_audit::canonical(&said).unwrap_or_else(|_| said.to_string().into_bytes());
         Self { tool: tool.to_owned(), arguments: sha256(&bytes) }
     }
 }

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use crate::aliases::Older;
 use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
-use crate::audit::{Audit, Durability};
 use crate::call::{Call, Routed};
 use crate::component::{
     self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
@@ -35,6 +34,7 @@ use crate::target::{Facts, LookedFor, Target};
 use crate::targets::{Naming, Picked, Targets};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
+use host_audit::{Audit, Durability};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
@@ -151,7 +151,7 @@ impl Pipeline {
     /// modules are loaded by who first asks for them.
     pub fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, StartError> {
         let policy = Policy::load(&loaded.config.policy)?;
-        let registry = Registry::new(&loaded.config.modules, config::cache());
+        let registry = Registry::new(&loaded.config.modules, host_base::directories::cache());
         let live = Live { registry, validators: Validators::default(), config_error: None };
         let limits = &loaded.config.modules.limits;
         let turns = || Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
@@ -162,7 +162,7 @@ impl Pipeline {
         let looked_for = LookedFor::new(move || marks.get().marks());
         let targets = Arc::new(Targets::new(&loaded.config, looked_for)?);
         let first_run = Mutex::new(loaded.generated);
-        let audit = Arc::new(Audit::of_this_account(&loaded.config));
+        let audit = Arc::new(Audit::of_this_account(&loaded.config.audit));
         let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, knowledge, audit));
         Ok(Self {
             live: RwLock::new(Arc::new(live)),

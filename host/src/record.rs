@@ -1,9 +1,9 @@
 //! A call as it is put on record, once it has its answer.
 
-use crate::audit::{Call, CallStatus, CommandUsed, DecidedBy, Decision, Event};
 use crate::envelope::{Envelope, Status};
 use crate::executed::Executed;
 use crate::origin::Origin;
+use host_audit::{Call, CallStatus, CommandUsed, DecidedBy, Decision, Event};
 use host_base::Risk;
 
 /// A call with its answer.

@@ -482,9 +482,9 @@ pub(crate) mod tests {
         let first_asked = asked(&mut first).await;
         let mut second = asking_call("b", key(), &room);
         let second_asked = asked(&mut second).await;
-        first_asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation))).unwrap();
+        first_asked.answer(Ok(Answer::Yes(host_audit::DecidedBy::Elicitation))).unwrap();
         assert_eq!(ended(&mut first).await.notes, ["Yes(Elicitation)"]);
-        second_asked.answer(Ok(Answer::No(crate::audit::DecidedBy::Elicitation))).unwrap();
+        second_asked.answer(Ok(Answer::No(host_audit::DecidedBy::Elicitation))).unwrap();
         assert_eq!(ended(&mut second).await.notes, ["No(Elicitation)"]);
     }
 
@@ -536,7 +536,7 @@ pub(crate) mod tests {
         let asked = asked(&mut running).await;
         let envelope = ended(&mut running).await;
         assert_eq!(code(&envelope), "CONFIRMATION_EXPIRED");
-        let late = asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation)));
+        let late = asked.answer(Ok(Answer::Yes(host_audit::DecidedBy::Elicitation)));
         assert_eq!(late.unwrap_err().code, "CONFIRMATION_EXPIRED");
     }
 
@@ -558,7 +558,7 @@ pub(crate) mod tests {
         }
         assert_eq!(code(&ended(&mut asking_call("b", key(), &room)).await), "TOO_MANY_WAITING");
         let (first, mut running) = waiting.pop().unwrap();
-        first.answer(Ok(Answer::No(crate::audit::DecidedBy::Elicitation))).unwrap();
+        first.answer(Ok(Answer::No(host_audit::DecidedBy::Elicitation))).unwrap();
         ended(&mut running).await;
         asked(&mut asking_call("c", key(), &room)).await;
     }
@@ -569,7 +569,7 @@ pub(crate) mod tests {
         let mut running = asking_call("a", key(), &room);
         let asked = asked(&mut running).await;
         let held = room.slots.take("localhost").await.unwrap();
-        asked.answer(Ok(Answer::Yes(crate::audit::DecidedBy::Elicitation))).unwrap();
+        asked.answer(Ok(Answer::Yes(host_audit::DecidedBy::Elicitation))).unwrap();
         let (envelope, ()) = tokio::join!(ended(&mut running), async {
             tokio::task::yield_now().await;
             drop(held);

@@ -6,6 +6,7 @@
 
 pub mod account;
 mod command;
+pub mod directories;
 pub mod faults;
 pub mod heard;
 pub mod passwd;
@@ -15,7 +16,9 @@ mod risk;
 pub mod sha256;
 pub mod small_file;
 pub mod unambiguous;
+mod within;
 
 pub use command::{Command, Keep, Output};
 pub use privilege::Privilege;
 pub use risk::Risk;
+pub use within::Within;

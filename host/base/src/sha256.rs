@@ -17,3 +17,8 @@ pub fn digest(mut reader: impl Read) -> io::Result<[u8; 32]> {
         }
     }
 }
+
+/// Whether this is a SHA-256 in lower-case hexadecimal digits.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -3,6 +3,7 @@
 //! [`rules.yaml`](rules.yaml) says what its parts mean. `programs.yaml` says how programs' command lines are read, and
 //! which programs start others: the rules are asked about each of those as well. Grants say what a module may do at all;
 //! the rules say which of that a person has to see first.
+#![forbid(unsafe_code)]
 
 mod accounts;
 mod argv;

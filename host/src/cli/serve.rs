@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::audit;
 use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
@@ -56,9 +55,9 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
 
 /// A server that was killed in the middle of a change can't tell of it, so the next one does.
 fn tell_unfinished() {
-    let Some(directory) = audit::directory() else { return };
+    let Some(directory) = host_audit::directory() else { return };
     // What is wrong with the log, the first record that is to be added says.
-    let left = audit::left_lately(&directory).unwrap_or_default();
+    let left = host_audit::left_lately(&directory).unwrap_or_default();
     let changes: Vec<&String> = left.iter().map(|change| &change.begun.id).collect();
     if !changes.is_empty() {
         tracing::warn!(

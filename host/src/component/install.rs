@@ -102,7 +102,7 @@ pub enum InstallError {
 impl Workshop {
     /// Looks at what is there.
     pub async fn open(places: Places, config: &Modules, cold: Cold) -> Self {
-        let cache = crate::config::cache();
+        let cache = host_base::directories::cache();
         let loader = Loader::new(Lazy::new(config.limits.clone()), Cache::open(cache));
         let loader = Arc::new(loader);
         let registry = Registry::with(loader.clone(), &places, config, cold).await;

@@ -15,7 +15,8 @@ use serde::Serialize;
 
 use super::lock::{self, Entry, Lock, Owner};
 use super::surface::World;
-use crate::config::{Disabled, Modules, Policy, is_sha256};
+use crate::config::{Disabled, Modules, Policy};
+use host_base::sha256::is_sha256;
 use host_base::small_file;
 
 /// The file that pins what comes with the host, as sha256sum(1) writes and checks it.
@@ -77,7 +78,7 @@ pub struct Places {
 impl Places {
     /// With the host's own modules in this directory.
     pub fn new(host: Option<PathBuf>) -> Self {
-        let user = crate::config::directory("XDG_DATA_HOME", ".local/share");
+        let user = host_base::directories::of_account("XDG_DATA_HOME", ".local/share");
         Self { host, system: SYSTEM.into(), user: user.map(|directory| directory.join("modules")) }
     }
 

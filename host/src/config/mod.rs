@@ -13,7 +13,7 @@ use crate::inventory::{Groups, HostPattern, Source};
 use crate::retry;
 use crate::target::{self, Overrides};
 use host_base::Risk;
-use host_base::small_file;
+use host_base::{Within, directories, sha256, small_file};
 use host_policy::PolicyFile;
 
 /// What a new file holds; [`Config::default`] is what it says.
@@ -47,7 +47,7 @@ pub struct Config {
     /// Profiles of services.
     pub knowledge: Knowledge,
     /// How much is on record.
-    pub audit: Audit,
+    pub audit: host_audit::Config,
     /// Calls that take long.
     pub jobs: Jobs,
     /// Facts that replace detected ones.
@@ -76,7 +76,7 @@ pub struct Jobs {
 impl Default for Jobs {
     fn default() -> Self {
         // Most clients wait for a minute.
-        Self { after_seconds: Within(50) }
+        Self { after_seconds: Within::new(50) }
     }
 }
 
@@ -103,7 +103,7 @@ pub struct Output {
 
 impl Default for Output {
     fn default() -> Self {
-        Self { default_limit: Within(50) }
+        Self { default_limit: Within::new(50) }
     }
 }
 
@@ -124,7 +124,11 @@ pub struct Errors {
 
 impl Default for Errors {
     fn default() -> Self {
-        Self { max_retries: Within(3), retry_backoff_seconds: Within(2), command_timeout_ceiling: 0 }
+        Self {
+            max_retries: Within::new(3),
+            retry_backoff_seconds: Within::new(2),
+            command_timeout_ceiling: 0,
+        }
     }
 }
 
@@ -161,13 +165,13 @@ impl Default for Ssh {
     fn default() -> Self {
         Self {
             target: None,
-            keepalive_interval: Within(15),
-            keepalive_max_missed: Within(3),
+            keepalive_interval: Within::new(15),
+            keepalive_max_missed: Within::new(3),
             auto_reconnect: true,
-            max_reconnect_attempts: Within(3),
+            max_reconnect_attempts: Within::new(3),
             allowed_hosts: None,
             local: true,
-            serial: Within(1),
+            serial: Within::new(1),
         }
     }
 }
@@ -303,22 +307,6 @@ pub struct Knowledge {
     pub commands: Vec<String>,
 }
 
-/// How much of what was done stays on record.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Audit {
-    /// Mebibytes from which a file of the log is full.
-    pub rotate_mib: Within<1, 1024>,
-    /// Full files that are kept.
-    pub keep: Within<1, 200>,
-}
-
-impl Default for Audit {
-    fn default() -> Self {
-        Self { rotate_mib: Within(64), keep: Within(20) }
-    }
-}
-
 /// Whose modules are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -351,11 +339,11 @@ impl TryFrom<String> for Disabled {
     fn try_from(text: String) -> Result<Self, String> {
         let text = text.to_ascii_lowercase();
         let is_right = match text.strip_prefix("sha256:") {
-            Some(hex) => is_sha256(hex),
+            Some(hex) => sha256::is_sha256(hex),
             None => is_module_name(&text),
         };
         // Bare hexadecimal digits are meant, too: no module has a name of 64 of them.
-        match is_sha256(&text) {
+        match sha256::is_sha256(&text) {
             true => Ok(Self(format!("sha256:{text}"))),
             false if is_right => Ok(Self(text)),
             false => {
@@ -375,11 +363,6 @@ impl std::fmt::Display for Disabled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// Whether this is a SHA-256 in lower-case hexadecimal digits.
-pub fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// [a-z0-9-], 1 to 63 characters, no `-` first: a name becomes part of a file's name and an argument, and is no
@@ -410,38 +393,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            memory_mib: Within(64),
-            host_calls: Within(10_000),
-            calls_at_once: Within(32),
-            calls_waiting: Within(1024),
-            compile_memory_mib: Within(2048),
-            compile_seconds: Within(60),
-        }
-    }
-}
-
-/// A number within its bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "u32")]
-pub struct Within<const LEAST: u32, const MOST: u32>(u32);
-
-impl<const LEAST: u32, const MOST: u32> Within<LEAST, MOST> {
-    /// The largest.
-    pub const MOST: u32 = MOST;
-
-    /// The number.
-    pub fn get(self) -> u32 {
-        self.0
-    }
-}
-
-impl<const LEAST: u32, const MOST: u32> TryFrom<u32> for Within<LEAST, MOST> {
-    type Error = String;
-
-    fn try_from(number: u32) -> Result<Self, String> {
-        match (LEAST..=MOST).contains(&number) {
-            true => Ok(Self(number)),
-            false => Err(format!("{number} is not a number from {LEAST} to {MOST}")),
+            memory_mib: Within::new(64),
+            host_calls: Within::new(10_000),
+            calls_at_once: Within::new(32),
+            calls_waiting: Within::new(1024),
+            compile_memory_mib: Within::new(2048),
+            compile_seconds: Within::new(60),
         }
     }
 }
@@ -489,7 +446,9 @@ pub fn load(generate: bool) -> Result<Loaded, ConfigError> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
         return read(PathBuf::from(named));
     }
-    let path = directory("XDG_CONFIG_HOME", ".config").ok_or(ConfigError::Nowhere)?.join("config.yaml");
+    let path = directories::of_account("XDG_CONFIG_HOME", ".config")
+        .ok_or(ConfigError::Nowhere)?
+        .join("config.yaml");
     let exists = match path.try_exists() {
         Ok(exists) => exists,
         Err(source) => return Err(ConfigError::Unreadable { path, source }),
@@ -499,18 +458,6 @@ pub fn load(generate: bool) -> Result<Loaded, ConfigError> {
         (false, true) => read_or_generate(path),
         (false, false) => Ok(Loaded { config: Config::default(), path, generated: false }),
     }
-}
-
-/// `linux-sysadmin` below one of the user's base directories.
-pub fn directory(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)))?;
-    Some(base.join("linux-sysadmin"))
-}
-
-/// The user's own directory of what can be made anew.
-pub fn cache() -> Option<PathBuf> {
-    directory("XDG_CACHE_HOME", ".cache")
 }
 
 /// Reads the file once more; where there was none and still is none, the defaults hold.

@@ -10,8 +10,8 @@ use super::meant::{Meant, STALE};
 use super::prepare::{Against, Allowed, Plan};
 use super::question::Question;
 use super::{Asking, Gate, Planned, identity, shown, simulate};
-use crate::audit::DecidedBy;
 use crate::parking::Way;
+use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
 use host_text::redact::excerpt;
 

@@ -48,13 +48,13 @@ use prepare::{Against, Plan};
 pub use question::Question;
 pub use turn::{Held, Turn};
 
-use crate::audit::{self, Audit, DecidedBy, Durability, Event};
 use crate::config::Safety;
 use crate::executed::Executed;
 use crate::knowledge::Lazy;
 use crate::origin::Origin;
 use crate::target::{Facts, Target};
 use asking::Ask;
+use host_audit::{Audit, DecidedBy, Durability, Event};
 use host_base::Output;
 use host_base::Risk;
 use host_base::faults;
@@ -251,7 +251,7 @@ impl Gate {
 struct Task {
     id: String,
     execution: Execution,
-    begun: audit::ChangeBegun,
+    begun: host_audit::ChangeBegun,
     audit: Arc<Audit>,
 }
 
@@ -270,7 +270,7 @@ impl Task {
         faults::pass(format_args!("before-begun"))?;
         replaced::keep(audit.directory(), &id, &execution.plan)
             .await
-            .map_err(|error| not_on_record(&audit::AuditError::Unwritable(error.to_string())))?;
+            .map_err(|error| not_on_record(&host_audit::AuditError::Unwritable(error.to_string())))?;
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await
             .map_err(|error| not_on_record(&error))?;
@@ -370,13 +370,13 @@ async fn simulate(asking: &Asking, plan: &Plan) -> Result<Vec<Output>, Problem> 
     Ok(vec![output])
 }
 
-fn not_on_record(error: &audit::AuditError) -> Problem {
+fn not_on_record(error: &host_audit::AuditError) -> Problem {
     let message = format!("nothing is changed that isn't on record, and it can't be put there: {error}");
     Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
         .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
 }
 
-fn end_not_on_record(error: &audit::AuditError) -> Problem {
+fn end_not_on_record(error: &host_audit::AuditError) -> Problem {
     let message = format!("that the change was made can't be put on record, so it was undone: {error}");
     Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
         .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
@@ -387,18 +387,22 @@ async fn put_end_on_record(
     id: &str,
     ran: &Ran,
     interrupted: bool,
-) -> Result<(), audit::AuditError> {
-    let unwritable = |problem: Problem| audit::AuditError::Unwritable(problem.message);
+) -> Result<(), host_audit::AuditError> {
+    let unwritable = |problem: Problem| host_audit::AuditError::Unwritable(problem.message);
     faults::pass(format_args!("before-ended")).map_err(unwritable)?;
     append(audit, record::ended(id, ran, interrupted), Durability::Synced).await
 }
 
 /// Waits for the disk, so not where others are to be answered.
-async fn append(audit: &Arc<Audit>, event: Event, durability: Durability) -> Result<(), audit::AuditError> {
+async fn append(
+    audit: &Arc<Audit>,
+    event: Event,
+    durability: Durability,
+) -> Result<(), host_audit::AuditError> {
     let audit = audit.clone();
     match tokio::task::spawn_blocking(move || audit.append(&event, durability)).await {
         Ok(appended) => appended.map(drop),
-        Err(error) => Err(audit::AuditError::Unwritable(error.to_string())),
+        Err(error) => Err(host_audit::AuditError::Unwritable(error.to_string())),
     }
 }
 
@@ -414,7 +418,7 @@ fn identity(asking: &Asking, plan: &Plan, simulated: Option<&str>) -> Result<Str
         "target": origin.target,
         "simulated": simulated,
     });
-    let canonical = audit::canonical(&whole);
+    let canonical = host_audit::canonical(&whole);
     let canonical = canonical.map_err(|error| {
         Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error:?}"))
     })?;
@@ -434,7 +438,7 @@ pub fn random_id() -> Result<String, Problem> {
 impl Gate {
     /// Nothing can be put on record, not even by root, so nothing is changed.
     pub fn of_a_test() -> Self {
-        let settings = audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
+        let settings = host_audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
         let audit = Audit::new("/dev/null/linux-sysadmin".into(), settings);
         // One may take its turn all the same, and come as far as the record.
         let turns = turn::Turns::new(std::env::temp_dir().join("linux-sysadmin-tests"));

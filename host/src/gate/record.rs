@@ -7,11 +7,11 @@ use super::execute::Ran;
 use super::files::sha256;
 use super::plan::Action;
 use super::prepare::{Allowed, Doing, Plan};
-use crate::audit::{
+use crate::origin::target_used;
+use host_audit::{
     ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome,
     TargetUsed,
 };
-use crate::origin::target_used;
 use host_text::redact::redact;
 
 /// What was decided about, and by whom.

@@ -23,7 +23,7 @@ impl Lab {
             false => tempfile::tempdir(),
         };
         let kept = kept.unwrap();
-        let settings = audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
+        let settings = host_audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
         let audit = Audit::new(kept.path().join("log"), settings).with_journal("/nonexistent".into());
         std::fs::create_dir(kept.path().join("files")).unwrap();
         // Of this test alone: others take turns on the same machine.

@@ -9,10 +9,10 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use crate::audit::DecidedBy;
 use crate::gate::Question;
 use crate::gate::asking::{Answer, EXPIRES, unavailable};
 use crate::parking::Way;
+use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
 use host_text::visible::excerpt;
 

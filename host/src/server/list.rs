@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::handler::describe_tool;
 use crate::arguments::Shown;
 use crate::component::{self, Places, Registry};
-use crate::config::{self, Modules};
+use crate::config::Modules;
 use crate::pipeline::Pipeline;
 
 /// By then a client has the list that it has just asked for.
@@ -46,7 +46,7 @@ impl KeptList {
     pub fn begin(places: &Places, modules: &Modules) -> Self {
         let (places, modules) = (places.clone(), modules.clone());
         Self(Some(tokio::task::spawn_blocking(move || {
-            let (bytes, of) = component::kept_list(config::cache(), &places, &modules)?;
+            let (bytes, of) = component::kept_list(host_base::directories::cache(), &places, &modules)?;
             let entry = serde_json::from_slice::<Entry>(&bytes).ok().filter(|entry| entry.of == of)?;
             Some(Kept { entry, bytes })
         })))

@@ -13,9 +13,9 @@ use super::fragments;
 use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
 use super::{ACCOUNT, SystemError, groups, programs, trust};
-use crate::audit::JOURNAL;
 use crate::sudoers;
 use crate::target::Target;
+use host_audit::JOURNAL;
 use host_base::passwd;
 
 /// How one thing is.

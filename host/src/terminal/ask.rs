@@ -14,7 +14,6 @@ use super::directory::{Directory, DirectoryError};
 use super::listen::DIRECTORY;
 use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
 use super::{Refused, Waiting};
-use crate::audit;
 use crate::system;
 use host_base::account::{Account, runtime_directory};
 
@@ -80,7 +79,7 @@ impl Servers {
         let uid = rustix::process::geteuid().as_raw();
         let name = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
         let mut servers = Self::default();
-        servers.add(name, uid, audit::directory());
+        servers.add(name, uid, host_audit::directory());
         if let Some(system) = Account::named(system::ACCOUNT).filter(|system| uid == 0 && system.uid != 0) {
             let log = system.home.join(".local/state/linux-sysadmin");
             servers.add(system.name, system.uid, Some(log));

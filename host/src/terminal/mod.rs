@@ -18,7 +18,7 @@ pub use listen::{Deciders, ListenError, Listener};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::audit::Person;
+use host_audit::Person;
 use host_base::Risk;
 
 /// A call that waits for a decision, as it is shown.

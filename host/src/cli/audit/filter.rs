@@ -9,7 +9,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
-use crate::audit::{self, Record, Snapshot};
+use host_audit::{Record, Snapshot};
 use host_text::visible::one_line;
 
 #[derive(Args, Clone, Debug, Default)]
@@ -80,7 +80,7 @@ impl Filter {
         let mut all_right = true;
         let mut begun = Begun::default();
         if self.unfinished {
-            for change in audit::unfinished(directory)? {
+            for change in host_audit::unfinished(directory)? {
                 let of = begun.of(&change.record);
                 if self.wants(&change.record, &of) {
                     take(change.record)?;

@@ -16,8 +16,8 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use super::modules::wrapped;
-use crate::audit::{self, Heads, VerifyError};
 use filter::Filter;
+use host_audit::{Heads, VerifyError};
 use host_text::visible::{one_line, visible};
 
 #[derive(Args)]
@@ -61,7 +61,7 @@ impl Audit {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let directory = self
             .directory
-            .or_else(audit::directory)
+            .or_else(host_audit::directory)
             .context("neither XDG_STATE_HOME nor HOME says where the log is; --directory does")?;
         let (mut out, mut err) = (BufWriter::new(io::stdout().lock()), io::stderr().lock());
         let done = match self.command {
@@ -97,7 +97,7 @@ impl Verify {
         };
         let shown = directory.display().to_string();
         let shown = visible(&shown);
-        match audit::verify(directory, &heads) {
+        match host_audit::verify(directory, &heads) {
             Ok(verified) => {
                 match verified.records {
                     0 => writeln!(out, "there is no record in {shown}")?,

@@ -7,15 +7,15 @@ use std::path::Path;
 use clap::Args;
 
 use super::words;
-use crate::audit::{
-    self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
-    TargetUsed, Unfinished,
-};
 use crate::cli::modules::wrapped;
 use crate::config::{self, Config};
 use crate::gate::recover::{self, Recovered};
 use crate::target::{Facts, Target};
 use crate::targets;
+use host_audit::{
+    self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
+    TargetUsed, Unfinished,
+};
 use host_text::visible::one_line;
 
 #[derive(Args)]
@@ -125,20 +125,20 @@ impl Recover {
             restored: restored.into(),
             not_restored: not_restored.into(),
         };
-        let log = Audit::new(directory.to_owned(), Audit::settings(config));
+        let log = Audit::new(directory.to_owned(), config.audit.settings());
         log.append(&Event::ChangeRecovered(recovered), Durability::Synced)?;
         Ok(Ok(all_restored))
     }
 }
 
 fn list(directory: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
-    let unfinished = audit::unfinished(directory)?;
+    let unfinished = host_audit::unfinished(directory)?;
     let ids: Vec<&str> = unfinished.iter().map(|change| change.begun.id.as_str()).collect();
     recover::forget_ended(directory, &ids);
     if unfinished.is_empty() {
         writeln!(out, "no change is unfinished")?;
     }
-    for left in audit::left_lately(directory)?.iter().filter(|left| left.is_made) {
+    for left in host_audit::left_lately(directory)?.iter().filter(|left| left.is_made) {
         writeln!(out, "{}", wrapped(&one_line(&recover::said(left)), "", "  "))?;
     }
     for change in unfinished {
@@ -162,7 +162,7 @@ const ENDED: &str = "has ended: nothing is to be recovered";
 /// What is on record of this id, and whether anybody may act upon it now.
 fn known(directory: &Path, id: &str) -> anyhow::Result<Known> {
     // Refuses a log that isn't what was written.
-    let unfinished = audit::unfinished(directory)?;
+    let unfinished = host_audit::unfinished(directory)?;
     if let Some(change) = unfinished.into_iter().find(|change| change.begun.id == id) {
         return Ok(match change.life() {
             Life::Running => Known::Not("is still being made".to_owned()),

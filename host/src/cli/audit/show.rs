@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::filter::Filter;
 use super::words;
-use crate::audit::{self, Life};
 use crate::cli::modules::wrapped;
+use host_audit::Life;
 
 /// Most records of a list where nothing says otherwise.
 const LAST: u32 = 20;
@@ -30,7 +30,7 @@ impl Show {
         if filter.id.is_none() && !filter.unfinished {
             filter.last = filter.last.or(Some(LAST));
         }
-        let unfinished = if filter.unfinished { audit::unfinished(directory)? } else { Vec::new() };
+        let unfinished = if filter.unfinished { host_audit::unfinished(directory)? } else { Vec::new() };
         let mut any = false;
         let all_right = filter.each(directory, err, |record| {
             if any && filter.id.is_some() {
@@ -43,7 +43,7 @@ impl Show {
             }
             if filter.unfinished {
                 let of = unfinished.iter().find(|change| change.record.seq == record.seq);
-                let life = of.map_or(Life::Unknown, audit::Unfinished::life);
+                let life = of.map_or(Life::Unknown, host_audit::Unfinished::life);
                 let said = words::life(life, record.change().unwrap_or_default());
                 writeln!(out, "{}", wrapped(&said, "          ", "          "))?;
             }

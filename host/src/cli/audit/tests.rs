@@ -4,7 +4,7 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use super::*;
-use crate::audit::{Audit as Log, ChangeBegun, Durability, Event, Outcome, Settings};
+use host_audit::{Audit as Log, ChangeBegun, Durability, Event, Outcome, Settings};
 
 #[derive(Parser)]
 struct Line {
@@ -28,12 +28,14 @@ fn run(directory: &Path, args: &[&str]) -> (bool, String, String) {
 
 /// Thirty calls, one of them with what a terminal would act upon, and a change.
 fn log() -> (TempDir, Log) {
-    let (home, log) = crate::audit::tests::with_calls(29, Settings { rotate_bytes: 8 << 10, keep: 200 });
-    let Event::Call(mut evil) = crate::audit::tests::call("\u{1b}[2J\nforged line") else { panic!() };
+    let home = tempfile::tempdir().unwrap();
+    let log =
+        host_audit::examples::with_calls(home.path(), 29, Settings { rotate_bytes: 8 << 10, keep: 200 });
+    let Event::Call(mut evil) = host_audit::examples::call("\u{1b}[2J\nforged line") else { panic!() };
     evil.tool = "evil\u{1b}[2J\nforged line".to_owned();
-    evil.status = crate::audit::CallStatus::Error;
+    evil.status = host_audit::CallStatus::Error;
     log.append(&Event::Call(evil), Durability::Lazy).unwrap();
-    let begun = Event::ChangeBegun(Box::new(crate::audit::tests::begun("c1")));
+    let begun = Event::ChangeBegun(Box::new(host_audit::examples::begun("c1")));
     log.append(&begun, Durability::Synced).unwrap();
     (home, log)
 }
@@ -46,7 +48,7 @@ fn a_log_that_is_what_was_written_is_said_to_be_with_what_is_worth_knowing() {
     let records = out.split(' ').next().unwrap();
     assert!(out.starts_with(&format!("{records} records, seq 1 to {records}, valid\n")), "{out}");
     assert!(out.contains("  changes being made: 1\n"), "{out}");
-    log.append(&crate::audit::tests::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    log.append(&host_audit::examples::ended("c1", Outcome::Done), Durability::Synced).unwrap();
     assert!(!run(home.path(), &["verify"]).1.contains("changes"));
     let none = tempfile::tempdir().unwrap();
     let (right, out, _) = run(none.path(), &["verify"]);
@@ -75,7 +77,7 @@ fn damage_and_heads_that_do_not_fit_are_refused() {
 #[test]
 fn a_list_is_short_and_narrow_and_nothing_in_it_is_hidden() {
     let (home, log) = log();
-    log.append(&crate::audit::tests::ended("c1", Outcome::Undone), Durability::Synced).unwrap();
+    log.append(&host_audit::examples::ended("c1", Outcome::Undone), Durability::Synced).unwrap();
     let (right, out, _) = run(home.path(), &["show"]);
     assert!(right);
     assert!(out.lines().all(|line| line.chars().count() <= 80 && !line.contains('\u{1b}')), "{out}");
@@ -95,7 +97,7 @@ fn a_list_is_short_and_narrow_and_nothing_in_it_is_hidden() {
 #[test]
 fn an_id_shows_everything_of_it() {
     let (home, log) = log();
-    log.append(&crate::audit::tests::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    log.append(&host_audit::examples::ended("c1", Outcome::Done), Durability::Synced).unwrap();
     let (right, out, _) = run(home.path(), &["show", "c1"]);
     assert!(right);
     for said in [
@@ -117,12 +119,12 @@ fn an_id_shows_everything_of_it() {
 #[test]
 fn filters_hold_for_what_is_shown_and_exported() {
     let (home, log) = log();
-    log.append(&crate::audit::tests::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    log.append(&host_audit::examples::ended("c1", Outcome::Done), Durability::Synced).unwrap();
     for id in ["c2", "c3"] {
-        let begun = ChangeBegun { tool: "other".to_owned(), ..crate::audit::tests::begun(id) };
+        let begun = ChangeBegun { tool: "other".to_owned(), ..host_audit::examples::begun(id) };
         log.append(&Event::ChangeBegun(Box::new(begun)), Durability::Synced).unwrap();
     }
-    log.append(&crate::audit::tests::ended("c3", Outcome::Uncertain), Durability::Synced).unwrap();
+    log.append(&host_audit::examples::ended("c3", Outcome::Uncertain), Durability::Synced).unwrap();
     for (filter, records) in [
         (&["--changes"][..], 5),
         (&["--tool", "service_restart"], 2),

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::audit::{Life, Record};
 use crate::cli::modules::wrapped;
+use host_audit::{Life, Record};
 use host_text::visible::{excerpt, one_line};
 
 /// Of a name in a list of records.

@@ -70,7 +70,7 @@ impl Case {
     }
 
     async fn recover(&self, force: bool) -> Recovered {
-        let begun = ChangeBegun { files: vec![self.file.clone()], ..crate::audit::tests::begun("c1") };
+        let begun = ChangeBegun { files: vec![self.file.clone()], ..host_audit::examples::begun("c1") };
         recover(self.directory.path(), &Target::local(Overrides::default()), &begun, force).await
     }
 
@@ -201,7 +201,7 @@ async fn copies_are_looked_for_beside_the_file_and_nowhere_else() {
 #[tokio::test]
 async fn copies_of_a_change_that_stays_are_removed() {
     let case = Case::new(FileChangeKind::Write, true).with(Some("after"), None, Some("before"));
-    let begun = ChangeBegun { files: vec![case.file.clone()], ..crate::audit::tests::begun("c1") };
+    let begun = ChangeBegun { files: vec![case.file.clone()], ..host_audit::examples::begun("c1") };
     let target = Target::local(Overrides::default());
     assert_eq!(remove_copies(&target, &begun).await.unwrap().concat(), case.file.staging);
     assert_eq!(case.now(), (Some("after".to_owned()), false));

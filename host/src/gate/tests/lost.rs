@@ -112,8 +112,8 @@ async fn a_command_that_lost_its_connection_is_neither_repeated_nor_is_anything_
         let staging = Path::new(begun["files"][0]["staging"].as_str().unwrap());
         assert_eq!(std::fs::read_to_string(staging.join(".previous")).unwrap(), "before");
         assert_eq!(lab.events()[1]["outcome"], "uncertain");
-        let open = audit::unfinished(&lab.kept.path().join("log")).unwrap();
-        assert_eq!((open.len(), open[0].life()), (1, audit::Life::Uncertain));
+        let open = host_audit::unfinished(&lab.kept.path().join("log")).unwrap();
+        assert_eq!((open.len(), open[0].life()), (1, host_audit::Life::Uncertain));
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::audit::{FileChange, Outcome, Process, Settings};
 use crate::target::Overrides;
+use host_audit::{FileChange, Outcome, Process, Settings};
 
 fn gone() -> Option<Process> {
     Some(Process { boot_id: "another".to_owned(), ..Process::current().unwrap() })
@@ -8,7 +8,7 @@ fn gone() -> Option<Process> {
 
 /// As whoever runs the tests would have begun it here.
 fn begun(facts: &Facts, files: Vec<FileChange>) -> ChangeBegun {
-    let mut begun = ChangeBegun { process: gone(), files, ..crate::audit::tests::begun("c1") };
+    let mut begun = ChangeBegun { process: gone(), files, ..host_audit::examples::begun("c1") };
     begun.target.machine_id = facts.machine_id.clone();
     begun.target.uid = Some(facts.uid);
     begun
@@ -45,14 +45,15 @@ async fn only_the_very_machine_that_a_change_was_made_to_is_put_right_by_the_acc
 
 #[tokio::test]
 async fn what_there_is_to_recover_is_listed_and_everything_else_is_an_error() {
-    let (home, log) = crate::audit::tests::with_calls(1, Settings { rotate_bytes: 1 << 20, keep: 2 });
+    let home = tempfile::tempdir().unwrap();
+    let log = host_audit::examples::with_calls(home.path(), 1, Settings { rotate_bytes: 1 << 20, keep: 2 });
     let (done, out, err) = run(home.path(), None).await;
     assert!(done && err.is_empty() && out == "no change is unfinished\n", "{out}");
     for id in ["c1", "c2"] {
-        let begun = Event::ChangeBegun(Box::new(crate::audit::tests::begun(id)));
+        let begun = Event::ChangeBegun(Box::new(host_audit::examples::begun(id)));
         log.append(&begun, Durability::Synced).unwrap();
     }
-    log.append(&crate::audit::tests::ended("c2", Outcome::Undone), Durability::Synced).unwrap();
+    log.append(&host_audit::examples::ended("c2", Outcome::Undone), Durability::Synced).unwrap();
     // It is this process that makes it, says the record.
     let (done, out, _) = run(home.path(), None).await;
     assert!(done && out.contains("c1") && !out.contains("c2"), "{out}");

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::AuditError;
 use super::files::{self, For, HEAD};
 use super::process::boot_id;
-use crate::config::is_sha256;
+use host_base::sha256::is_sha256;
 
 /// Bytes of the file: written at once, within one block of any disk.
 const SIZE: usize = 256;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
 use super::journal::HEAD;
-use crate::config::is_sha256;
+use host_base::sha256::is_sha256;
 
 /// Read of a line. A head's is shorter.
 const LONGEST: u64 = 4096;

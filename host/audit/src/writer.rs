@@ -17,9 +17,8 @@ use super::lock::{self, Share};
 use super::process::Process;
 use super::record::{NONE_BEFORE, seal};
 use super::tail::{first_seq, tail};
-use super::{AuditError, Settings};
-use crate::config::{self, Config};
-use host_base::faults;
+use super::{AuditError, Config, Settings};
+use host_base::{directories, faults};
 
 /// How long another writer may take. It needs microseconds, or as long as the disk takes to write through.
 const WAIT: Duration = Duration::from_secs(5);
@@ -75,13 +74,7 @@ impl Audit {
     /// record.
     pub fn of_this_account(config: &Config) -> Self {
         let directory = directory().unwrap_or_else(|| "/dev/null/linux-sysadmin".into());
-        Self::new(directory, Self::settings(config))
-    }
-
-    /// What the configuration says of its size.
-    pub fn settings(config: &Config) -> Settings {
-        let rotate_bytes = u64::from(config.audit.rotate_mib.get()) << 20;
-        Settings { rotate_bytes, keep: config.audit.keep.get() as usize }
+        Self::new(directory, config.settings())
     }
 
     /// Where it is.
@@ -283,7 +276,7 @@ impl Audit {
 
 /// The directory of this account's log.
 pub fn directory() -> Option<PathBuf> {
-    config::directory("XDG_STATE_HOME", ".local/state")
+    directories::of_account("XDG_STATE_HOME", ".local/state")
 }
 
 /// The event's own members, short enough.

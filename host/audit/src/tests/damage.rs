@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::audit::files::{CURRENT, HEAD};
+use crate::files::{CURRENT, HEAD};
 
 const SMALL: Settings = Settings { rotate_bytes: 2000, keep: 200 };
 

@@ -21,10 +21,16 @@
 //! it takes to open the files, and reads what was there then.
 //!
 //! [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
+//!
+//! The crate records what it is told, and decides nothing.
+#![forbid(unsafe_code)]
 
 mod bound;
 mod canonical;
+mod config;
 mod event;
+#[cfg(any(test, feature = "examples"))]
+pub mod examples;
 mod files;
 mod head;
 mod heads;
@@ -35,13 +41,14 @@ mod record;
 mod snapshot;
 mod tail;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod unfinished;
 mod verify;
 mod writer;
 
 pub use bound::{Kept, LONGEST_LINE, Omitted};
 pub use canonical::canonical;
+pub use config::Config;
 pub use event::{
     Call, CallStatus, ChangeBegun, ChangeEnded, ChangeRecovered, CommandUsed, DecidedBy, Decision, Dropped,
     Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Person, Rotated, TargetUsed,

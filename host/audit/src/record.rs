@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::AuditError;
 use super::canonical::{canonical_object, sha256};
 use super::event::Event;
-use crate::config::is_sha256;
+use host_base::sha256::is_sha256;
 
 /// What the very first record names as the one before it.
 pub const NONE_BEFORE: &str = "0000000000000000000000000000000000000000000000000000000000000000";

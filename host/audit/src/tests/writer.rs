@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::audit::files::{CURRENT, HEAD, LOCK};
-use crate::audit::head::Head;
-use crate::audit::lock::{Share, take};
+use crate::files::{CURRENT, HEAD, LOCK};
+use crate::head::Head;
+use crate::lock::{Share, take};
 
 const SMALL: Settings = Settings { rotate_bytes: 2000, keep: 3 };
 

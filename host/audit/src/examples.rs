@@ -1,25 +1,12 @@
-//! The log as a whole.
+//! Records as tests of several crates write them.
 
-mod concurrent;
-mod damage;
-mod writer;
+#![allow(clippy::unwrap_used)]
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::*;
-
-/// Nothing listens here.
-const NO_JOURNAL: &str = "/nonexistent/journal";
-
-const ROOMY: Settings = Settings { rotate_bytes: 64 << 20, keep: 20 };
-
-fn audit(directory: &Path, settings: Settings) -> Audit {
-    Audit::new(directory.to_owned(), settings).with_journal(NO_JOURNAL.into())
-}
 
 fn target() -> TargetUsed {
     TargetUsed {
@@ -37,7 +24,7 @@ fn module() -> ModuleUsed {
 }
 
 /// A call with this argument.
-pub(crate) fn call(argument: impl Into<Value>) -> Event {
+pub fn call(argument: impl Into<Value>) -> Event {
     Event::Call(Box::new(Call {
         trace_id: "t1".to_owned(),
         client: "claude-code 2.1".to_owned(),
@@ -60,7 +47,7 @@ pub(crate) fn call(argument: impl Into<Value>) -> Event {
 }
 
 /// The beginning of a change.
-pub(crate) fn begun(id: &str) -> ChangeBegun {
+pub fn begun(id: &str) -> ChangeBegun {
     ChangeBegun {
         id: id.to_owned(),
         trace_id: "t2".to_owned(),
@@ -92,7 +79,7 @@ pub(crate) fn begun(id: &str) -> ChangeBegun {
 }
 
 /// Its end.
-pub(crate) fn ended(id: &str, outcome: Outcome) -> Event {
+pub fn ended(id: &str, outcome: Outcome) -> Event {
     Event::ChangeEnded(ChangeEnded {
         id: id.to_owned(),
         outcome,
@@ -106,41 +93,16 @@ pub(crate) fn ended(id: &str, outcome: Outcome) -> Event {
     })
 }
 
-/// A log with so many calls.
-pub(crate) fn with_calls(calls: u32, settings: Settings) -> (TempDir, Audit) {
-    let home = tempfile::tempdir().unwrap();
-    let audit = audit(home.path(), settings);
+/// A log in this directory that tells no journal of itself.
+pub fn audit(directory: &Path, settings: Settings) -> Audit {
+    Audit::new(directory.to_owned(), settings).with_journal("/nonexistent/journal".into())
+}
+
+/// The same with this number of calls in it.
+pub fn with_calls(directory: &Path, calls: u32, settings: Settings) -> Audit {
+    let audit = audit(directory, settings);
     for number in 1..=calls {
         audit.append(&call(number), Durability::Lazy).unwrap();
     }
-    (home, audit)
-}
-
-fn verified(directory: &Path) -> Verified {
-    verify(directory, &Heads::default()).unwrap()
-}
-
-fn records(directory: &Path) -> Vec<Record> {
-    Snapshot::open(directory).unwrap().records().map(|record| record.unwrap().unwrap()).collect()
-}
-
-/// Paths of the log's files of records, the oldest first.
-fn log_files(directory: &Path) -> Vec<PathBuf> {
-    let full = files::full_files(directory).unwrap();
-    let mut paths: Vec<PathBuf> = full.iter().map(|full| directory.join(full.name())).collect();
-    let current = directory.join(files::CURRENT);
-    if current.exists() {
-        paths.push(current);
-    }
-    paths
-}
-
-/// The whole directory once more.
-fn copy(from: &Path) -> TempDir {
-    let to = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
-    }
-    to
+    audit
 }

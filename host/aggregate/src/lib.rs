@@ -32,6 +32,7 @@
 //!
 //! Every answer is redacted before it is folded: a secret is known by the name of its member, and folding puts others
 //! in between.
+#![forbid(unsafe_code)]
 
 mod compare;
 mod cut;
