@@ -16,7 +16,7 @@ const SMALL: Settings = Settings { rotate_bytes: 16 << 10, keep: 200 };
 
 fn spawn(test: &str, directory: &Path, writer: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", &format!("audit::tests::concurrent::{test}"), "--quiet"])
+        .args(["--ignored", "--exact", &format!("tests::concurrent::{test}"), "--quiet"])
         .env(DIRECTORY, directory)
         .env(WRITER, writer.to_string())
         .stdout(std::process::Stdio::null())
