@@ -12,6 +12,7 @@ pub mod heard;
 pub mod passwd;
 mod privilege;
 pub mod problem;
+pub mod program;
 mod risk;
 pub mod sha256;
 pub mod small_file;

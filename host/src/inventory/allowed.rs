@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use super::{Glob, HostPattern, Inventory, LOCALHOST};
 use crate::config::{self, Alias};
-use crate::target::ssh::config::{Aliases, aliases, known_hosts_files};
-use crate::target::ssh::known_hosts::{self, Listed};
+use host_openssh::config::{Aliases, aliases, known_hosts_files};
+use host_openssh::known_hosts::{self, Listed};
 
 /// What a call's `host` may name.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::Alias;
-use crate::target::ssh::config::{check_host, check_user};
+use host_openssh::config::{check_host, check_user};
 use host_text::visible::excerpt;
 
 use super::{Entry, range};

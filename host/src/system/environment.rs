@@ -14,7 +14,7 @@ use std::process::Command;
 use rustix::fs::Mode;
 
 use super::{ACCOUNT, Account};
-use crate::target::PATH;
+use host_base::program::PATH;
 
 /// sudo's word for who called it, by number. It overwrites what the caller had set.
 pub const CLIENT: &str = "SUDO_UID";

@@ -7,6 +7,7 @@ use rustix::fs::FileType;
 use super::Metadata;
 use super::files::name_of;
 use host_base::problem::{Category, Problem};
+use host_base::program::others_write;
 
 /// What is at a path itself, a link there not followed.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,12 +77,6 @@ impl From<&Entry> for Metadata {
 /// Whether it belongs to root, and nobody else may write to it.
 pub(super) fn is_roots(uid: u32, mode: u32) -> bool {
     uid == 0 && !others_write(mode)
-}
-
-/// Root's own group isn't spared: where there is an access control list, its bits stand for all that the list allows,
-/// acl(5).
-fn others_write(mode: u32) -> bool {
-    mode & 0o022 != 0
 }
 
 /// An account without rights of its own, which programs take to look at what everybody may see.

@@ -11,7 +11,6 @@ use tokio::process::Child;
 
 use super::entry::Trusted;
 use super::group::Group;
-use super::program::{PATH, Programs};
 use super::resolve::{Last, Resolved, is_kernels, resolve};
 pub(super) use super::rights::Rights;
 use super::rights::{Ends, Head, head};
@@ -19,6 +18,7 @@ use super::sealed::sealed;
 use super::stream::{Captured, OutputStream, capture, with_last_words};
 use super::{Metadata, PathCheck, ReadRequest, files};
 use host_base::problem::{Category, PRIVILEGE_REQUIRED, Problem};
+use host_base::program::{PATH, Programs};
 use host_base::{Command, Output};
 use host_text::visible::excerpt;
 

@@ -10,26 +10,23 @@ mod identity;
 mod local;
 pub mod lock;
 mod overrides;
-mod program;
 mod remote;
 mod resolve;
 mod rights;
 mod sealed;
 mod services;
-pub mod ssh;
 mod stream;
 mod verbs;
 
 pub use facts::Facts;
+pub use host_openssh::{Given, OwnKey, Peer, own_keys};
 pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
-pub use program::PATH;
 pub use remote::{Connection, KnownAs, Place, Settings};
 pub use resolve::Resolved;
 #[cfg(test)]
 pub use services::UnitState;
 pub use services::{LookedFor, Services};
-pub use ssh::{Given, OwnKey, Peer, own_keys};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -24,17 +24,17 @@ use link::{First, Link};
 
 use super::entry::Trusted;
 use super::facts::{self, Facts};
-use super::program::PATH;
 use super::resolve::{Last, Resolved};
 use super::rights::{Ends, Head, Rights, head};
 use super::services::{self, LookedFor, Services};
-use super::ssh::{self, Given, Keepalive, Peer, Session};
 use super::verbs::{Runner, Verbs};
 use super::{Acting, Metadata, PathCheck, ReadRequest};
 use crate::retry::Attempt;
 use host_base::problem::{Category, Problem};
+use host_base::program::PATH;
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
+use host_openssh::{Given, Keepalive, Peer, Session};
 
 /// Before each attempt to have a lost connection back.
 const PAUSES: [Duration; 5] = [
@@ -260,11 +260,12 @@ impl Remote {
 
     /// Where it would be looked for, and by which keys it is known; nothing is asked of it.
     pub(super) async fn known_as(&self) -> Result<KnownAs, Problem> {
-        let host = ssh::config::resolve(&self.place.alias, &self.place.given).await?;
+        let host = host_openssh::config::resolve(&self.place.alias, &self.place.given).await?;
         let (user, global) = (host.user_known_hosts.clone(), host.global_known_hosts.clone());
-        let known = tokio::task::spawn_blocking(move || ssh::known_hosts::KnownHosts::load(&user, &global))
-            .await
-            .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))??;
+        let known =
+            tokio::task::spawn_blocking(move || host_openssh::known_hosts::KnownHosts::load(&user, &global))
+                .await
+                .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))??;
         let address = match host.hostname.contains(':') {
             true => format!("[{}]:{}", host.hostname, host.port),
             false => format!("{}:{}", host.hostname, host.port),
@@ -272,14 +273,14 @@ impl Remote {
         Ok(KnownAs {
             address,
             user: host.user.clone(),
-            host_keys: known.fingerprints(&ssh::known_hosts::Names::of(&host, None)),
+            host_keys: known.fingerprints(&host_openssh::known_hosts::Names::of(&host, None)),
         })
     }
 
     /// A session, and how long it took to be had.
     async fn open(&self) -> Result<(Session, Duration), Problem> {
         let began = Instant::now();
-        let host = ssh::config::resolve(&self.place.alias, &self.place.given).await?;
+        let host = host_openssh::config::resolve(&self.place.alias, &self.place.given).await?;
         let keepalive = Keepalive {
             interval: self.settings.keepalive_interval,
             max_missed: self.settings.keepalive_max_missed,
@@ -522,7 +523,7 @@ impl Remote {
                 let _ = self.find(link, name).await;
             }
         }
-        let known = |name: &str| link.programs.known(name).ok_or_else(|| super::program::not_found(name));
+        let known = |name: &str| link.programs.known(name).ok_or_else(|| host_base::program::not_found(name));
         head(command, rights, known)
     }
 

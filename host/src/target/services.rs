@@ -100,7 +100,7 @@ impl Services {
 
     /// Of this machine.
     pub(super) fn here(units: Result<Output, Problem>, paths: Vec<String>) -> Self {
-        let mut services = Self::read(units, Err(super::program::not_found("ls")));
+        let mut services = Self::read(units, Err(host_base::program::not_found("ls")));
         for path in paths {
             match std::fs::metadata(&path) {
                 Ok(_) => drop(services.there.insert(path)),

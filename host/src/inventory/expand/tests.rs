@@ -1,6 +1,6 @@
 use super::*;
 use crate::inventory::{Groups, HostPattern, Inventory};
-use crate::target::ssh::config::Aliases;
+use host_openssh::config::Aliases;
 
 const HOSTS: &str = "{web: ['web[1:3]'], db: [db1, web3], all_web: [web, edge]}";
 

@@ -16,9 +16,9 @@ use super::derive::{derive, programs};
 use crate::target::ReadRequest;
 use crate::target::entry::{Trusted, is_roots};
 use crate::target::local::Local;
-use crate::target::program::{PATH, Programs};
 use crate::target::rights::Rights;
 use host_base::problem::{Category, Problem};
+use host_base::program::{PATH, Programs};
 use host_base::{Command, Keep, Output, Privilege};
 use host_text::visible::excerpt;
 

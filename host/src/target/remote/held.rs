@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::Remote;
 use super::channel::{close, drained, line};
 use super::link::{First, Link, asking};
-use crate::target::PATH;
 use crate::target::lock::{Asked, Lock};
 use crate::target::verbs::Runner;
 use host_base::problem::Problem;
+use host_base::program::PATH;
 use host_text::redact::excerpt;
 
 /// For the answer to come, beside the waiting for the lock.

@@ -16,10 +16,10 @@ use super::sftp::Sftp;
 use crate::target::AT_ONCE;
 use crate::target::facts;
 use crate::target::rights::{Ends, Signal};
-use crate::target::ssh::{Peer, Session};
 use crate::target::verbs::Runner;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
+use host_openssh::{Peer, Session};
 
 /// A server that doesn't answer for so long isn't there: whoever is alive opens a channel at once.
 const OPENING: Duration = Duration::from_secs(15);

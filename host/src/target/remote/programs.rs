@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::FileType;
 
 use crate::target::entry::is_roots;
-use crate::target::program::{candidates, not_found, untrusted};
 use crate::target::resolve::{End, Resolved};
 use host_base::problem::{Category, Problem};
+use host_base::program::{candidates, not_found, untrusted};
 
 /// Absolute paths by name. What wasn't found is looked for again: it may have been installed since.
 #[derive(Default)]

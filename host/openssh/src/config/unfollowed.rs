@@ -103,7 +103,7 @@ pub(super) fn warnings(settings: &Settings, defaults: &Settings) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::ssh::config::settings::Source;
+    use crate::config::settings::Source;
 
     fn said(settings: &[(&str, &str)]) -> Vec<String> {
         let mut set = Settings::new(Source::Ssh);

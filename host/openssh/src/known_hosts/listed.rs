@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use russh::keys::ssh_key::known_hosts::{HostPatterns, Marker};
 
 use super::line::{hashed, of_hosts};
-use crate::target::ssh::pattern;
+use crate::pattern;
 
 /// Names of hosts, some of them hidden.
 #[derive(Debug, Default)]

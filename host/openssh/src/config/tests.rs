@@ -2,7 +2,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 
 use super::*;
-use crate::target::ssh::known_hosts::Names;
+use crate::known_hosts::Names;
 
 const WEB: &str = include_str!("fixtures/web.txt");
 const DEFAULTS: &str = include_str!("fixtures/defaults.txt");

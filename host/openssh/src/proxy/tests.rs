@@ -1,7 +1,7 @@
 use tokio::io::AsyncWriteExt;
 
-use super::super::peer::{Peer, Rules};
 use super::*;
+use crate::peer::{Peer, Rules};
 
 async fn named(alias: &str, proxy: Proxy) -> HostConfig {
     let directory = tempfile::tempdir().unwrap();

@@ -8,9 +8,9 @@ use rustix::system::uname;
 use sha1::{Digest, Sha1};
 
 use super::settings::Setting;
-use crate::target::program::PATH;
 use host_base::account::Account;
 use host_base::problem::Problem;
+use host_base::program::PATH;
 
 /// Who asks, on this machine.
 #[derive(Clone, Debug)]

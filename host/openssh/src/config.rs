@@ -15,9 +15,9 @@ mod unfollowed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::program::Programs;
 pub use aliases::{Aliases, aliases};
 use host_base::problem::{Category, Problem};
+use host_base::program::Programs;
 pub use names::{check_host, check_user};
 use settings::{Setting, Settings, Source};
 use tokens::{Caller, Tokens};

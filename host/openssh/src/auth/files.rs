@@ -12,14 +12,14 @@ use russh::keys::{Algorithm, Certificate, Error, PrivateKey, PublicKey, decode_s
 use host_base::small_file;
 
 /// One of the configuration's `IdentityFile`s.
-pub(in crate::target::ssh) struct IdentityFile {
-    pub(in crate::target::ssh) path: PathBuf,
+pub(crate) struct IdentityFile {
+    pub(crate) path: PathBuf,
     /// Nothing, where neither the file nor one beside it says.
-    pub(in crate::target::ssh) public: Option<PublicKey>,
-    pub(in crate::target::ssh) private: Private,
+    pub(crate) public: Option<PublicKey>,
+    pub(crate) private: Private,
 }
 
-pub(in crate::target::ssh) enum Private {
+pub(crate) enum Private {
     Usable(Arc<PrivateKey>),
     /// Nothing is known of its passphrase here, and nobody is asked for it.
     Encrypted,
@@ -33,7 +33,7 @@ pub(in crate::target::ssh) enum Private {
 
 impl IdentityFile {
     /// Nothing, where there is nothing: the configuration names several that usually aren't there.
-    pub(in crate::target::ssh) fn read(path: &Path) -> Option<Self> {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
         let mut found = None;
         let text = small_file::read(path, |metadata: &Metadata| {
             found = Some(metadata.clone());

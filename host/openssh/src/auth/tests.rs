@@ -7,9 +7,9 @@ use russh::keys::ssh_key::certificate::{Builder, CertType};
 use russh::keys::{Certificate, PublicKey};
 use tokio::net::UnixListener;
 
-use super::super::peer::{Peer, QUIET, Rules, fingerprint, new_key, save, save_public};
-use super::super::{Session, config::HostConfig};
 use super::*;
+use crate::peer::{Peer, QUIET, Rules, fingerprint, new_key, save, save_public};
+use crate::{Session, config::HostConfig};
 
 fn taking(keys: &[&PrivateKey]) -> Rules {
     Rules { keys: keys.iter().map(|key| key.public_key().clone()).collect(), ..Rules::default() }

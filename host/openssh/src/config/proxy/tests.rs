@@ -1,6 +1,6 @@
 use super::*;
-use crate::target::ssh::config::settings::{Settings, Source};
-use crate::target::ssh::config::tokens::Caller;
+use crate::config::settings::{Settings, Source};
+use crate::config::tokens::Caller;
 
 fn proxy_of(keyword: &'static str, value: &str) -> Result<Proxy, Problem> {
     expanded(keyword, value, "web.example.com", "ada")

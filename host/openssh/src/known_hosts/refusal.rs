@@ -5,7 +5,7 @@ use serde_json::json;
 use shell_words::quote;
 
 use super::{Entry, Judged, Names};
-use crate::target::ssh::config::Strict;
+use crate::config::Strict;
 use host_base::problem::{Category, Problem};
 
 /// Why the host isn't connected to; nothing where it is. Only [`Strict::AcceptNew`] takes what is unknown, and nothing

@@ -2,8 +2,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use russh::keys::key::safe_rng;
 
-use super::super::super::peer::{new_key, save, save_public};
 use super::*;
+use crate::peer::{new_key, save, save_public};
 
 fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();

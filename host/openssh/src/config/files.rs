@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::settings::{Settings, Source};
 use super::tokens::Caller;
 use super::{Given, invalid};
-use crate::target::ssh::pattern;
+use crate::pattern;
 use host_base::problem::Problem;
 use host_base::small_file;
 

@@ -1,5 +1,5 @@
-use super::super::super::peer::{fingerprint, new_key, save, save_public};
 use super::*;
+use crate::peer::{fingerprint, new_key, save, save_public};
 use russh::keys::key::safe_rng;
 use russh::keys::ssh_key::certificate::{Builder, CertType};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{self, words};
 use super::tokens::Caller;
-use crate::target::ssh::pattern;
+use crate::pattern;
 use host_base::small_file;
 
 /// So many files are the most that are read.

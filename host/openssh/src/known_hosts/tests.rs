@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use russh::keys::ssh_key::known_hosts::HostPatterns;
 
 use super::*;
-use crate::target::ssh::config::Strict;
+use crate::config::Strict;
 
 macro_rules! fixture {
     ($name:literal) => {

@@ -7,8 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::entry;
-use host_base::problem::{Category, Problem};
+use crate::problem::{Category, Problem};
 
 /// Where programs are looked for, and what they get as PATH themselves.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -18,11 +17,11 @@ const MOST_LINKS: usize = 40;
 
 /// Absolute paths by name. What wasn't found is looked for again: it may have been installed since.
 #[derive(Default)]
-pub(super) struct Programs(Mutex<HashMap<String, PathBuf>>);
+pub struct Programs(Mutex<HashMap<String, PathBuf>>);
 
 impl Programs {
     /// The program's absolute path.
-    pub(super) fn find(&self, name: &str) -> Result<PathBuf, Problem> {
+    pub fn find(&self, name: &str) -> Result<PathBuf, Problem> {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(path) = known.get(name) {
             return Ok(path.clone());
@@ -34,7 +33,7 @@ impl Programs {
 }
 
 /// Where a program may be.
-pub(super) fn candidates(name: &str) -> Result<Vec<String>, Problem> {
+pub fn candidates(name: &str) -> Result<Vec<String>, Problem> {
     if name.starts_with('/') {
         return Ok(vec![name.to_owned()]);
     }
@@ -59,12 +58,14 @@ fn locate(name: &str) -> Result<PathBuf, Problem> {
     })
 }
 
-pub(super) fn untrusted(path: &str) -> Problem {
+/// A program that others than root can change.
+pub fn untrusted(path: &str) -> Problem {
     let message = format!("{path} is not used: others than root can change what it is");
     Problem::new("UNTRUSTED_PROGRAM", Category::Denied, message)
 }
 
-pub(super) fn not_found(name: &str) -> Problem {
+/// A program that is in none of the directories.
+pub fn not_found(name: &str) -> Problem {
     Problem::new(
         "PROGRAM_NOT_FOUND",
         Category::NotFound,
@@ -100,7 +101,13 @@ fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
 }
 
 fn is_roots(metadata: &Metadata) -> bool {
-    entry::is_roots(metadata.uid(), metadata.mode())
+    metadata.uid() == 0 && !others_write(metadata.mode())
+}
+
+/// Whether others than the owner may write, by the mode. Root's own group isn't spared: where there is an access control
+/// list, its bits stand for all that the list allows, acl(5).
+pub fn others_write(mode: u32) -> bool {
+    mode & 0o022 != 0
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use russh::keys::{HashAlg, PublicKey};
 use sha1::Sha1;
 
 use super::{Entry, LONGEST};
-use crate::target::ssh::pattern;
+use crate::pattern;
 
 /// Of HMAC-SHA1, and of the salts that ssh makes and takes.
 pub(super) const SALT: usize = 20;

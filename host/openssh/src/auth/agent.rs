@@ -11,14 +11,11 @@ use tokio::net::UnixStream;
 /// How long one answer may take: it may be a person who is asked for a touch or a word.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(in crate::target::ssh) struct Agent(AgentClient<UnixStream>);
+pub(crate) struct Agent(AgentClient<UnixStream>);
 
 impl Agent {
     /// None where nobody answers at that socket: to have no agent is no error.
-    pub(in crate::target::ssh) async fn connect(
-        socket: &Path,
-        session: Option<&AgentSessionBinding>,
-    ) -> Option<Self> {
+    pub(crate) async fn connect(socket: &Path, session: Option<&AgentSessionBinding>) -> Option<Self> {
         let mut agent = within(AgentClient::connect_uds(socket)).await.ok()?;
         if let Some(session) = session {
             // Without it the agent keeps back the keys that it was told to use for certain hosts only. One that is
@@ -28,7 +25,7 @@ impl Agent {
         Some(Self(agent))
     }
 
-    pub(in crate::target::ssh) async fn identities(&mut self) -> Result<Vec<AgentIdentity>, String> {
+    pub(crate) async fn identities(&mut self) -> Result<Vec<AgentIdentity>, String> {
         within(self.0.request_identities()).await
     }
 

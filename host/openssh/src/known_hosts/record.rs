@@ -15,7 +15,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::line::{SALT, hashed as hash_of};
 use super::{Judged, KnownHosts, Names, read_all, refusal};
-use crate::target::ssh::config::Strict;
+use crate::config::Strict;
 use host_base::problem::Problem;
 
 /// How long another server's line is waited for.
