@@ -9,9 +9,9 @@ use crate::component::{Connections, PublicKey};
 use crate::gate::Question;
 use crate::gate::asking::{Answer, Ask, declined};
 use crate::origin::Origin;
-use crate::target::{Connection, Given, OwnKey, Target, own_keys};
 use crate::targets::Targets;
 use host_base::problem::{Category, Problem};
+use host_target::{Connection, Given, OwnKey, Target, own_keys};
 
 /// Of one call.
 pub struct Control {

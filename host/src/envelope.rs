@@ -365,8 +365,8 @@ mod tests {
         assert!(!envelope.contains_key("data"));
     }
 
-    fn attempt(error_code: &str) -> crate::retry::Attempt {
-        crate::retry::Attempt { after_seconds: 2.0, error_code: error_code.into(), message: "m".into() }
+    fn attempt(error_code: &str) -> host_base::Attempt {
+        host_base::Attempt { after_seconds: 2.0, error_code: error_code.into(), message: "m".into() }
     }
 
     fn codes(envelope: &Map<String, Value>) -> Vec<&str> {
@@ -439,7 +439,7 @@ mod tests {
         envelope.notes = vec![long];
         envelope.tried(Tried {
             retries: 1,
-            failed: vec![crate::retry::Attempt { message: secret.into(), ..attempt("A") }, attempt("X")],
+            failed: vec![host_base::Attempt { message: secret.into(), ..attempt("A") }, attempt("X")],
         });
         envelope.data = Some(serde_json::json!({"password": "hunter2", "list": [format!("a {secret}")]}));
         let shown = serde_json::to_string(&envelope.into_json()).unwrap();

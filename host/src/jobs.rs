@@ -67,7 +67,7 @@ pub struct Ended {
 impl Jobs {
     /// From now on the call goes on by itself, and its answer says the note besides. Given back, where that can't be.
     pub fn adopt(self: &Arc<Self>, running: Running, note: Option<String>) -> Result<Arc<Job>, Box<Running>> {
-        let Ok(id) = crate::gate::random_id() else { return Err(Box::new(running)) };
+        let Ok(id) = host_base::id::random() else { return Err(Box::new(running)) };
         let mut state = self.state();
         let is_running = |job: &&Arc<Job>| !job.has_ended();
         if state.is_closed || state.jobs.iter().filter(is_running).count() >= RUNNING {

@@ -32,7 +32,6 @@ mod session;
 mod signals;
 mod sudoers;
 mod system;
-mod target;
 mod targets;
 mod terminal;
 mod turns;

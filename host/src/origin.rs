@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::gate::sha256;
-use crate::target::{Facts, Target};
 use host_audit::{ModuleUsed, TargetUsed};
+use host_base::sha256;
+use host_target::{Facts, Target};
 use host_text::redact::redact_value;
 
 /// A call, as far as it is known before it is answered.
@@ -40,7 +40,7 @@ impl Origin {
         arguments: &Map<String, Value>,
     ) -> Self {
         let mut shown = Value::Object(arguments.clone());
-        let arguments_sha256 = sha256(shown.to_string().as_bytes());
+        let arguments_sha256 = sha256::of(shown.to_string().as_bytes());
         redact_value(&mut shown);
         Self {
             trace_id,

@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::gate::Question;
 use crate::gate::asking::{Answer, EXPIRES, expired, unavailable};
-use crate::gate::{Question, sha256};
 use crate::running::{Asked, Running};
 use crate::terminal::{self, Refused};
 use host_audit::{DecidedBy, Person};
 use host_base::problem::{Category, Problem};
+use host_base::sha256;
 
 /// For so long an outcome waits for the call to be made again.
 const KEPT: Duration = EXPIRES.saturating_mul(2);
@@ -63,7 +64,7 @@ impl CallKey {
         let hosts: Vec<&str> = hosts.into_iter().collect();
         let said = serde_json::json!({"arguments": said, "agent_id": agent_id, "hosts": hosts});
         let bytes = host_audit::canonical(&said).unwrap_or_else(|_| said.to_string().into_bytes());
-        Self { tool: tool.to_owned(), arguments: sha256(&bytes) }
+        Self { tool: tool.to_owned(), arguments: sha256::of(&bytes) }
     }
 }
 

@@ -30,7 +30,6 @@ use crate::retry;
 use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
 use crate::system::{self, Mode};
-use crate::target::{Facts, LookedFor, Target};
 use crate::targets::{Naming, Picked, Targets};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
@@ -39,6 +38,7 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
 use host_policy::{Policy, PolicyError};
+use host_target::{Facts, LookedFor, Target};
 use host_text::spelling;
 use host_text::visible::excerpt;
 
@@ -445,8 +445,7 @@ impl Pipeline {
         let started = Instant::now();
         let Request { tool, arguments, older, caller, .. } = request;
         let name = host_text::redact::excerpt(&tool, 64);
-        let trace_id =
-            caller.trace_id.clone().unwrap_or_else(|| crate::gate::random_id().unwrap_or_default());
+        let trace_id = caller.trace_id.clone().unwrap_or_else(|| host_base::id::random().unwrap_or_default());
         let protocol = caller.protocol.clone().unwrap_or_else(|| "cli".to_owned());
         let origin = Origin::new(trace_id, caller.client.clone(), protocol, name.clone(), &arguments);
         let origin = Origin { called_as: older.tool.clone(), ..origin };

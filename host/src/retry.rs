@@ -6,10 +6,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::component::Progress;
+use host_base::Attempt;
 use host_base::problem::{Category, Problem};
 
 /// However often a wait was doubled.
@@ -24,28 +24,6 @@ pub struct Rules {
     pub backoff: Duration,
     /// Whether a connection that was lost is had back within the call that misses it.
     pub reconnects: bool,
-}
-
-/// A look that failed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Attempt {
-    /// From the first look's beginning to this one's end.
-    pub after_seconds: f64,
-    /// As in the envelope.
-    pub error_code: String,
-    /// As in the envelope.
-    pub message: String,
-}
-
-impl Attempt {
-    /// So long after the first one's beginning.
-    pub fn of(problem: &Problem, after: Duration) -> Self {
-        Self {
-            after_seconds: (after.as_secs_f64() * 10.0).round() / 10.0,
-            error_code: problem.code.clone(),
-            message: problem.message.clone(),
-        }
-    }
 }
 
 /// How often a call looked again, and why.

@@ -9,7 +9,7 @@ use crate::config::{IntegrationMode, Loaded, Safety};
 use crate::knowledge::{Lazy, Resolved};
 use crate::pipeline::Live;
 use crate::system::Mode;
-use crate::target::{Facts, Target};
+use host_target::{Facts, Target};
 
 /// What it is told from, for one call.
 pub struct Known {
@@ -156,7 +156,7 @@ fn absent(absent: &Absent) -> Value {
 mod tests {
     use super::*;
     use crate::pipeline::Pipeline;
-    use crate::target::Overrides;
+    use host_target::Overrides;
 
     #[tokio::test]
     async fn what_is_told_has_every_member_and_the_same_again_when_it_is_gathered_anew() {

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use crate::component::Module;
 use crate::knowledge::{Lazy, Resolved};
 use crate::system;
-use crate::target::Target;
 use host_base::problem::Problem;
 use host_base::{Command, Keep, Privilege};
 use host_capability::{
     Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
     SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
+use host_target::Target;
 
 /// Why there is no fragment.
 #[derive(Debug, thiserror::Error)]
@@ -198,7 +198,7 @@ pub async fn sudo_version(target: &Target) -> Option<SudoVersion> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Overrides;
+    use host_target::Overrides;
 
     /// Of this machine, where `/etc` is root's and everybody may write to `/tmp`.
     #[tokio::test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Alias, Config};
 use crate::inventory::{Allowed, Inventory, InventoryError};
-use crate::target::{Given, LookedFor, Overrides, Place, Settings, Target};
 use host_base::problem::{Category, Problem};
+use host_target::{Given, LookedFor, Overrides, Place, Settings, Target};
 use host_text::visible::excerpt;
 
 /// This machine, as callers name it.

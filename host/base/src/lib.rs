@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+mod attempt;
 mod command;
 pub mod directories;
 pub mod faults;
 pub mod heard;
+pub mod id;
 pub mod passwd;
 mod privilege;
 pub mod problem;
@@ -19,6 +21,7 @@ pub mod small_file;
 pub mod unambiguous;
 mod within;
 
+pub use attempt::Attempt;
 pub use command::{Command, Keep, Output};
 pub use privilege::Privilege;
 pub use risk::Risk;

@@ -1,8 +1,13 @@
-//! The SHA-256 of files, which may be too large to be held in memory.
+//! SHA-256: of bytes, and of files, which may be too large to be held in memory.
 
 use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
+
+/// The SHA-256 of these bytes, in hexadecimal digits.
+pub fn of(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
 
 /// The SHA-256 of all that a reader gives, read in pieces.
 pub fn digest(mut reader: impl Read) -> io::Result<[u8; 32]> {

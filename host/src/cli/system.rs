@@ -11,7 +11,7 @@ use serde_json::json;
 use super::modules::{Asking, wrapped};
 use super::out::out;
 use crate::system::{ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks};
-use crate::target::{Overrides, Target};
+use host_target::{Overrides, Target};
 use host_text::visible::visible;
 
 #[derive(Args)]

@@ -8,5 +8,5 @@ wasmtime::component::bindgen!({
     exports: { default: async },
     // The description is hashed word for word, see `Description::sha256`.
     additional_derives: [serde::Serialize],
-    with: { "sysadmin:module/exec-command.output-stream": crate::target::OutputStream },
+    with: { "sysadmin:module/exec-command.output-stream": host_target::OutputStream },
 });

@@ -7,11 +7,11 @@ use super::bindings::sysadmin::module::{confirm, distro_context, target_files, t
 use super::store::Times;
 use crate::gate::locks::Lock;
 use crate::gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
-use crate::target::{Facts, Metadata, ReadRequest};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
+use host_target::{Facts, Metadata, ReadRequest};
 use host_text::visible::visible;
 
 /// How long a command of this category may take.

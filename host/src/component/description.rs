@@ -13,9 +13,9 @@ use super::convert;
 use super::json::Json;
 use super::surface::World;
 use crate::config::is_module_name;
-use crate::target::Facts;
 use host_base::Risk;
 use host_capability::{CommandRequest, Grants, PathRequest, Requests};
+use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
 /// Bytes of a tool's summary: all of it is in every client's context.

@@ -10,11 +10,12 @@ use super::bindings::sysadmin::module::{
 };
 use super::convert;
 use super::store::{Call, Handing, State, unsupported};
-use crate::gate::{Again, Asking, Outcome, Planned, sha256};
-use crate::target::{OutputStream, PathCheck, ReadRequest};
+use crate::gate::{Again, Asking, Outcome, Planned};
 use host_base::Risk;
 use host_base::problem::{self, Category};
+use host_base::sha256;
 use host_capability::Grants;
+use host_target::{OutputStream, PathCheck, ReadRequest};
 use host_text::redact::{excerpt, redact_each};
 
 /// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
@@ -337,7 +338,7 @@ impl Call {
     fn has_seen(&self, request: &ReadRequest, answer: &Result<Vec<u8>, problem::Problem>) {
         let seen = match answer {
             Ok(contents) if request.offset == 0 && (contents.len() as u64) < request.max_bytes.min(PIECE) => {
-                Some(sha256(contents))
+                Some(sha256::of(contents))
             }
             Err(problem) if problem.category == Category::NotFound => None,
             _ => return,

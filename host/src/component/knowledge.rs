@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bindings::sysadmin::module::knowledge as guest;
 use super::store::{Call, State};
 use crate::knowledge::{self as known, Candidate, Family, Known, Profile, Resolved, Status, holds_on};
-use crate::target::Services;
+use host_target::Services;
 
 impl guest::Host for State {
     async fn find(&mut self, name: String) -> wasmtime::Result<Option<guest::Profile>> {

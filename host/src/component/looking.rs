@@ -135,9 +135,9 @@ mod tests {
 
     use super::*;
     use crate::component::store::CallContext;
-    use crate::target::{Overrides, Target};
     use host_base::Risk;
     use host_capability::{CommandRequest, Effect, Grants, Place};
+    use host_target::{Overrides, Target};
 
     /// A directory that root's rights may go through where the tests run as root.
     fn directory() -> tempfile::TempDir {
@@ -237,7 +237,7 @@ mod tests {
         };
         grants.command(&request).unwrap();
         call.context.grants = Arc::new(grants);
-        call.context.facts = Arc::new(crate::target::Facts { uid: 1000, ..Default::default() });
+        call.context.facts = Arc::new(host_target::Facts { uid: 1000, ..Default::default() });
         let echo = types::Command {
             program: "echo".into(),
             args: vec!["hello".into()],

@@ -12,7 +12,7 @@ use super::engine::Lazy;
 use super::module::{Loader, Module};
 use super::source::{Absent, Candidate, Origin, Places, candidates};
 use crate::config::Modules;
-use crate::target::Facts;
+use host_target::Facts;
 
 /// Every module, every tool. What is loaded is what was pinned, and a change of any file makes a new registry.
 pub struct Registry {

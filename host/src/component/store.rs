@@ -22,10 +22,10 @@ use crate::gate::asking::Ask;
 use crate::gate::{Again, Gate, Held, Looked, Outcome, Planned};
 use crate::knowledge::Known;
 use crate::origin::Origin;
-use crate::target::{Facts, Target};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::{DataDirectory, Grants};
+use host_target::{Facts, Target};
 
 /// Told how far a call is: a fraction where it is known, and what it is at.
 pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
@@ -355,7 +355,7 @@ pub(super) fn unsupported(what: &str) -> Problem {
 impl CallContext {
     /// Of a tool that looks, on this machine, by a module that may do nothing.
     pub(super) fn of_a_test() -> Self {
-        let target = Arc::new(Target::local(crate::target::Overrides::default()));
+        let target = Arc::new(Target::local(host_target::Overrides::default()));
         let origin = Origin::new(
             String::new(),
             String::new(),

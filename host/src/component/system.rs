@@ -9,8 +9,8 @@ use super::bindings::sysadmin::module::{jobs, session, target_control};
 use super::imports::Answer;
 use super::limits::Stopped;
 use super::store::State;
-use crate::target::Given;
 use host_base::problem::Problem;
+use host_target::Given;
 
 /// What a system module may reach in one call: what it doesn't import is none.
 #[derive(Clone, Default)]

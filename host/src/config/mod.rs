@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::inventory::{Groups, HostPattern, Source};
 use crate::retry;
-use crate::target::{self, Overrides};
 use host_base::Risk;
 use host_base::{Within, directories, sha256, small_file};
 use host_policy::PolicyFile;
+use host_target::{Overrides};
 
 /// What a new file holds; [`Config::default`] is what it says.
 const DEFAULT: &str = include_str!("default.yaml");
@@ -183,9 +183,9 @@ impl Ssh {
     }
 
     /// How connections are kept.
-    pub fn settings(&self) -> target::Settings {
+    pub fn settings(&self) -> host_target::Settings {
         let interval = Duration::from_secs(self.keepalive_interval.get().into());
-        target::Settings {
+        host_target::Settings {
             keepalive_interval: (!interval.is_zero()).then_some(interval),
             keepalive_max_missed: self.keepalive_max_missed.get() as usize,
             reconnects: self.auto_reconnect,

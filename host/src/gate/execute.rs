@@ -11,11 +11,11 @@ use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use super::turn::Held;
 use crate::executed::Executed;
-use crate::target::Target;
 use host_base::Output;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
+use host_target::Target;
 use host_text::redact::excerpt;
 
 /// Characters of what a command said that are in a problem.

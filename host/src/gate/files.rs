@@ -11,21 +11,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use super::meant::{Meant, STALE};
 use super::plan::{Action, Directory, Write};
-use crate::target::{Found, Kind, ReadRequest, Target};
 use host_base::faults;
 use host_base::problem::{Category, Problem};
+use host_base::sha256;
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::Access;
 use host_capability::is_lexically_safe;
+use host_target::{Found, Kind, ReadRequest, Target};
 use host_text::redact::excerpt;
 
 /// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
 const LARGEST: usize = 8 << 20;
-/// What one read gives, as in [`crate::target`].
+/// What one read gives, as in [`host_target`].
 const PIECE: u64 = 1 << 20;
 /// For one of the host's own commands: they touch one file each.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -160,7 +159,7 @@ impl Site {
     async fn read(&self, target: &Target) -> Result<Vec<u8>, Problem> {
         let mut contents = Vec::new();
         let only = self.path.clone();
-        let check: Arc<crate::target::PathCheck> =
+        let check: Arc<host_target::PathCheck> =
             Arc::new(move |asked, real| match asked == only && real == only {
                 true => Ok(()),
                 false => Err(changed(&only)),
@@ -184,7 +183,7 @@ impl Site {
 
     /// Of the contents before the plan.
     pub fn sha256(&self) -> Option<String> {
-        self.before.as_deref().map(sha256)
+        self.before.as_deref().map(sha256::of)
     }
 
     /// A problem where somebody has changed it since the plan was made.
@@ -274,7 +273,7 @@ impl Site {
             self.put_back(target).await?;
         } else if let (None, Action::Write(write)) = (&self.found, action)
             && (was_renamed || lost)
-            && self.now(target).await? == Some(sha256(&write.contents))
+            && self.now(target).await? == Some(sha256::of(&write.contents))
         {
             self.remove_new(target).await?;
         }
@@ -399,7 +398,7 @@ impl Site {
             Action::MakeDirectory(_) => self.remove_directory(target).await,
             Action::Write(_) | Action::Remove(_) => {
                 let ours = match action {
-                    Action::Write(write) => Some(sha256(&write.contents)),
+                    Action::Write(write) => Some(sha256::of(&write.contents)),
                     _ => None,
                 };
                 let now = self.now(target).await.map_err(|problem| self.with_copy(problem))?;
@@ -498,7 +497,7 @@ impl Site {
         let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
         match located.unwrap_or_else(|| Err(no_answer()))?.found {
             None => Ok(None),
-            Some(_) => Ok(Some(sha256(&self.read(target).await?))),
+            Some(_) => Ok(Some(sha256::of(&self.read(target).await?))),
         }
     }
 
@@ -562,11 +561,6 @@ impl Site {
 /// Runs one command on the target that changes something.
 pub(super) async fn run_one(target: &Target, command: &Command) -> Result<Output, Problem> {
     target.act(command).await
-}
-
-/// SHA-256 in hexadecimal digits.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
 }
 
 /// As `chmod` takes it.

@@ -12,10 +12,10 @@ use std::time::Duration;
 use futures_util::future::join3;
 use serde_json::{Map, Value};
 
-use crate::target::{Metadata, PathCheck, ReadRequest, Target};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::Access;
+use host_target::{Metadata, PathCheck, ReadRequest, Target};
 use parse::{Job, Mount};
 
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::Asking;
-pub use crate::target::STALE;
-use crate::target::{Facts, Identity, Target};
 use host_base::problem::Problem;
+pub use host_target::STALE;
+use host_target::{Facts, Identity, Target};
 
 /// Which machine, and as whom.
 pub struct Meant {

@@ -38,8 +38,8 @@ use tokio_util::task::TaskTracker;
 pub use again::{Again, Planned};
 pub use execute::Telling;
 use execute::{Execution, Ran, interrupted};
-pub use files::sha256;
 use guard::{Guard, Watched};
+use host_base::sha256;
 use host_policy::Policy;
 pub use looked::Looked;
 use meant::Meant;
@@ -52,7 +52,6 @@ use crate::config::Safety;
 use crate::executed::Executed;
 use crate::knowledge::Lazy;
 use crate::origin::Origin;
-use crate::target::{Facts, Target};
 use asking::Ask;
 use host_audit::{Audit, DecidedBy, Durability, Event};
 use host_base::Output;
@@ -60,6 +59,7 @@ use host_base::Risk;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
+use host_target::{Facts, Target};
 use host_text::redact::redact_value;
 use host_text::visible::make_visible;
 
@@ -176,7 +176,7 @@ impl Gate {
     /// Holds a plan against everything, and executes it where nothing is against it. A problem is a refusal: nothing has
     /// been changed. Dropping the future doesn't drop the plan: what was done is undone.
     pub async fn apply(&self, asking: Asking, change: Change) -> Result<Outcome, Problem> {
-        let id = random_id()?;
+        let id = host_base::id::random()?;
         if !asking.dry_run && !asking.turn.is_held() {
             asking.turn.hold(self.turn(&asking.target).await?);
         }
@@ -422,16 +422,7 @@ fn identity(asking: &Asking, plan: &Plan, simulated: Option<&str>) -> Result<Str
     let canonical = canonical.map_err(|error| {
         Problem::new("INTERNAL_ERROR", Category::Internal, format!("a plan without a hash: {error:?}"))
     })?;
-    Ok(sha256(&canonical))
-}
-
-/// Sixteen hexadecimal digits that nobody could guess.
-pub fn random_id() -> Result<String, Problem> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
-        Problem::new("INTERNAL_ERROR", Category::Internal, format!("no random numbers: {error}"))
-    })?;
-    Ok(hex::encode(bytes))
+    Ok(sha256::of(&canonical))
 }
 
 #[cfg(test)]

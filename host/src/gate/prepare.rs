@@ -13,12 +13,12 @@ use super::plan::{Action, Change, FilePath, Step};
 use super::preview::STDIN;
 use super::weigh::Weighing;
 use crate::knowledge::{Done, Knowledge, graver};
-use crate::target::{Facts, Target};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_capability::{Granted, Grants, HoleType, command_line};
 use host_policy::Policy;
+use host_target::{Facts, Target};
 use host_text::redact::redact;
 use host_text::visible::excerpt;
 

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::diff::FileDiff;
-use super::files::{octal, sha256};
+use super::files::octal;
 use super::plan::{Action, FilePath, Write};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
+use host_base::sha256;
 use host_base::{Command, Privilege};
 use host_text::redact::excerpt;
 
@@ -108,7 +109,7 @@ fn run(command: &Allowed, diff: Option<&FileDiff>) -> Map<String, Value> {
             (None, Ok(text)) => shown.insert("stdin".to_owned(), excerpt(text, STDIN).into()),
             (None, Err(_)) => shown.insert("stdin".to_owned(), json!({"bytes": stdin.len()})),
         };
-        shown.insert("stdin_sha256".to_owned(), sha256(stdin).into());
+        shown.insert("stdin_sha256".to_owned(), sha256::of(stdin).into());
     }
     shown
 }
@@ -129,7 +130,7 @@ fn written(write: &Write, diff: Option<&FileDiff>) -> Map<String, Value> {
         true => Map::from_iter([("note".to_owned(), "its contents aren't shown".into())]),
         false => compared(diff),
     };
-    shown.insert("sha256".to_owned(), sha256(&write.contents).into());
+    shown.insert("sha256".to_owned(), sha256::of(&write.contents).into());
     if let Some(mode) = write.mode {
         shown.insert("mode".to_owned(), octal(mode).into());
     }
@@ -190,7 +191,7 @@ pub fn identity(plan: &Plan) -> Value {
             "program": command.program,
             "args": command.args,
             "env": command.env,
-            "stdin": command.stdin.as_deref().map(sha256),
+            "stdin": command.stdin.as_deref().map(sha256::of),
             "privilege": String::from(command.privilege.clone()),
             "milliseconds": u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX >> 11),
         })
@@ -209,7 +210,7 @@ pub fn identity(plan: &Plan) -> Value {
                 });
                 match action {
                     Action::Write(write) => json!({
-                        "write": at, "contents": sha256(&write.contents), "mode": write.mode, "owner": write.owner,
+                        "write": at, "contents": sha256::of(&write.contents), "mode": write.mode, "owner": write.owner,
                         "group": write.group, "sensitive": write.sensitive, "validate": validate.as_ref().map(command),
                     }),
                     Action::MakeDirectory(directory) => json!({

@@ -8,14 +8,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use super::Asking;
 use super::asking::EXPIRES;
 use super::prepare::Plan;
-use super::{Asking, random_id, sha256};
 use crate::origin::Origin;
-use crate::target::KnownAs;
 use crate::terminal::Waiting;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_base::sha256;
+use host_target::KnownAs;
 use host_text::redact::excerpt;
 use host_text::visible::one_line;
 
@@ -124,8 +125,8 @@ impl Question {
             text.line(&format!("Key:     {}, in known_hosts", one_line(key)));
         }
         text.line("");
-        let sha256 = sha256(preview.to_string().as_bytes());
-        let id = random_id()?;
+        let sha256 = sha256::of(preview.to_string().as_bytes());
+        let id = host_base::id::random()?;
         text.line(&format!("Plan:    {id} (SHA-256 {sha256})"));
         Ok(Self {
             id,
@@ -189,8 +190,8 @@ impl Question {
             previews.push(json!({"hosts": names, "preview": preview}));
         }
         let identities: Vec<&str> = questions.iter().map(|question| question.sha256.as_str()).collect();
-        let sha256 = sha256(identities.join("\n").as_bytes());
-        let id = random_id()?;
+        let sha256 = sha256::of(identities.join("\n").as_bytes());
+        let id = host_base::id::random()?;
         text.line("");
         text.line(&format!("Plans:   {id} (SHA-256 {sha256})"));
         if text.0.len() > MOST_TEXT {

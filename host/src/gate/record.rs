@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::Asking;
 use super::execute::Ran;
-use super::files::sha256;
 use super::plan::Action;
 use super::prepare::{Allowed, Doing, Plan};
 use crate::origin::target_used;
@@ -12,6 +11,7 @@ use host_audit::{
     ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome,
     TargetUsed,
 };
+use host_base::sha256;
 use host_text::redact::redact;
 
 /// What was decided about, and by whom.
@@ -38,7 +38,7 @@ pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) ->
             existed: site.found.is_some(),
             sha256_before: site.sha256(),
             sha256_after: match &step.action {
-                Action::Write(write) => Some(sha256(&write.contents)),
+                Action::Write(write) => Some(sha256::of(&write.contents)),
                 _ => None,
             },
             kind: match &step.action {
@@ -84,7 +84,7 @@ fn line(command: &Allowed) -> String {
     match &command.command.stdin {
         None => line,
         Some(stdin) => {
-            format!("{line} < ({} bytes that aren't kept, SHA-256 {})", stdin.len(), sha256(stdin))
+            format!("{line} < ({} bytes that aren't kept, SHA-256 {})", stdin.len(), sha256::of(stdin))
         }
     }
 }

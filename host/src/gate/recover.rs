@@ -12,11 +12,11 @@ use super::guard::{self, Units};
 use super::replaced;
 pub use super::replaced::forget_ended;
 use super::turn::Turns;
-use crate::target::{Facts, Target};
 use host_audit::{ChangeBegun, FileChange, FileChangeKind, Left, left_lately};
 use host_base::problem::{Category, Problem};
 use host_capability::Access;
 use host_capability::{PathRequest, Place, verbs_for};
+use host_target::{Facts, Target};
 
 /// What became of the files, each a sentence.
 #[derive(Debug, Default)]

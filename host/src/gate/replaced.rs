@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::sha256;
 use super::plan::Action;
 use super::prepare::{Doing, Plan, Prepared};
-use crate::target::Target;
 use host_audit::ChangeBegun;
 use host_base::problem::{Category, Problem};
+use host_base::sha256;
 use host_base::{Command, Keep, Privilege};
 use host_capability::command_line;
+use host_target::Target;
 use host_text::redact::{excerpt, redact};
 
 /// In the audit log's directory.
@@ -122,7 +122,7 @@ fn of_step(action: &Action, prepared: &Prepared) -> Option<Replaced> {
         look: Line::of(look),
         restore: Line::of(&restore.command),
         before: hex::encode(restore.command.stdin.as_deref()?),
-        sha256_after: sha256(ended(run.command.stdin.as_deref()?)),
+        sha256_after: sha256::of(ended(run.command.stdin.as_deref()?)),
     })
 }
 
@@ -181,7 +181,7 @@ async fn put_back(
     // The undo's line on record names what it reads by its hash.
     let command = replaced.restore.command(Some(before.clone()));
     let line = redact(&command_line("", &command)).into_owned();
-    let mark = format!("{line} < ({} bytes that aren't kept, SHA-256 {})", before.len(), sha256(&before));
+    let mark = format!("{line} < ({} bytes that aren't kept, SHA-256 {})", before.len(), sha256::of(&before));
     let is_on_record = begun.undo.iter().flatten().any(|undo| undo.ends_with(&mark));
     if !is_on_record {
         let message = "what was kept of it isn't what is on record: somebody has changed it".to_owned();
@@ -194,7 +194,7 @@ async fn put_back(
     if now == Some(ended(&before)) {
         return Ok("is as it was before");
     }
-    let is_ours = now.is_none_or(|now| sha256(now) == replaced.sha256_after);
+    let is_ours = now.is_none_or(|now| sha256::of(now) == replaced.sha256_after);
     if !is_ours && !force {
         let message =
             "somebody has changed it since; --force restores what was there all the same".to_owned();

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::target::{Facts, Found, Kind, Target};
 use host_base::{Command, Keep, Output, Privilege, passwd};
 use host_policy::text::DYNAMIC;
+use host_target::{Facts, Found, Kind, Target};
 
 /// For one question.
 const TIMEOUT: Duration = Duration::from_secs(10);

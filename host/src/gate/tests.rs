@@ -5,9 +5,9 @@ use futures_util::FutureExt;
 
 use super::plan::tests::{change, run, write};
 use super::*;
-use crate::target::Overrides;
 use host_base::{Command, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
+use host_target::Overrides;
 
 /// A directory with a log of its own, that plans may write to.
 struct Lab {
@@ -193,7 +193,7 @@ async fn a_plan_that_needs_rights_that_cannot_be_had_says_which_command_does() {
     };
     grants.command(&request).unwrap();
     asking.grants = Arc::new(grants);
-    asking.facts = Arc::new(crate::target::Facts { uid: 1000, ..Default::default() });
+    asking.facts = Arc::new(host_target::Facts { uid: 1000, ..Default::default() });
     let mut step = run(&["true"]);
     if let Action::Run(run) = &mut step.action {
         run.command.privilege = Privilege::User("nobody".into());
@@ -592,8 +592,8 @@ async fn a_plan_made_of_what_is_gone_is_refused() {
     let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
     std::fs::write(lab.path("file"), "theirs").unwrap();
     for (seen, code) in [
-        (Some(sha256(b"theirs")), None),
-        (Some(sha256(b"other")), Some("FILE_CHANGED")),
+        (Some(sha256::of(b"theirs")), None),
+        (Some(sha256::of(b"other")), Some("FILE_CHANGED")),
         (None, Some("FILE_CHANGED")),
     ] {
         std::fs::write(lab.path("file"), "theirs").unwrap();

@@ -13,10 +13,10 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::locks;
-use crate::target::Target;
-use crate::target::lock::{Asked, Lock, wait};
 use host_base::account;
 use host_base::problem::{Category, Problem};
+use host_target::Target;
+use host_target::lock::{Asked, Lock, wait};
 
 /// How long another server's plan is waited for: clients give up after a minute, and are to be told who it is.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -189,8 +189,8 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::target::Overrides;
-    use crate::target::fragile::{Fate, Line};
+    use host_target::Overrides;
+    use host_target::fragile::{Fate, Line};
 
     fn target() -> Target {
         Target::local(Overrides::default())

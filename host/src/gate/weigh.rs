@@ -5,12 +5,12 @@ use super::files::Site;
 use super::plan::Action;
 use super::prepare::Allowed;
 use super::standing::Standing;
-use crate::target::{Facts, Kind, Target};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_policy::text::{self, Code, CommandLine};
 use host_policy::{FileStep, Given, Level, Policy, UNKNOWN_RULE, Verdict, only_looks, words};
+use host_target::{Facts, Kind, Target};
 use host_text::redact::excerpt;
 
 /// Characters of a command line that are named as a reason.
@@ -368,7 +368,7 @@ fn takes_root(action: &Action, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Overrides;
+    use host_target::Overrides;
 
     const UNIT: &str = "/etc/systemd/system/x.service";
     const CRONTAB: &str = "/etc/cron.d/x";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::profile::{Profile, holds_on};
 use super::{Knowledge, Known};
-use crate::target::Services;
+use host_target::Services;
 
 /// Of a service on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

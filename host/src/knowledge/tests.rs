@@ -4,11 +4,11 @@ use std::fs;
 use super::check::{any_profiles, commands, files};
 use super::load::{Fault, builtin};
 use super::*;
-use crate::target::{Services, UnitState};
 use host_base::Risk;
 use host_base::{Command, Privilege};
 use host_policy::Level;
 use host_policy::only_looks;
+use host_target::{Services, UnitState};
 
 /// All that comes with this program, and a directory of an operator's.
 struct Desk {

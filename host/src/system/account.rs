@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{ACCOUNT, Account, SystemError, groups, trust};
-use crate::target::Target;
 use host_base::passwd;
+use host_target::Target;
 
 /// Root's, with what belongs to no account.
 pub const BASE: &str = "/var/lib/linux-sysadmin";

@@ -12,8 +12,8 @@ use crate::component::{Cold, Places, Registry};
 use crate::config;
 use crate::knowledge::Lazy;
 use crate::sudoers;
-use crate::target::Target;
 use host_base::passwd;
+use host_target::Target;
 
 /// Where they lie.
 pub const DIRECTORY: &str = "/etc/sudoers.d";

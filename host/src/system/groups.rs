@@ -1,7 +1,7 @@
 //! Groups as whatever the machine asks for them says it (NSS), an account's primary one among them.
 
 use super::{SystemError, programs};
-use crate::target::Target;
+use host_target::Target;
 
 /// The numbers of an account's groups; of this process's without one.
 pub async fn of(target: &Target, account: Option<&str>) -> Result<Vec<u32>, SystemError> {
@@ -48,7 +48,7 @@ fn parse(text: &str) -> Vec<(String, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Overrides;
+    use host_target::Overrides;
 
     #[test]
     fn what_is_no_list_of_numbers_is_no_answer() {

@@ -14,8 +14,8 @@ use super::staged::{Staged, names};
 use super::steps::{self, Failed, Step};
 use super::{ACCOUNT, SystemError, programs, put, trust};
 use crate::sudoers;
-use crate::target::Target;
 use host_base::passwd;
+use host_target::Target;
 
 /// Where the program is put that others than root could change.
 pub const PROGRAM: &str = "/usr/local/bin/linux-sysadmin";

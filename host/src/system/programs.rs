@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::SystemError;
-use crate::target::Target;
 use host_base::{Command, Keep, Output, Privilege};
+use host_target::Target;
 use host_text::visible::excerpt;
 
 /// For those that only look something up, or change one file.

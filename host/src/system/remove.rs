@@ -12,8 +12,8 @@ use super::record::{self, Record};
 use super::rights::{self, Rights};
 use super::steps::{self, Failed, Step};
 use super::{ACCOUNT, SystemError};
-use crate::target::Target;
 use host_base::passwd;
+use host_target::Target;
 
 /// What would be done.
 pub struct Removal {

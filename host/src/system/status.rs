@@ -14,9 +14,9 @@ use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
 use super::{ACCOUNT, SystemError, groups, programs, trust};
 use crate::sudoers;
-use crate::target::Target;
 use host_audit::JOURNAL;
 use host_base::passwd;
+use host_target::Target;
 
 /// How one thing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -327,7 +327,7 @@ fn of_journal() -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Overrides;
+    use host_target::Overrides;
 
     #[test]
     fn whatever_goes_without_a_password_besides_the_server_is_wrong() {

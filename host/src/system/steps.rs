@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::account::HOME;
 use super::programs::must;
 use super::{ACCOUNT, SystemError, fragments, put};
-use crate::target::Target;
+use host_target::Target;
 
 /// One thing that is to be different.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -325,7 +325,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     use super::*;
-    use crate::target::Overrides;
+    use host_target::Overrides;
 
     async fn carried_out(steps: &[Step]) -> Result<(), Failed> {
         carry_out(&Target::local(Overrides::default()), steps, async || Ok(())).await

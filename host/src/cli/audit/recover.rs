@@ -10,12 +10,12 @@ use super::words;
 use crate::cli::modules::wrapped;
 use crate::config::{self, Config};
 use crate::gate::recover::{self, Recovered};
-use crate::target::{Facts, Target};
 use crate::targets;
 use host_audit::{
     self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
     TargetUsed, Unfinished,
 };
+use host_target::{Facts, Target};
 use host_text::visible::one_line;
 
 #[derive(Args)]

@@ -8,8 +8,8 @@ use crate::component::CallContext;
 use crate::component::engine::Lazy;
 use crate::component::log::tests::Written;
 use crate::component::store;
-use crate::target::{Overrides, Target};
 use host_capability::PathRequest;
+use host_target::{Overrides, Target};
 
 const GRANTED: &str = "/etc/hostname";
 

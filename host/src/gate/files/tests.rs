@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::gate::plan::tests::{at, command, write};
-use crate::target::Overrides;
+use host_target::Overrides;
 
 const ID: &str = "0123456789abcdef";
 

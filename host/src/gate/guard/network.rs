@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::units::own;
-use crate::target::Target;
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
+use host_target::Target;
 
 /// What leads to this machine from elsewhere: the interfaces that are up with their addresses, and the default routes.
 #[derive(Debug, PartialEq)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gate::files::{no_answer, run_one};
-use crate::target::Target;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::Access;
+use host_target::Target;
 
 /// Where units live that are gone after a boot.
 pub(super) const UNITS: &str = "/run/systemd/system";

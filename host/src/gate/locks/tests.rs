@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use serde_json::json;
 
 use super::*;
-use crate::target::Overrides;
+use host_target::Overrides;
 
 const LOCKS: &str = "\
 1: POSIX  ADVISORY  WRITE 11953 fe:00:10010663 0 EOF

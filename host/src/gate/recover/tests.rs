@@ -3,9 +3,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::gate::sha256;
-use crate::target::Overrides;
 use host_base::Privilege;
+use host_base::sha256;
+use host_target::Overrides;
 
 /// A file of the change in a directory, as a killed server may have left it.
 struct Case {
@@ -31,8 +31,8 @@ impl Case {
             staging: at.join(".linux-sysadmin-0123456789abcd00").to_str().unwrap().to_owned(),
             privilege: Privilege::Caller,
             existed,
-            sha256_before: existed.then(|| sha256(b"before")),
-            sha256_after: (kind == FileChangeKind::Write).then(|| sha256(b"after")),
+            sha256_before: existed.then(|| sha256::of(b"before")),
+            sha256_after: (kind == FileChangeKind::Write).then(|| sha256::of(b"after")),
             kind,
         };
         Self { directory, file }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::envelope::Envelope;
-use crate::target::fragile::{Fate, Line};
+use host_target::fragile::{Fate, Line};
 
 /// Nobody is asked.
 fn lenient() -> Lab {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::target::Overrides;
 use host_audit::{FileChange, Outcome, Process, Settings};
+use host_target::Overrides;
 
 fn gone() -> Option<Process> {
     Some(Process { boot_id: "another".to_owned(), ..Process::current().unwrap() })

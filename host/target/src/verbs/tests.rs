@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::target::Local;
-use crate::target::local::Rights;
+use crate::Local;
+use crate::local::Rights;
 use host_base::Privilege;
 use host_capability::{Grants, PathRequest, Pattern, Place};
 

@@ -29,7 +29,7 @@ use super::rights::{Ends, Head, Rights, head};
 use super::services::{self, LookedFor, Services};
 use super::verbs::{Runner, Verbs};
 use super::{Acting, Metadata, PathCheck, ReadRequest};
-use crate::retry::Attempt;
+use host_base::Attempt;
 use host_base::problem::{Category, Problem};
 use host_base::program::PATH;
 use host_base::{Command, Output, Privilege};
@@ -101,7 +101,7 @@ impl Place {
         let port = given.port.map(|port| format!(":{port}")).unwrap_or_default();
         // A name is a part of a file's name as well, and no two are alike.
         let key = given.identity_file.as_ref().map(|file| {
-            let sha256 = crate::gate::sha256(file.as_os_str().as_encoded_bytes());
+            let sha256 = host_base::sha256::of(file.as_os_str().as_encoded_bytes());
             format!("+{}", &sha256[..16])
         });
         let key = key.unwrap_or_default();

@@ -13,10 +13,10 @@ use std::time::Duration;
 use super::Facts;
 use super::derive::{Account, Answers, FILES, MARKS, Machine, Session};
 use super::derive::{derive, programs};
-use crate::target::ReadRequest;
-use crate::target::entry::{Trusted, is_roots};
-use crate::target::local::Local;
-use crate::target::rights::Rights;
+use crate::ReadRequest;
+use crate::entry::{Trusted, is_roots};
+use crate::local::Local;
+use crate::rights::Rights;
 use host_base::problem::{Category, Problem};
 use host_base::program::{PATH, Programs};
 use host_base::{Command, Keep, Output, Privilege};
@@ -31,7 +31,7 @@ const LOCALTIME: &str = "/etc/localtime";
 const FILE_BYTES: u64 = 256 << 10;
 
 /// What this machine is.
-pub(in crate::target) async fn gather_here(local: &Local) -> Facts {
+pub(crate) async fn gather_here(local: &Local) -> Facts {
     let asking = async |argument| local.run(&sudo(argument), Rights::NONE).await;
     let (files, everything, something) = tokio::join!(read_files(local, FILES), asking("true"), asking("-l"));
     let (sudo_everything, sudo_something) = allowed_by_sudo(everything, something);
@@ -74,11 +74,11 @@ async fn read_files(local: &Local, paths: &[&'static str]) -> BTreeMap<&'static 
 }
 
 /// The place of the question that asks which files are there.
-pub(in crate::target) const LISTING: usize = 1;
+pub(crate) const LISTING: usize = 1;
 
 /// What a machine is asked that only commands reach; all of it at once. [`read`] takes the answers in this order.
 /// Further files are looked for along with the rest; the answer about them is that of [`LISTING`].
-pub(in crate::target) fn questions(looked_for_too: &[String]) -> Vec<Command> {
+pub(crate) fn questions(looked_for_too: &[String]) -> Vec<Command> {
     let mut looked_for: Vec<String> = MARKS.iter().map(|mark| (*mark).to_owned()).collect();
     looked_for.extend(directories());
     for directory in PATH.split(':') {
@@ -124,10 +124,7 @@ fn directories() -> BTreeSet<String> {
 
 /// Facts from the answers to [`questions`]. A problem where the connection was lost on the way, or where it isn't told
 /// which account this is.
-pub(in crate::target) fn read(
-    answers: Vec<Result<Output, Problem>>,
-    session: Session,
-) -> Result<Facts, Problem> {
+pub(crate) fn read(answers: Vec<Result<Output, Problem>>, session: Session) -> Result<Facts, Problem> {
     let is_lost = |problem: &&Problem| problem.category == Category::Network;
     if let Some(lost) = answers.iter().filter_map(|answer| answer.as_ref().err()).find(is_lost) {
         return Err(lost.clone());

@@ -19,7 +19,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// A lock that is held until this is dropped, or the connection goes.
 pub struct Lock {
     holder: Holder,
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-support"))]
     line: Option<(std::sync::Arc<super::fragile::Line>, u64)>,
 }
 
@@ -41,7 +41,7 @@ pub enum Asked {
 impl Lock {
     /// Whether somebody else may have it by now.
     pub fn is_lost(&self) -> bool {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if let Some((line, connection)) = &self.line {
             return !line.is_still(*connection);
         }
@@ -54,7 +54,7 @@ impl Lock {
     fn by(holder: Holder) -> Self {
         Self {
             holder,
-            #[cfg(test)]
+            #[cfg(any(test, feature = "test-support"))]
             line: None,
         }
     }
@@ -64,7 +64,7 @@ impl Lock {
     }
 
     /// One that goes with a connection of a test's.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-support"))]
     pub(super) fn behind(mut self, line: &std::sync::Arc<super::fragile::Line>, connection: u64) -> Self {
         self.line = Some((line.clone(), connection));
         self

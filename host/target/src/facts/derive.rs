@@ -34,7 +34,7 @@ pub(super) const FILES: &[&str] = &[
 
 const OS_RELEASE: &str = "/etc/os-release";
 const OS_RELEASE_OF_VENDOR: &str = "/usr/lib/os-release";
-pub(in crate::target) const MACHINE_ID: &str = "/etc/machine-id";
+pub(crate) const MACHINE_ID: &str = "/etc/machine-id";
 
 /// What tells something by being there, whatever is in it.
 pub(super) const MARKS: &[&str] = &[UNDER_SYSTEMD, "/run/.containerenv", "/.dockerenv"];
@@ -98,13 +98,13 @@ pub(super) struct Account {
 
 /// Of the environment that a session has by itself.
 #[derive(Clone, Debug, Default)]
-pub(in crate::target) struct Session {
+pub(crate) struct Session {
     /// `HOME`.
-    pub(in crate::target) home: Option<String>,
+    pub(crate) home: Option<String>,
     /// `SHELL`: of an account that another machine keeps, passwd(5) doesn't have it.
-    pub(in crate::target) shell: Option<String>,
+    pub(crate) shell: Option<String>,
     /// `SSH_CONNECTION`.
-    pub(in crate::target) ssh_connection: Option<String>,
+    pub(crate) ssh_connection: Option<String>,
 }
 
 pub(super) fn derive(answers: &Answers) -> Facts {
@@ -249,7 +249,7 @@ fn family(id: &str, id_like: &str) -> Option<&'static str> {
 
 /// Which machine it is: 32 digits. An image that hasn't been started yet may say `uninitialized`, as each of its copies
 /// does.
-pub(in crate::target) fn machine_id_in(file: &str) -> Option<String> {
+pub(crate) fn machine_id_in(file: &str) -> Option<String> {
     let id = file.trim();
     let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_id.then(|| id.to_owned())

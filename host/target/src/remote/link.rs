@@ -13,10 +13,10 @@ use tokio_util::task::TaskTracker;
 use super::channel::{self, Failed, Running};
 use super::programs::Programs;
 use super::sftp::Sftp;
-use crate::target::AT_ONCE;
-use crate::target::facts;
-use crate::target::rights::{Ends, Signal};
-use crate::target::verbs::Runner;
+use crate::AT_ONCE;
+use crate::facts;
+use crate::rights::{Ends, Signal};
+use crate::verbs::Runner;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_openssh::{Peer, Session};
@@ -96,7 +96,7 @@ impl Link {
             lock: Mutex::default(),
             refused: AtomicUsize::new(0),
             sftp: Default::default(),
-            nonce: crate::gate::random_id()?,
+            nonce: host_base::id::random()?,
             programs: Programs::default(),
             session_facts: Mutex::default(),
             tasks,

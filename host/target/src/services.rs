@@ -114,7 +114,7 @@ impl Services {
     }
 
     /// Of a machine whose units do this.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-support"))]
     pub fn of_a_test(units: impl IntoIterator<Item = (String, UnitState)>) -> Self {
         Self { units: Some(units.into_iter().collect()), ..Self::default() }
     }

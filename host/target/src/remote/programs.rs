@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
-use crate::target::entry::is_roots;
-use crate::target::resolve::{End, Resolved};
+use crate::entry::is_roots;
+use crate::resolve::{End, Resolved};
 use host_base::problem::{Category, Problem};
 use host_base::program::{candidates, not_found, untrusted};
 

@@ -15,10 +15,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::link::Link;
 use super::quote;
-use crate::target::cancelled;
-use crate::target::local;
-use crate::target::rights::Ends;
-use crate::target::stream::{Captured, KEPT_BYTES, with_last_words};
+use crate::cancelled;
+use crate::local;
+use crate::rights::Ends;
+use crate::stream::{Captured, KEPT_BYTES, with_last_words};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output};
 use host_text::redact::excerpt;

@@ -13,11 +13,11 @@ use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::target::entry::{Entry, Trusted, not_a_regular_file};
-use crate::target::files::{MOST_BYTES, MOST_NAMES, too_many_names};
-use crate::target::local::{READ_BYTES, files_too_large};
-use crate::target::resolve::{Ask, Last, Resolved, Walk, is_kernels};
-use crate::target::{PathCheck, ReadRequest};
+use crate::entry::{Entry, Trusted, not_a_regular_file};
+use crate::files::{MOST_BYTES, MOST_NAMES, too_many_names};
+use crate::local::{READ_BYTES, files_too_large};
+use crate::resolve::{Ask, Last, Resolved, Walk, is_kernels};
+use crate::{PathCheck, ReadRequest};
 use host_base::problem::{Category, Problem};
 
 /// A start-up file that prints something breaks it, and is noticed by this.

@@ -3,10 +3,10 @@
 
 use rustix::io::Errno;
 
-use crate::target::entry::Entry;
-use crate::target::files::too_many_names;
-use crate::target::local;
-use crate::target::resolve::utf8;
+use crate::entry::Entry;
+use crate::files::too_many_names;
+use crate::local;
+use crate::resolve::utf8;
 use host_base::Output;
 use host_base::problem::{Category, Problem};
 use host_text::visible::excerpt;

@@ -3,7 +3,7 @@
 mod entry;
 mod facts;
 mod files;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 pub mod fragile;
 mod group;
 mod identity;
@@ -24,7 +24,7 @@ pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
 pub use remote::{Connection, KnownAs, Place, Settings};
 pub use resolve::Resolved;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 pub use services::UnitState;
 pub use services::{LookedFor, Services};
 
@@ -222,7 +222,7 @@ pub struct Target {
     /// While a plan runs: the machine that it is for, and nothing is changed on another one.
     pinned: Arc<Mutex<Option<Identity>>>,
     /// This machine, behind a connection of a test's.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-support"))]
     line: Option<Arc<fragile::Line>>,
 }
 
@@ -262,13 +262,13 @@ impl Target {
             services: Default::default(),
             looked_for: LookedFor::default(),
             pinned: Arc::default(),
-            #[cfg(test)]
+            #[cfg(any(test, feature = "test-support"))]
             line: None,
         }
     }
 
     /// This machine, as it would be behind a connection that comes and goes.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-support"))]
     pub fn behind(line: &Arc<fragile::Line>) -> Self {
         Self { line: Some(line.clone()), ..Self::local(Overrides::default()) }
     }
@@ -288,7 +288,7 @@ impl Target {
 
     /// Whether it is reached over SSH.
     pub fn is_remote(&self) -> bool {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if self.line.is_some() {
             return true;
         }
@@ -335,7 +335,7 @@ impl Target {
             Machine::Local(_) => 0,
             Machine::Remote(remote) => remote.connected().await?,
         };
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         let connection = self.line.as_ref().map_or(Ok(connection), |line| line.connected())?;
         if let Some(known) = known.as_ref().filter(|known| known.connection == connection && !anew) {
             return Ok(known.clone());
@@ -348,12 +348,12 @@ impl Target {
                 (connection, facts, Some(host_key))
             }
         };
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         let facts = self.line.iter().fold(facts, |mut facts, line| {
             line.alter(&mut facts);
             facts
         });
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         let host_key = self.line.as_ref().map_or(host_key, |line| line.host_key());
         let facts = Arc::new(self.overrides.apply(facts));
         Ok(known.insert(Known { connection, facts, host_key }).clone())
@@ -361,7 +361,7 @@ impl Target {
 
     /// machine-id(5) as it is now, where there is one: which machine answers to this name.
     pub async fn machine_id(&self) -> Option<String> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if self.line.is_some() {
             return self.facts().await.ok()?.machine_id.clone();
         }
@@ -413,7 +413,7 @@ impl Target {
 
     /// The fingerprint of the key that it has shown, as `SHA256:…`; none where [`Target::peer`] is none.
     pub async fn host_key(&self) -> Option<String> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if let Some(line) = &self.line {
             return line.host_key();
         }
@@ -430,7 +430,7 @@ impl Target {
 
     /// Whether a new connection reaches it, by the same way as the one in use. Whoever is on the machine itself has none.
     pub async fn is_reached_anew(&self) -> Result<(), Problem> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if let Some(line) = &self.line {
             return line.is_reached_anew();
         }
@@ -538,7 +538,7 @@ impl Target {
         rights: Rights,
         changes: Option<Acting<'_>>,
     ) -> Result<Output, Problem> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if let Some(line) = &self.line {
             return line.carry(command, changes.is_some(), self.machine.run(command, rights, changes)).await;
         }
@@ -602,7 +602,7 @@ impl Target {
     /// Takes the lock of what is at this path there, which has to be nobody's to swap; waits for it at most so long. Only
     /// reading it is needed.
     pub async fn lock(&self, path: &Path, patience: Duration) -> Result<lock::Asked, Problem> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         if let Some(line) = &self.line {
             let connection = line.connected()?;
             return Ok(match lock::here(path, patience).await? {
@@ -790,7 +790,7 @@ impl Target {
     }
 
     async fn way(&self, privilege: &Privilege) -> Result<Way, Problem> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-support"))]
         self.line.as_ref().map_or(Ok(0), |line| line.connected())?;
         // Of this machine it is known without being asked.
         let is_root = match &self.machine {

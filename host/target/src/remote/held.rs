@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::Remote;
 use super::channel::{close, drained, line};
 use super::link::{First, Link, asking};
-use crate::target::lock::{Asked, Lock};
-use crate::target::verbs::Runner;
+use crate::lock::{Asked, Lock};
+use crate::verbs::Runner;
 use host_base::problem::Problem;
 use host_base::program::PATH;
 use host_text::redact::excerpt;
@@ -48,7 +48,7 @@ pub struct Held {
 }
 
 impl Held {
-    pub(in crate::target) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.link.is_closed()
     }
 }
@@ -83,7 +83,7 @@ async fn keep(
 
 impl Remote {
     /// Takes the lock of a file or directory, waited for at most so long. Which one it is, no account may choose.
-    pub(in crate::target) async fn lock(&self, path: &Path, patience: Duration) -> Result<Asked, Problem> {
+    pub(crate) async fn lock(&self, path: &Path, patience: Duration) -> Result<Asked, Problem> {
         let link = self.link().await?;
         let flock = match self.find(&link, "flock").await {
             Ok(flock) => flock,
@@ -91,7 +91,7 @@ impl Remote {
             Err(problem) => return Ok(Asked::Unavailable(problem.message)),
         };
         self.end_left(&link).await;
-        let token = format!("linux-sysadmin-turn-{}", crate::gate::random_id()?);
+        let token = format!("linux-sysadmin-turn-{}", host_base::id::random()?);
         let (patience_s, kept, path) =
             (patience.as_secs().to_string(), KEPT.to_string(), path.display().to_string());
         let argv = [&flock, "--exclusive", "--timeout", &patience_s, "--conflict-exit-code", &kept, &path]
