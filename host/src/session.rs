@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::component::{Absent, CONTRACT, Module, Session};
 use crate::config::{IntegrationMode, Loaded, Safety};
-use crate::knowledge::{Lazy, Resolved};
 use crate::pipeline::Live;
 use crate::system::Mode;
+use host_knowledge::{Lazy, Resolved};
 use host_target::{Facts, Target};
 
 /// What it is told from, for one call.

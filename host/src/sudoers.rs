@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::component::Module;
-use crate::knowledge::{Lazy, Resolved};
 use crate::system;
 use host_base::problem::Problem;
 use host_base::{Command, Keep, Privilege};
@@ -12,6 +11,7 @@ use host_capability::{
     Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
     SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
+use host_knowledge::{Lazy, Resolved};
 use host_target::Target;
 
 /// Why there is no fragment.

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::{Alias, Config};
-use crate::inventory::{Allowed, Inventory, InventoryError};
+use crate::config::Config;
 use host_base::problem::{Category, Problem};
+use host_inventory::{Allowed, Inventory, InventoryError};
+use host_openssh::Alias;
 use host_target::{Given, LookedFor, Overrides, Place, Settings, Target};
 use host_text::visible::excerpt;
 
@@ -385,7 +386,7 @@ struct Hosts {
 impl Hosts {
     fn new(config: &Config) -> Result<Self, InventoryError> {
         let inventory = Inventory::load(&config.hosts, &config.inventory)?;
-        let allowed = Allowed::load(&config.ssh, &inventory);
+        let allowed = Allowed::load(config.ssh.allowed_hosts.as_deref(), config.ssh.local, &inventory);
         for warning in inventory.warnings().iter().chain(allowed.warnings()) {
             tracing::warn!(warning, "hosts that calls may name");
         }

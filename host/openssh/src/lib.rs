@@ -2,6 +2,7 @@
 //! says. A host key that isn't known is refused, and so is whatever a server wants to open here.
 
 mod algorithms;
+mod alias;
 mod auth;
 pub mod config;
 mod keys;
@@ -19,6 +20,7 @@ use russh::client::Msg;
 use russh::{Channel, ChannelOpenFailure};
 use tokio::time::Instant;
 
+pub use alias::Alias;
 pub use config::Given;
 use config::{HostConfig, Proxy};
 use host_base::problem::{Category, Problem};

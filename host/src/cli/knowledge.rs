@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::out::out;
 use crate::config::Loaded;
-use crate::knowledge::Lazy;
+use host_knowledge::Lazy;
 use host_policy::Policy;
 use host_text::visible::visible;
 
@@ -38,7 +38,7 @@ enum Action {
 impl Command {
     pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
         let policy = Policy::load(&loaded.config.policy)?;
-        let lazy = Lazy::new(loaded, policy);
+        let lazy = Lazy::new(&loaded.config.knowledge, &loaded.path, policy);
         let (text, is_right) = match self.action {
             Action::List => list(&lazy),
             Action::Show { name } => match lazy.get().find_anywhere(&name) {
@@ -57,7 +57,7 @@ impl Command {
 
 fn list(lazy: &Lazy) -> (String, bool) {
     let knowledge = lazy.get();
-    let line = |known: &crate::knowledge::Known| {
+    let line = |known: &host_knowledge::Known| {
         let file = known.path.as_ref().map(|path| format!("  {}", path.display())).unwrap_or_default();
         format!("{:<20} {}{file}\n", known.profile.id, visible(&known.profile.name))
     };

@@ -63,7 +63,7 @@ struct Cli {
 struct Where {
     /// The machine, as ~/.ssh/config knows it; `localhost` is this one [default: the configuration's ssh.target]
     #[arg(long, value_name = "ALIAS")]
-    host: Option<config::Alias>,
+    host: Option<host_openssh::Alias>,
 }
 
 impl Where {

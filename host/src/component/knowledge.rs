@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bindings::sysadmin::module::knowledge as guest;
 use super::store::{Call, State};
-use crate::knowledge::{self as known, Candidate, Family, Known, Profile, Resolved, Status, holds_on};
+use host_knowledge::{self as known, Candidate, Family, Known, Profile, Resolved, Status, holds_on};
 use host_target::Services;
 
 impl guest::Host for State {

@@ -20,11 +20,11 @@ use super::wall::WallTime;
 use crate::executed::Executed;
 use crate::gate::asking::Ask;
 use crate::gate::{Again, Gate, Held, Looked, Outcome, Planned};
-use crate::knowledge::Known;
 use crate::origin::Origin;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::{DataDirectory, Grants};
+use host_knowledge::Known;
 use host_target::{Facts, Target};
 
 /// Told how far a call is: a fraction where it is known, and what it is at.

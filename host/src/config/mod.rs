@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::inventory::{Groups, HostPattern, Source};
 use crate::retry;
 use host_base::Risk;
 use host_base::{Within, directories, sha256, small_file};
+use host_inventory::{Groups, HostPattern, Source};
+use host_openssh::Alias;
 use host_policy::PolicyFile;
-use host_target::{Overrides};
+use host_target::Overrides;
 
 /// What a new file holds; [`Config::default`] is what it says.
 const DEFAULT: &str = include_str!("default.yaml");
@@ -45,7 +46,7 @@ pub struct Config {
     /// Which modules are used, and what they may take.
     pub modules: Modules,
     /// Profiles of services.
-    pub knowledge: Knowledge,
+    pub knowledge: host_knowledge::Settings,
     /// How much is on record.
     pub audit: host_audit::Config,
     /// Calls that take long.
@@ -196,47 +197,6 @@ impl Ssh {
     }
 }
 
-/// The name of a host in the user's SSH configuration, or `localhost`, which is this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Alias(String);
-
-impl Alias {
-    /// None of this machine.
-    pub fn elsewhere(&self) -> Option<&str> {
-        Some(self.0.as_str()).filter(|name| *name != "localhost")
-    }
-}
-
-impl std::str::FromStr for Alias {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::try_from(text.to_owned())
-    }
-}
-
-impl TryFrom<String> for Alias {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-        let shown = host_text::visible::excerpt(&text, 40);
-        match text.as_str() {
-            name if (1..=255).contains(&name.len())
-                && name.bytes().all(fits)
-                && !name.starts_with(['-', '.']) =>
-            {
-                Ok(Self(text))
-            }
-            _ => Err(format!(
-                "{shown:?} is not a host's name: expected one of letters, digits, `-`, `.`, `_` and `:`, as in `Host` of \
-                 ~/.ssh/config; user and port belong there, too"
-            )),
-        }
-    }
-}
-
 /// What is asked before it is done.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -293,18 +253,6 @@ pub struct Modules {
     pub disabled: Vec<Disabled>,
     /// What a call, all calls and a compilation may take.
     pub limits: Limits,
-}
-
-/// Profiles of services: those that come with this program, and one's own in `knowledge` beside the configuration.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Knowledge {
-    /// Further directories of profiles, absolute or with `~/` before them.
-    pub additional_paths: Vec<String>,
-    /// Ids of profiles that aren't used.
-    pub disabled_profiles: Vec<String>,
-    /// Read-only commands that one's own profiles may have besides the usual ones, as grants.
-    pub commands: Vec<String>,
 }
 
 /// Whose modules are used.

@@ -50,7 +50,6 @@ pub use turn::{Held, Turn};
 
 use crate::config::Safety;
 use crate::executed::Executed;
-use crate::knowledge::Lazy;
 use crate::origin::Origin;
 use asking::Ask;
 use host_audit::{Audit, DecidedBy, Durability, Event};
@@ -59,6 +58,7 @@ use host_base::Risk;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
+use host_knowledge::Lazy;
 use host_target::{Facts, Target};
 use host_text::redact::redact_value;
 use host_text::visible::make_visible;

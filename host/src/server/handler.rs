@@ -25,12 +25,12 @@ use crate::arguments::{self, LONGEST_AGENT, Shown};
 use crate::component;
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
-use crate::knowledge::Lazy;
 use crate::parking::Way;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::running::{Next, Running, Said};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_knowledge::Lazy;
 use host_text::visible::excerpt;
 
 /// How often a client that asked hears of a call that goes on.

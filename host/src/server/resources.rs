@@ -6,7 +6,7 @@ use rmcp::model::{
     ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate,
 };
 
-use crate::knowledge::Knowledge;
+use host_knowledge::Knowledge;
 use host_text::visible::excerpt;
 
 const BEFORE_ID: &str = "linux-sysadmin://knowledge/";
@@ -80,7 +80,7 @@ pub(super) fn complete(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knowledge::Lazy;
+    use host_knowledge::Lazy;
 
     #[test]
     fn every_profile_can_be_listed_and_read() {

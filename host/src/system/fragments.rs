@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use super::{ACCOUNT, SystemError};
 use crate::component::{Cold, Places, Registry};
 use crate::config;
-use crate::knowledge::Lazy;
 use crate::sudoers;
 use host_base::passwd;
+use host_knowledge::Lazy;
 use host_target::Target;
 
 /// Where they lie.

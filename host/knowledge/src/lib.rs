@@ -3,6 +3,7 @@
 
 mod candidate;
 mod check;
+mod config;
 mod escalation;
 mod grants;
 mod load;
@@ -16,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use candidate::Candidate;
+pub use config::Settings;
 pub use escalation::{Done, graver};
 pub use profile::*;
 pub use resolution::{Resolved, Status};
 
-use crate::config::{Knowledge as Settings, Loaded};
 use host_capability::{Grants, Requests};
 use host_policy::Policy;
 
@@ -53,8 +54,8 @@ pub struct Knowledge {
 
 impl Knowledge {
     /// As the configuration says, with the profiles of the operator's own directory.
-    pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> Self {
-        let (known, warnings) = load::load(settings, own, policy);
+    pub fn load(config: &Settings, own: Option<&Path>, policy: &Policy) -> Self {
+        let (known, warnings) = load::load(config, own, policy);
         for warning in &warnings {
             tracing::warn!(warning, "knowledge");
         }
@@ -157,7 +158,7 @@ fn is_instance(template: &str, name: &str) -> bool {
 /// All of it, had at the first question: a server that only lists its tools needs none of it.
 #[derive(Clone, Default)]
 pub struct Lazy {
-    settings: Settings,
+    config: Settings,
     /// The operator's own profiles.
     own: Option<PathBuf>,
     policy: Option<Arc<Policy>>,
@@ -165,15 +166,15 @@ pub struct Lazy {
 }
 
 impl Lazy {
-    /// As the configuration says.
-    pub fn new(loaded: &Loaded, policy: Option<Arc<Policy>>) -> Self {
-        let own = loaded.path.parent().map(|directory| directory.join(OWN));
-        Self { settings: loaded.config.knowledge.clone(), own, policy, knowledge: Arc::default() }
+    /// As the configuration says, which lies at this path.
+    pub fn new(config: &Settings, path: &Path, policy: Option<Arc<Policy>>) -> Self {
+        let own = path.parent().map(|directory| directory.join(OWN));
+        Self { config: config.clone(), own, policy, knowledge: Arc::default() }
     }
 
     /// Whether each of these files could be a profile as well, and what is wrong with it.
     pub fn check(&self, files: Vec<PathBuf>) -> Vec<(PathBuf, Result<(), String>)> {
-        let mut desk = load::Desk::new(&self.settings, self.policy());
+        let mut desk = load::Desk::new(&self.config, self.policy());
         let check = |path: PathBuf| {
             let added = desk.add(&path);
             (path, added)
@@ -187,7 +188,7 @@ impl Lazy {
 
     /// It. Reads files where it is the first question.
     pub fn get(&self) -> &Knowledge {
-        self.knowledge.get_or_init(|| Knowledge::load(&self.settings, self.own.as_deref(), self.policy()))
+        self.knowledge.get_or_init(|| Knowledge::load(&self.config, self.own.as_deref(), self.policy()))
     }
 }
 

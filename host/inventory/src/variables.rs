@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::Alias;
+use host_openssh::Alias;
 use host_openssh::config::{check_host, check_user};
 use host_text::visible::excerpt;
 

@@ -2,8 +2,8 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::inventory::Groups;
-use crate::inventory::expand::Named;
+use crate::Groups;
+use crate::expand::Named;
 
 const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFr0nJxMpU0Vg3Xo4nHhOMVHJ2ZrYVbKXGJyPWYPlM5S";
 
@@ -100,7 +100,7 @@ fn without_a_list_what_ssh_and_the_inventory_know_is_allowed() {
 
 #[test]
 fn a_hidden_name_is_allowed_and_not_shown() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/ssh/known_hosts/fixtures/hashed");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../openssh/src/known_hosts/fixtures/hashed");
     let allowed = Allowed::known(Aliases::default(), &[fixture], false, &Inventory::default());
     assert!(allowed.allows("web.example.com") && !allowed.allows("db.example.com"));
     assert_eq!(names(&allowed), "");
@@ -167,8 +167,7 @@ fn thousands_of_lines_are_not_taken_apart_before_they_are_asked_about() {
 #[test]
 fn where_the_configuration_lists_hosts_no_other_file_counts() {
     let list = HostPattern::try_from("web1".to_owned()).unwrap();
-    let ssh = config::Ssh { allowed_hosts: Some(vec![list]), local: false, ..config::Ssh::default() };
-    let allowed = Allowed::load(&ssh, &Inventory::default());
+    let allowed = Allowed::load(Some(&[list]), false, &Inventory::default());
     assert_eq!(names(&allowed), "web1");
     assert_eq!(allowed.warnings(), [""; 0]);
 }
@@ -183,5 +182,5 @@ fn the_files_that_ssh_reads_by_itself_are_read() {
         assert!(file.is_absolute() && file.ends_with(end), "{file:?}");
     }
     // Whatever this machine has: it is no error.
-    assert!(Allowed::load(&config::Ssh::default(), &Inventory::default()).allows("localhost"));
+    assert!(Allowed::load(None, true, &Inventory::default()).allows("localhost"));
 }

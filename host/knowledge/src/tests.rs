@@ -13,12 +13,12 @@ use host_target::{Services, UnitState};
 /// All that comes with this program, and a directory of an operator's.
 struct Desk {
     directory: tempfile::TempDir,
-    settings: Settings,
+    config: Settings,
 }
 
 impl Desk {
     fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), settings: Settings::default() }
+        Self { directory: tempfile::tempdir().unwrap(), config: Settings::default() }
     }
 
     fn put(self, name: &str, text: &str) -> Self {
@@ -27,7 +27,7 @@ impl Desk {
     }
 
     fn load(&self) -> Knowledge {
-        Knowledge::load(&self.settings, Some(self.directory.path()), Policy::builtin())
+        Knowledge::load(&self.config, Some(self.directory.path()), Policy::builtin())
     }
 }
 
@@ -115,10 +115,10 @@ fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_
 
 #[test]
 fn what_is_written_is_what_the_schema_says() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../knowledge");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../knowledge");
     let names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
     let mut desk = Desk::new();
-    desk.settings.additional_paths = vec![directory.to_str().unwrap().to_owned()];
+    desk.config.additional_paths = vec![directory.to_str().unwrap().to_owned()];
     let knowledge = desk.load();
     assert_eq!(knowledge.warnings(), [] as [&str; 0]);
     for path in names.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
@@ -184,13 +184,13 @@ fn later_directories_go_before_and_ones_own_come_last() {
     let second = Desk::new().put("appd.yml", &OWN.replace("name: App", "name: Second"));
     let paths = [&first, &second].map(|desk| desk.directory.path().to_str().unwrap().to_owned());
     let mut desk = Desk::new();
-    desk.settings.additional_paths = paths.to_vec();
+    desk.config.additional_paths = paths.to_vec();
     assert_eq!(desk.load().find("appd", "debian").unwrap().profile.name, "Second");
     let desk = desk.put("a.yaml", OWN);
     assert_eq!(desk.load().find("appd", "debian").unwrap().profile.name, "App");
     let mut desk = desk;
-    desk.settings.disabled_profiles = vec!["appd".into(), "nginx".into(), "nonsense".into()];
-    desk.settings.additional_paths = vec!["/nonexistent".into(), "relative".into()];
+    desk.config.disabled_profiles = vec!["appd".into(), "nginx".into(), "nonsense".into()];
+    desk.config.additional_paths = vec!["/nonexistent".into(), "relative".into()];
     let knowledge = desk.load();
     assert!(
         knowledge.find("appd", "debian").is_none() && knowledge.find("nginx.service", "debian").is_none()
@@ -212,7 +212,7 @@ health:
 #[test]
 fn an_operator_may_allow_a_checker_of_texts_which_are_put_beside_the_configuration() {
     let mut desk = Desk::new().put("appd.yaml", &OWN.replacen("health:\n", CHECKER, 1));
-    desk.settings.commands = vec!["appd --check <path>".to_owned()];
+    desk.config.commands = vec!["appd --check <path>".to_owned()];
     let knowledge = desk.load();
     let known = knowledge.find("appd", "debian").unwrap();
     let argv = known.profile.validate[0].candidate.as_ref().unwrap();
@@ -349,7 +349,7 @@ fn what_the_operator_allows_a_profile_may_have_unless_it_changes_something() {
     ] {
         let text = OWN.replace("[systemctl, is-active, appd.service]", argv);
         let mut desk = Desk::new().put("appd.yaml", &text);
-        desk.settings.commands = vec![allowed.to_owned()];
+        desk.config.commands = vec![allowed.to_owned()];
         let knowledge = desk.load();
         let warnings = knowledge.warnings().join("\n");
         assert_eq!(knowledge.find("appd", "debian").is_some(), holds, "{allowed}: {warnings}");

@@ -9,10 +9,10 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use super::Settings;
 use super::check::{self, Allowed};
 use super::profile::Profile;
 use super::{Known, locate};
-use crate::config::Knowledge as Settings;
 use host_base::small_file;
 use host_policy::Policy;
 use host_text::visible::excerpt;
@@ -69,9 +69,9 @@ pub struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     /// With those that come with this program.
-    pub fn new(settings: &Settings, policy: &'a Policy) -> Self {
+    pub fn new(config: &Settings, policy: &'a Policy) -> Self {
         let known = builtin();
-        let (allowed, warnings) = Allowed::new(&known, &settings.commands);
+        let (allowed, warnings) = Allowed::new(&known, &config.commands);
         Self { policy, allowed, known, warnings }
     }
 
@@ -99,10 +99,10 @@ impl<'a> Desk<'a> {
 }
 
 /// All that hold, and what is to be said of those that don't.
-pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> (Vec<Known>, Vec<String>) {
-    let mut desk = Desk::new(settings, policy);
+pub fn load(config: &Settings, own: Option<&Path>, policy: &Policy) -> (Vec<Known>, Vec<String>) {
+    let mut desk = Desk::new(config, policy);
     let mut directories = Vec::new();
-    for path in &settings.additional_paths {
+    for path in &config.additional_paths {
         match small_file::absolute(path) {
             Ok(path) => directories.push((path, false)),
             Err(reason) => desk.warnings.push(format!("knowledge.additional_paths: {reason}")),
@@ -118,12 +118,12 @@ pub fn load(settings: &Settings, own: Option<&Path>, policy: &Policy) -> (Vec<Kn
         }
     }
     let Desk { mut known, mut warnings, .. } = desk;
-    for id in &settings.disabled_profiles {
+    for id in &config.disabled_profiles {
         if !known.iter().any(|known| known.profile.id == *id) {
             warnings.push(format!("knowledge.disabled_profiles: there is no profile {}", excerpt(id, 64)));
         }
     }
-    known.retain(|known| !settings.disabled_profiles.contains(&known.profile.id));
+    known.retain(|known| !config.disabled_profiles.contains(&known.profile.id));
     known.sort_by(|a, b| a.profile.id.cmp(&b.profile.id));
     (known, warnings)
 }

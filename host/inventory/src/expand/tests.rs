@@ -1,5 +1,5 @@
 use super::*;
-use crate::inventory::{Groups, HostPattern, Inventory};
+use crate::{Groups, HostPattern, Inventory};
 use host_openssh::config::Aliases;
 
 const HOSTS: &str = "{web: ['web[1:3]'], db: [db1, web3], all_web: [web, edge]}";

@@ -174,7 +174,7 @@ impl Inventory {
             if group.name == UNGROUPED && group.hosts.is_empty() {
                 continue;
             }
-            match group.name.parse::<crate::config::Alias>() {
+            match group.name.parse::<host_openssh::Alias>() {
                 Ok(_) => drop(inventory.groups_by_name.insert(group.name.clone(), id)),
                 Err(_) => inventory.warnings.push(format!(
                     "The group {:?} can't be named: expected letters, digits, `-`, `.`, `_` and `:`.",

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use super::{Glob, HostPattern, Inventory, LOCALHOST};
-use crate::config::{self, Alias};
+use host_openssh::Alias;
 use host_openssh::config::{Aliases, aliases, known_hosts_files};
 use host_openssh::known_hosts::{self, Listed};
 
@@ -37,10 +37,10 @@ type Known = LazyLock<Listed, Box<dyn FnOnce() -> Listed + Send>>;
 
 impl Allowed {
     /// As it is now. Where the configuration lists hosts, no other file is read.
-    pub fn load(ssh: &config::Ssh, inventory: &Inventory) -> Self {
-        match &ssh.allowed_hosts {
-            Some(list) => Self::listed(list, ssh.local, inventory),
-            None => Self::known(aliases(), &known_hosts_files(), ssh.local, inventory),
+    pub fn load(list: Option<&[HostPattern]>, local: bool, inventory: &Inventory) -> Self {
+        match list {
+            Some(list) => Self::listed(list, local, inventory),
+            None => Self::known(aliases(), &known_hosts_files(), local, inventory),
         }
     }
 

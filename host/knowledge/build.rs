@@ -7,7 +7,7 @@ use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let to = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
-    let from = Path::new("../knowledge");
+    let from = Path::new("../../knowledge");
     println!("cargo::rerun-if-changed={}", from.display());
     let entries =
         fs::read_dir(from)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;

@@ -4,7 +4,7 @@
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::config::Alias;
+use host_openssh::Alias;
 use host_text::visible::excerpt;
 
 /// The longest pattern.

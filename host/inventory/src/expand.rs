@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::collected::ALL;
 use super::{Allowed, Glob, Inventory, LOCALHOST};
-use crate::config::Alias;
 use host_base::problem::{Category, Problem};
+use host_openssh::Alias;
 use host_text::spelling;
 use host_text::visible::excerpt;
 

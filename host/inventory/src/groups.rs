@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::collected::{ALL, UNGROUPED};
 use super::{LOCALHOST, range};
-use crate::config::Alias;
 use host_base::small_file;
+use host_openssh::Alias;
 use host_text::visible::excerpt;
 
 /// Groups in the order in which they are written. A member is a host, a range of hosts as `web[01:20]`, or another
