@@ -6,9 +6,6 @@ use std::time::Instant;
 use crate::answer::Answer;
 use crate::component::{Module, Reply, Tool};
 use crate::envelope::Envelope;
-use crate::executed::Executed;
-use crate::gate::{Outcome, asking};
-use crate::origin::Origin;
 use crate::record;
 use crate::remediation::{self, About};
 use crate::retry::Tries;
@@ -16,6 +13,9 @@ use crate::running::Desk;
 use host_audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_gate::Executed;
+use host_gate::Origin;
+use host_gate::Outcome;
 
 /// One call, as it is put on record.
 pub struct Call {
@@ -147,7 +147,7 @@ impl Call {
             _ => (None, Decision::None),
         };
         let decided_by = match self.desk.answer() {
-            Some(asking::Answer::Yes(by) | asking::Answer::No(by)) => Some(by.clone()),
+            Some(host_gate::Answer::Yes(by) | host_gate::Answer::No(by)) => Some(by.clone()),
             None if self.desk.question().is_some() => {
                 decision = Decision::Asked;
                 None

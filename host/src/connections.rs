@@ -6,11 +6,11 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::component::{Connections, PublicKey};
-use crate::gate::Question;
-use crate::gate::asking::{Answer, Ask, declined};
-use crate::origin::Origin;
 use crate::targets::Targets;
 use host_base::problem::{Category, Problem};
+use host_gate::Origin;
+use host_gate::Question;
+use host_gate::{Answer, Ask, declined};
 use host_target::{Connection, Given, OwnKey, Target, own_keys};
 
 /// Of one call.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::remediation::{self, About};
 use crate::retry::Tried;
 use host_base::problem::{Category, Problem};
+use host_gate::CONFIRMATION_REQUIRED;
 use host_text::redact::{excerpt, redact_value};
 use host_text::visible::make_visible;
 
@@ -15,9 +16,6 @@ use host_text::visible::make_visible;
 const MESSAGE_CHARACTERS: usize = 4000;
 /// Notes, and steps of remediation.
 const MOST_NOTES: usize = 20;
-
-/// The code of a change that a person has to confirm.
-pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::component;
-use crate::executed::Executed;
-use crate::gate::asking::unavailable;
 use crate::running::{About, Next, Running, Said};
 use host_base::problem::{Category, Problem};
+use host_gate::Executed;
+use host_gate::unavailable;
 use host_text::visible::excerpt;
 
 /// Jobs that run at the same time; a call that would be one more is waited for.

@@ -14,13 +14,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::envelope::{Envelope, Many};
-use crate::executed::Executed;
-use crate::gate::Question;
-use crate::gate::asking::{Answer, Ask};
 use crate::running::{Asked, Next, Running};
 use host_aggregate::{Answered, fold};
 use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
+use host_gate::Executed;
+use host_gate::Question;
+use host_gate::{Answer, Ask};
 use host_text::redact::excerpt;
 
 /// Once all but a few have answered, those few have so long; or twice as long as it took so far.

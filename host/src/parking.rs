@@ -7,41 +7,16 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::gate::Question;
-use crate::gate::asking::{Answer, EXPIRES, expired, unavailable};
 use crate::running::{Asked, Running};
 use crate::terminal::{self, Refused};
 use host_audit::{DecidedBy, Person};
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
+use host_gate::{Answer, EXPIRES, expired, unavailable};
+use host_gate::{ConfirmationMethod, Question};
 
 /// For so long an outcome waits for the call to be made again.
 const KEPT: Duration = EXPIRES.saturating_mul(2);
-
-/// How a question reaches whoever answers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The call is answered "input required", and made again with the answer (MCP 2026-07-28).
-    InputRequired,
-    /// The client is asked while the call goes on (MCP's elicitation before that).
-    Elicitation,
-    /// The call is made again and says that it is confirmed.
-    TwoStep,
-    /// `linux-sysadmin approve`; the call is made again for its outcome.
-    Terminal,
-}
-
-impl Way {
-    /// As in the configuration and in answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InputRequired => "input-required",
-            Self::Elicitation => "elicitation",
-            Self::TwoStep => "two-step",
-            Self::Terminal => "terminal",
-        }
-    }
-}
 
 /// What makes two calls the same: the tool, and its arguments but for `confirmed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +56,7 @@ struct Place {
 
 struct Parked {
     key: CallKey,
-    way: Way,
+    way: ConfirmationMethod,
     question: Arc<Question>,
     since: SystemTime,
     /// None once it is decided.
@@ -101,7 +76,7 @@ pub enum Again {
 
 impl Parking {
     /// Keeps a call until its answer comes. Where that isn't possible, the call itself is told why, and given back.
-    pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<(), Box<Running>> {
+    pub fn park(&self, way: ConfirmationMethod, asked: Asked, running: Running) -> Result<(), Box<Running>> {
         let key = running.key().clone();
         let mut place = self.place();
         if place.is_closed {
@@ -109,7 +84,7 @@ impl Parking {
             return Err(Box::new(running));
         }
         let parked = &mut place.parked;
-        if way != Way::InputRequired {
+        if way != ConfirmationMethod::InputRequired {
             // Shown anew, it is made anew: the one before is of no use.
             parked.retain(|one| one.asked.is_none() || one.way != way || one.key != key);
         }
@@ -129,7 +104,9 @@ impl Parking {
     pub fn resume(&self, id: &str, key: &CallKey, answer: Answer) -> Result<Running, Problem> {
         let mut place = self.place();
         let parked = &mut place.parked;
-        let at = parked.iter().position(|one| one.way == Way::InputRequired && one.question.id == id);
+        let at = parked
+            .iter()
+            .position(|one| one.way == ConfirmationMethod::InputRequired && one.question.id == id);
         let at = at.ok_or_else(unknown)?;
         if parked[at].key != *key {
             let tool = &parked[at].key.tool;
@@ -146,7 +123,7 @@ impl Parking {
     pub fn confirmed(&self, key: &CallKey) -> Option<Running> {
         let mut place = self.place();
         let parked = &mut place.parked;
-        let at = parked.iter().position(|one| one.way == Way::TwoStep && one.key == *key)?;
+        let at = parked.iter().position(|one| one.way == ConfirmationMethod::TwoStep && one.key == *key)?;
         goes_on(parked.remove(at), Answer::Yes(DecidedBy::ClientAsserted)).ok()
     }
 
@@ -154,7 +131,7 @@ impl Parking {
     pub fn again(&self, key: &CallKey) -> Option<Again> {
         let mut place = self.place();
         let parked = &mut place.parked;
-        let at = parked.iter().position(|one| one.way == Way::Terminal && one.key == *key)?;
+        let at = parked.iter().position(|one| one.way == ConfirmationMethod::Terminal && one.key == *key)?;
         match parked[at].asked {
             Some(_) => Some(Again::Waits(parked[at].question.clone())),
             None => Some(Again::Decided(parked.remove(at).running)),
@@ -185,15 +162,17 @@ impl terminal::Parked for Parking {
     fn waiting(&self) -> Vec<terminal::Waiting> {
         let place = self.place();
         let parked = &place.parked;
-        let waits = parked.iter().filter(|one| one.way == Way::Terminal && one.asked.is_some());
-        waits.map(|one| one.question.waiting(one.since)).collect()
+        let waits =
+            parked.iter().filter(|one| one.way == ConfirmationMethod::Terminal && one.asked.is_some());
+        waits.map(|one| terminal::Waiting::of(&one.question, one.since)).collect()
     }
 
     /// The call goes on by itself, and its outcome is for whoever makes it again.
     fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused> {
         let mut place = self.place();
         let parked = &mut place.parked;
-        let one = parked.iter_mut().find(|one| one.way == Way::Terminal && one.question.id == id);
+        let one =
+            parked.iter_mut().find(|one| one.way == ConfirmationMethod::Terminal && one.question.id == id);
         let one = one.ok_or(Refused::Unknown)?;
         if one.question.sha256 != sha256 {
             return Err(Refused::OtherPlan);
@@ -222,17 +201,17 @@ mod tests {
 
     use super::*;
     use crate::envelope::Envelope;
-    use crate::gate::asking::Ask as _;
     use crate::running::tests::{asked, asking_call, ended, question};
     use crate::running::{About, Room};
     use crate::terminal::Parked as _;
     use crate::turns::Turns;
+    use host_gate::Ask as _;
 
     fn key(arguments: Value) -> CallKey {
         CallKey::new("tool", arguments.as_object().unwrap(), None, ["localhost"])
     }
 
-    async fn parked(parking: &Parking, id: &'static str, key: CallKey, way: Way) {
+    async fn parked(parking: &Parking, id: &'static str, key: CallKey, way: ConfirmationMethod) {
         let mut running = asking_call(id, key, &room());
         let asked = asked(&mut running).await;
         assert!(parking.park(way, asked, running).is_ok());
@@ -270,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_for_its_own_call_and_counts_once() {
         let parking = Parking::default();
-        parked(&parking, "a", key(json!({"x": 1})), Way::InputRequired).await;
+        parked(&parking, "a", key(json!({"x": 1})), ConfirmationMethod::InputRequired).await;
         let wrong = parking.resume("a", &key(json!({"x": 2})), yes()).err().unwrap();
         assert_eq!(wrong.code, "CONFIRMATION_MISMATCH");
         assert_eq!(
@@ -287,9 +266,9 @@ mod tests {
     async fn a_way_is_not_answered_by_another() {
         let parking = Parking::default();
         let (one, two, three) = (key(json!({"x": 1})), key(json!({"x": 2})), key(json!({"x": 3})));
-        parked(&parking, "a", one.clone(), Way::InputRequired).await;
-        parked(&parking, "b", two.clone(), Way::Terminal).await;
-        parked(&parking, "c", three.clone(), Way::TwoStep).await;
+        parked(&parking, "a", one.clone(), ConfirmationMethod::InputRequired).await;
+        parked(&parking, "b", two.clone(), ConfirmationMethod::Terminal).await;
+        parked(&parking, "c", three.clone(), ConfirmationMethod::TwoStep).await;
         assert!(parking.confirmed(&one).is_none() && parking.confirmed(&two).is_none());
         assert!(parking.again(&one).is_none() && parking.again(&three).is_none());
         assert!(parking.resume("b", &two, yes()).is_err() && parking.resume("c", &three, yes()).is_err());
@@ -303,8 +282,8 @@ mod tests {
         let parking = Parking::default();
         let call = key(json!({}));
         assert!(parking.confirmed(&call).is_none());
-        parked(&parking, "a", call.clone(), Way::TwoStep).await;
-        parked(&parking, "b", call.clone(), Way::TwoStep).await;
+        parked(&parking, "a", call.clone(), ConfirmationMethod::TwoStep).await;
+        parked(&parking, "b", call.clone(), ConfirmationMethod::TwoStep).await;
         let mut running = parking.confirmed(&call).unwrap();
         assert_eq!(ended(&mut running).await.notes, ["Yes(ClientAsserted)"]);
         // The one shown before was replaced.
@@ -315,7 +294,7 @@ mod tests {
     async fn a_decision_at_a_terminal_is_about_what_was_shown_and_the_call_has_its_outcome() {
         let parking = Parking::default();
         let call = key(json!({}));
-        parked(&parking, "a", call.clone(), Way::Terminal).await;
+        parked(&parking, "a", call.clone(), ConfirmationMethod::Terminal).await;
         assert_eq!(parking.waiting().len(), 1);
         assert!(matches!(parking.again(&call), Some(Again::Waits(_))));
         assert_eq!(parking.decide("a", &"11".repeat(32), true, person()), Err(Refused::OtherPlan));
@@ -331,9 +310,9 @@ mod tests {
     async fn what_has_expired_does_not_wait() {
         let parking = Parking::default();
         let call = key(json!({}));
-        parked(&parking, "a", call.clone(), Way::Terminal).await;
-        parked(&parking, "b", call.clone(), Way::TwoStep).await;
-        parked(&parking, "c", call.clone(), Way::InputRequired).await;
+        parked(&parking, "a", call.clone(), ConfirmationMethod::Terminal).await;
+        parked(&parking, "b", call.clone(), ConfirmationMethod::TwoStep).await;
+        parked(&parking, "c", call.clone(), ConfirmationMethod::InputRequired).await;
         tokio::time::sleep(EXPIRES + std::time::Duration::from_secs(1)).await;
         assert!(parking.waiting().is_empty() && parking.again(&call).is_none());
         assert!(parking.confirmed(&call).is_none());
@@ -353,7 +332,7 @@ mod tests {
                     Envelope::success("tool", "localhost", std::time::Instant::now(), None)
                 });
             let asked = asked(&mut running).await;
-            assert!(parking.park(Way::Terminal, asked, running).is_ok());
+            assert!(parking.park(ConfirmationMethod::Terminal, asked, running).is_ok());
             parking.decide("a", &"00".repeat(32), true, person()).unwrap();
             tokio::time::sleep(3 * KEPT + Duration::from_secs(1)).await;
             assert!(parking.waiting().is_empty());
@@ -366,12 +345,12 @@ mod tests {
     async fn nothing_waits_in_a_server_that_ends() {
         let parking = Parking::default();
         let call = key(json!({}));
-        parked(&parking, "a", call.clone(), Way::Terminal).await;
+        parked(&parking, "a", call.clone(), ConfirmationMethod::Terminal).await;
         parking.close();
         assert!(parking.waiting().is_empty());
         let mut running = asking_call("b", call, &room());
         let asked = asked(&mut running).await;
-        let mut running = parking.park(Way::Terminal, asked, running).err().unwrap();
+        let mut running = parking.park(ConfirmationMethod::Terminal, asked, running).err().unwrap();
         assert_eq!(ended(&mut running).await.error.unwrap().error_code, "CONFIRMATION_UNAVAILABLE");
     }
 }

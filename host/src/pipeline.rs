@@ -16,14 +16,12 @@ use crate::component::{
     self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
     Reply, Route, Session, Shape, Times, Tool,
 };
-use crate::config::{self, Confirmation, Loaded};
+use crate::config::{self, Loaded};
 use crate::connections::Control;
-use crate::envelope::{CONFIRMATION_REQUIRED, Envelope};
-use crate::gate::{Gate, Held, Question, asking};
+use crate::envelope::Envelope;
 use crate::jobs::{Jobs, JobsOf};
 use crate::many::{Part, Parts};
-use crate::origin::{Origin, target_used};
-use crate::parking::{Again, CallKey, Parking, Way};
+use crate::parking::{Again, CallKey, Parking};
 use crate::retry;
 use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
@@ -35,6 +33,11 @@ use host_audit::{Audit, Durability};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
+use host_gate::CONFIRMATION_REQUIRED;
+use host_gate::Confirmation;
+use host_gate::ConfirmationMethod;
+use host_gate::{Gate, Held, Question};
+use host_gate::{Origin, target_used};
 use host_inventory::InventoryError;
 use host_knowledge::Lazy;
 use host_policy::{Policy, PolicyError};
@@ -105,7 +108,7 @@ pub struct Request {
     /// Whether this client confirms in a second call.
     pub two_step: bool,
     /// Of a call that is made again with an answer: which one, where that could be told, and what was answered.
-    pub answered: Option<(Result<String, Problem>, asking::Answer)>,
+    pub answered: Option<(Result<String, Problem>, host_gate::Answer)>,
 }
 
 impl Request {
@@ -500,37 +503,48 @@ impl Pipeline {
     }
 
     /// How a question reaches whoever answers it, from a client that can be asked in this way.
-    pub fn way(&self, client: Option<Way>, question: &Question) -> Way {
+    pub fn way(&self, client: Option<ConfirmationMethod>, question: &Question) -> ConfirmationMethod {
         match self.way_of(client) {
             // What can cost the machine isn't left to what a client says that somebody said.
-            _ if question.risk == Risk::Critical && self.mode != Mode::SingleUser => Way::Terminal,
-            Way::TwoStep if question.never_by_client_alone => Way::Terminal,
+            _ if question.risk == Risk::Critical && self.mode != Mode::SingleUser => {
+                ConfirmationMethod::Terminal
+            }
+            ConfirmationMethod::TwoStep if question.never_by_client_alone => ConfirmationMethod::Terminal,
             // A client would have to cut it, and what was cut nobody has said yes to.
-            Way::InputRequired | Way::Elicitation if !question.fits_a_client() => Way::Terminal,
+            ConfirmationMethod::InputRequired | ConfirmationMethod::Elicitation
+                if !question.fits_a_client() =>
+            {
+                ConfirmationMethod::Terminal
+            }
             way => way,
         }
     }
 
     /// The same, before there is a question.
-    pub fn way_of(&self, client: Option<Way>) -> Way {
+    pub fn way_of(&self, client: Option<ConfirmationMethod>) -> ConfirmationMethod {
         match self.loaded.config.safety.confirmation {
-            Confirmation::Terminal => Way::Terminal,
-            Confirmation::TwoStep => Way::TwoStep,
-            Confirmation::Auto => client.unwrap_or(Way::TwoStep),
+            Confirmation::Terminal => ConfirmationMethod::Terminal,
+            Confirmation::TwoStep => ConfirmationMethod::TwoStep,
+            Confirmation::Auto => client.unwrap_or(ConfirmationMethod::TwoStep),
         }
     }
 
     /// Keeps a call until its answer comes: what is to be answered meanwhile. None where the call goes on and says why.
-    pub fn park(&self, way: Way, asked: Asked, running: Running) -> Result<Arc<Question>, Box<Running>> {
-        if way == Way::Terminal
+    pub fn park(
+        &self,
+        way: ConfirmationMethod,
+        asked: Asked,
+        running: Running,
+    ) -> Result<Arc<Question>, Box<Running>> {
+        if way == ConfirmationMethod::Terminal
             && let Err(error) = self.listen()
         {
-            let _ = asked.answer(Err(asking::unavailable(error)));
+            let _ = asked.answer(Err(host_gate::unavailable(error)));
             return Err(Box::new(running));
         }
         let question = asked.question.clone();
-        if way == Way::TwoStep && running.says_confirmed() {
-            let _ = asked.answer(Err(asking::not_shown(&question)));
+        if way == ConfirmationMethod::TwoStep && running.says_confirmed() {
+            let _ = asked.answer(Err(host_gate::not_shown(&question)));
             return Err(Box::new(running));
         }
         self.parking.park(way, asked, running)?;
@@ -552,8 +566,8 @@ impl Pipeline {
     }
 
     /// The answer to a call that waits, which came at this time.
-    pub fn waits(&self, question: &Question, way: Way, came: Instant) -> Envelope {
-        let problem = asking::confirmation_required(question, way);
+    pub fn waits(&self, question: &Question, way: ConfirmationMethod, came: Instant) -> Envelope {
+        let problem = host_gate::confirmation_required(question, way);
         Envelope::failure(&question.tool, &question.target, came, None, problem)
     }
 

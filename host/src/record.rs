@@ -1,10 +1,10 @@
 //! A call as it is put on record, once it has its answer.
 
 use crate::envelope::{Envelope, Status};
-use crate::executed::Executed;
-use crate::origin::Origin;
 use host_audit::{Call, CallStatus, CommandUsed, DecidedBy, Decision, Event};
 use host_base::Risk;
+use host_gate::Executed;
+use host_gate::Origin;
 
 /// A call with its answer.
 pub struct Answered<'a> {

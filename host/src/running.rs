@@ -11,12 +11,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::component::Progress;
 use crate::envelope::Envelope;
-use crate::executed::Executed;
-use crate::gate::Question;
-use crate::gate::asking::{Answer, Ask, EXPIRES, expired, unavailable};
 use crate::parking::CallKey;
 use crate::turns::{Busy, Turn, Turns};
 use host_base::problem::{Category, Problem};
+use host_gate::Executed;
+use host_gate::Question;
+use host_gate::{Answer, Ask, EXPIRES, expired, unavailable};
 use host_text::visible::excerpt;
 
 /// Questions that wait for an answer at the same time: each keeps its call, with all that this holds.

@@ -15,15 +15,15 @@ use super::out::out;
 use crate::aliases::Older;
 use crate::arguments;
 use crate::envelope::Envelope;
-use crate::gate::Question;
-use crate::gate::asking::{Answer, unavailable};
-use crate::parking::Way;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::running::{Next, Running};
 use host_audit::{DecidedBy, Person};
 use host_base::account::Account;
 use host_base::problem::Problem;
 use host_base::unambiguous;
+use host_gate::ConfirmationMethod;
+use host_gate::Question;
+use host_gate::{Answer, unavailable};
 
 #[derive(Args)]
 pub(super) struct Call {
@@ -73,7 +73,7 @@ impl Call {
         let mut envelope = match begun {
             Begun::Runs(running) => follow(*running).await,
             // This process has only this call.
-            Begun::Waits(question) => pipeline.waits(&question, Way::Terminal, came),
+            Begun::Waits(question) => pipeline.waits(&question, ConfirmationMethod::Terminal, came),
         };
         envelope.noted(note);
         pipeline.finished().await;
@@ -115,7 +115,7 @@ async fn follow(mut running: Running) -> Envelope {
 async fn ask(question: &Question) -> Result<Answer, Problem> {
     let mut terminal = Terminal::of_this_process()
         .map_err(|_| unavailable("this process has no terminal; call it at one, or serve a client"))?;
-    let waiting = question.waiting(SystemTime::now());
+    let waiting = crate::terminal::Waiting::of(&question, SystemTime::now());
     // Typing takes as long as it takes; the question expires meanwhile all the same.
     let typed = tokio::task::spawn_blocking(move || terminal.is_approved(&waiting)).await;
     let uid = rustix::process::getuid().as_raw();

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 
 use super::store::{CallContext, Handing};
 use super::{Module, Tool};
-use crate::gate::{Again, Planned};
 use host_base::problem::{Category, Problem};
+use host_gate::{Again, Planned};
 
 /// One call of a module's tool, as often as it is wanted.
 pub struct Calling {

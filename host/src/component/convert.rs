@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::{confirm, distro_context, target_files, types};
 use super::store::Times;
-use crate::gate::locks::Lock;
-use crate::gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
+use host_gate::locks::Lock;
+use host_gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
 use host_target::{Facts, Metadata, ReadRequest};
 use host_text::visible::visible;
 

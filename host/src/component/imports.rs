@@ -10,11 +10,11 @@ use super::bindings::sysadmin::module::{
 };
 use super::convert;
 use super::store::{Call, Handing, State, unsupported};
-use crate::gate::{Again, Asking, Outcome, Planned};
 use host_base::Risk;
 use host_base::problem::{self, Category};
 use host_base::sha256;
 use host_capability::Grants;
+use host_gate::{Again, Asking, Outcome, Planned};
 use host_target::{OutputStream, PathCheck, ReadRequest};
 use host_text::redact::{excerpt, redact_each};
 

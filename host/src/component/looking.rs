@@ -4,10 +4,10 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
 use super::store::Call;
-use crate::executed::Number;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_capability::{HoleType, Looking, command_line};
+use host_gate::Number;
 use host_policy::only_looks;
 use host_text::redact::excerpt;
 

@@ -17,13 +17,13 @@ use super::log::{CallLog, Stream};
 use super::output::Printer;
 use super::system::Reach;
 use super::wall::WallTime;
-use crate::executed::Executed;
-use crate::gate::asking::Ask;
-use crate::gate::{Again, Gate, Held, Looked, Outcome, Planned};
-use crate::origin::Origin;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::{DataDirectory, Grants};
+use host_gate::Ask;
+use host_gate::Executed;
+use host_gate::Origin;
+use host_gate::{Again, Gate, Held, Looked, Outcome, Planned};
 use host_knowledge::Known;
 use host_target::{Facts, Target};
 
@@ -377,7 +377,7 @@ impl CallContext {
             origin: Arc::new(origin),
             dry_run: false,
             turn: Held::default(),
-            ask: Arc::new(crate::gate::asking::Nobody),
+            ask: Arc::new(host_gate::Nobody),
             handing: Handing::Kept(Arc::default()),
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),

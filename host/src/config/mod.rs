@@ -10,7 +10,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::retry;
-use host_base::Risk;
 use host_base::{Within, directories, sha256, small_file};
 use host_inventory::{Groups, HostPattern, Source};
 use host_openssh::Alias;
@@ -34,7 +33,7 @@ pub struct Config {
     /// What happens when something doesn't work.
     pub errors: Errors,
     /// What is asked before it is done.
-    pub safety: Safety,
+    pub safety: host_gate::Safety,
     /// Which commands a person has to see first.
     pub policy: PolicyFile,
     /// Which machine, where it isn't this one, and how the connection to it is kept.
@@ -194,52 +193,6 @@ impl Ssh {
             keys: Arc::default(),
             looked_for: Default::default(),
         }
-    }
-}
-
-/// What is asked before it is done.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Safety {
-    /// Who is asked, and how.
-    pub confirmation: Confirmation,
-    /// From this risk on, a person has to confirm.
-    #[serde(deserialize_with = "threshold")]
-    pub confirmation_threshold: Risk,
-    /// Whether a dry run may show such a change without asking.
-    pub dry_run_bypass_confirmation: bool,
-}
-
-impl Default for Safety {
-    fn default() -> Self {
-        Self {
-            confirmation: Confirmation::Auto,
-            confirmation_threshold: Risk::High,
-            dry_run_bypass_confirmation: true,
-        }
-    }
-}
-
-/// How a confirmation is had, from every client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Confirmation {
-    /// As the client can: it asks its user, or else in two steps.
-    #[default]
-    Auto,
-    /// A person elsewhere, with `linux-sysadmin approve`.
-    Terminal,
-    /// The client says so in a second call.
-    TwoStep,
-}
-
-/// What only looks is never asked about.
-fn threshold<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Risk, D::Error> {
-    match Risk::deserialize(deserializer)? {
-        Risk::ReadOnly => {
-            Err(serde::de::Error::custom("expected low, moderate, high or critical, found read-only"))
-        }
-        risk => Ok(risk),
     }
 }
 

@@ -9,11 +9,11 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-use crate::gate::Question;
-use crate::gate::asking::{Answer, EXPIRES, unavailable};
-use crate::parking::Way;
 use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
+use host_gate::ConfirmationMethod;
+use host_gate::Question;
+use host_gate::{Answer, EXPIRES, unavailable};
 use host_text::visible::excerpt;
 
 /// The one question of an input-required result.
@@ -78,17 +78,17 @@ fn no_seal(error: &dyn std::fmt::Display) -> Problem {
 }
 
 /// How this client can be asked; none where it can't.
-pub(super) fn way(context: &RequestContext<RoleServer>) -> Option<Way> {
+pub(super) fn way(context: &RequestContext<RoleServer>) -> Option<ConfirmationMethod> {
     let info = context.peer.peer_info();
     let meta = &context.meta;
     let version =
         meta.protocol_version().or_else(|| info.as_ref().map(|info| info.protocol_version.clone()))?;
     if version >= ProtocolVersion::V_2026_07_28 {
         let can = meta.client_capabilities()?.elicitation;
-        return can.as_ref().is_some_and(has_forms).then_some(Way::InputRequired);
+        return can.as_ref().is_some_and(has_forms).then_some(ConfirmationMethod::InputRequired);
     }
     let can = info.as_ref().and_then(|info| info.capabilities.elicitation.as_ref());
-    can.is_some_and(has_forms).then_some(Way::Elicitation)
+    can.is_some_and(has_forms).then_some(ConfirmationMethod::Elicitation)
 }
 
 /// Before there were modes, forms were all there was.

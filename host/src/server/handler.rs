@@ -25,11 +25,11 @@ use crate::arguments::{self, LONGEST_AGENT, Shown};
 use crate::component;
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
-use crate::parking::Way;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::running::{Next, Running, Said};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_gate::ConfirmationMethod;
 use host_knowledge::Lazy;
 use host_text::visible::excerpt;
 
@@ -78,7 +78,7 @@ impl Handler {
 
     /// Whether this client confirms in a second call.
     fn two_step(&self, context: &RequestContext<RoleServer>) -> bool {
-        self.pipeline.way_of(asking::way(context)) == Way::TwoStep
+        self.pipeline.way_of(asking::way(context)) == ConfirmationMethod::TwoStep
     }
 
     /// What is known of services: files are read for it, once.
@@ -162,7 +162,7 @@ impl Handler {
             let question = asked.question.clone();
             let (came, _) = running.started();
             running = match self.pipeline.way(asking::way(context), &question) {
-                Way::Elicitation => {
+                ConfirmationMethod::Elicitation => {
                     let answer = tokio::select! {
                         answer = asking::elicit(context, &question) => answer,
                         () = context.ct.cancelled() => Err(cancelled()),
@@ -174,7 +174,7 @@ impl Handler {
                     running
                 }
                 way => match (self.pipeline.park(way, asked, running), way) {
-                    (Ok(question), Way::InputRequired) => {
+                    (Ok(question), ConfirmationMethod::InputRequired) => {
                         return Err(self.seal.input_required(&question).into());
                     }
                     (Ok(question), _) => return Ok(self.pipeline.waits(&question, way, came)),
@@ -314,7 +314,7 @@ impl ServerHandler for Handler {
         let followed = match begun {
             // The future is boxed: it is large, and the task that holds it is moved several times before it runs.
             Begun::Runs(running) => Box::pin(self.follow(*running, &note, &context)).await,
-            Begun::Waits(question) => Ok(self.pipeline.waits(&question, Way::Terminal, came)),
+            Begun::Waits(question) => Ok(self.pipeline.waits(&question, ConfirmationMethod::Terminal, came)),
         };
         let mut envelope = match followed {
             Ok(envelope) => envelope,

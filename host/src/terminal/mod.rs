@@ -20,6 +20,8 @@ use serde_json::Value;
 
 use host_audit::Person;
 use host_base::Risk;
+use host_gate::{EXPIRES, Question};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A call that waits for a decision, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +53,27 @@ pub struct Waiting {
     pub preview: Value,
     /// Of the plan: what a decision is bound to.
     pub sha256: String,
+}
+
+impl Waiting {
+    /// A question that waits since then.
+    pub fn of(question: &Question, since: SystemTime) -> Self {
+        let asked_unix = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Self {
+            id: question.id.clone(),
+            tool: question.tool.clone(),
+            module: question.module.clone(),
+            target: question.target.clone(),
+            risk: question.risk,
+            summary: question.summary.clone(),
+            client: question.client.clone(),
+            asked_unix,
+            expires_unix: asked_unix + EXPIRES.as_secs(),
+            question: question.text.clone(),
+            preview: question.preview.clone(),
+            sha256: question.sha256.clone(),
+        }
+    }
 }
 
 /// The calls that wait in this server.

@@ -9,12 +9,12 @@ use clap::Args;
 use super::words;
 use crate::cli::modules::wrapped;
 use crate::config::{self, Config};
-use crate::gate::recover::{self, Recovered};
 use crate::targets;
 use host_audit::{
     self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
     TargetUsed, Unfinished,
 };
+use host_gate::recover::{self, Recovered};
 use host_target::{Facts, Target};
 use host_text::visible::one_line;
 

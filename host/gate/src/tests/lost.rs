@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::envelope::Envelope;
 use host_target::fragile::{Fate, Line};
 
 /// Nobody is asked.
@@ -98,8 +97,6 @@ async fn a_command_that_lost_its_connection_is_neither_repeated_nor_is_anything_
         assert_eq!((problem.code.as_str(), step, uncertain), ("CHANGE_UNCERTAIN", 1, true), "{problem}");
         assert_eq!((undone, not_undone), (vec![], vec![format!("write {}", lab.path("file"))]));
         assert_eq!(problem.details["uncertain"], true);
-        let told = Envelope::failure("t", "web1", std::time::Instant::now(), None, problem.clone());
-        assert!(told.error.unwrap().retry.is_some_and(|retry| !retry.transient));
         let begun = &lab.events()[0];
         let advice = problem.remediation.join("; ");
         for said in [format!("`touch -- {ran}`"), format!("audit recover {}", begun["id"].as_str().unwrap())]

@@ -5,14 +5,18 @@
 //! the request, and the server ends only when no plan is running.
 
 mod again;
-pub mod asking;
+mod asking;
+mod config;
 mod diff;
 mod execute;
+mod executed;
 mod files;
 mod guard;
 pub mod locks;
 mod looked;
 mod meant;
+mod method;
+mod origin;
 mod plan;
 mod prepare;
 mod preview;
@@ -23,7 +27,7 @@ mod replaced;
 mod standing;
 mod turn;
 mod uncertain;
-pub mod weigh;
+mod weigh;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -48,10 +52,14 @@ use prepare::{Against, Plan};
 pub use question::Question;
 pub use turn::{Held, Turn};
 
-use crate::config::Safety;
-use crate::executed::Executed;
-use crate::origin::Origin;
-use asking::Ask;
+#[cfg(any(test, feature = "test-support"))]
+pub use asking::Nobody;
+pub use asking::{
+    Answer, Ask, CONFIRMATION_REQUIRED, EXPIRES, confirmation_required, declined, expired, not_shown,
+    unavailable,
+};
+pub use config::{Confirmation, Safety};
+pub use executed::{Executed, Line, Number};
 use host_audit::{Audit, DecidedBy, Durability, Event};
 use host_base::Output;
 use host_base::Risk;
@@ -62,6 +70,8 @@ use host_knowledge::Lazy;
 use host_target::{Facts, Target};
 use host_text::redact::redact_value;
 use host_text::visible::make_visible;
+pub use method::ConfirmationMethod;
+pub use origin::{Origin, target_used};
 
 /// What stands between a plan and a target.
 pub struct Gate {
@@ -425,7 +435,7 @@ fn identity(asking: &Asking, plan: &Plan, simulated: Option<&str>) -> Result<Str
     Ok(sha256::of(&canonical))
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 impl Gate {
     /// Nothing can be put on record, not even by root, so nothing is changed.
     pub fn of_a_test() -> Self {

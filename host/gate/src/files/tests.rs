@@ -3,7 +3,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use super::*;
-use crate::gate::plan::tests::{at, command, write};
+use crate::plan::tests::{at, command, write};
 use host_target::Overrides;
 
 const ID: &str = "0123456789abcdef";

@@ -10,7 +10,7 @@ use super::meant::{Meant, STALE};
 use super::plan::{Action, Run};
 use super::prepare::{Allowed, Doing, Plan, Prepared};
 use super::turn::Held;
-use crate::executed::Executed;
+use crate::Executed;
 use host_base::Output;
 use host_base::faults;
 use host_base::problem::{Category, Problem};

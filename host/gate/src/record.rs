@@ -6,7 +6,7 @@ use super::Asking;
 use super::execute::Ran;
 use super::plan::Action;
 use super::prepare::{Allowed, Doing, Plan};
-use crate::origin::target_used;
+use crate::target_used;
 use host_audit::{
     ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome,
     TargetUsed,

@@ -79,7 +79,7 @@ impl Lab {
         let (facts, target) = (target.facts().await.unwrap(), Arc::new(target));
         let arguments = serde_json::Map::new();
         let mut origin = Origin::new("1".into(), "test".into(), "cli".into(), "t".into(), &arguments);
-        origin.target = Some(crate::origin::target_used(&target, &facts, target.host_key().await));
+        origin.target = Some(crate::target_used(&target, &facts, target.host_key().await));
         Asking {
             origin: Arc::new(origin),
             risk: Risk::Moderate,

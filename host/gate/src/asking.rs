@@ -7,14 +7,16 @@ use serde_json::{Value, json};
 
 use super::again::differences;
 use super::meant::{Meant, STALE};
+use super::method::ConfirmationMethod;
 use super::prepare::{Against, Allowed, Plan};
 use super::question::Question;
 use super::{Asking, Gate, Planned, identity, shown, simulate};
-use crate::parking::Way;
 use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
 use host_text::redact::excerpt;
 
+/// The error code of a call that waits for somebody's yes.
+pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
 /// How long a question waits for its answer.
 pub const EXPIRES: Duration = Duration::from_secs(15 * 60);
 /// Characters of a program's own simulation that are shown.
@@ -148,16 +150,16 @@ fn stale(why: String) -> Problem {
 }
 
 /// Somebody has to say yes, and this is how.
-pub fn confirmation_required(question: &Question, way: Way) -> Problem {
+pub fn confirmation_required(question: &Question, way: ConfirmationMethod) -> Problem {
     let risk = json!(question.risk);
     let what = if question.dry_run { "A dry run of this change" } else { "This change" };
     let message = format!(
         "{what} is of {} risk and waits for a person's yes: nothing was changed",
         risk.as_str().unwrap_or_default()
     );
-    let problem = Problem::new(crate::envelope::CONFIRMATION_REQUIRED, Category::Denied, message);
+    let problem = Problem::new(CONFIRMATION_REQUIRED, Category::Denied, message);
     let problem = match way {
-        Way::Terminal => {
+        ConfirmationMethod::Terminal => {
             let id = &question.id;
             problem
                 .remedy(format!("Have a person run `linux-sysadmin approve {id}` at a terminal: it shows the plan and asks"))
@@ -180,7 +182,7 @@ pub fn confirmation_required(question: &Question, way: Way) -> Problem {
 /// The same of a call that was said to be confirmed before anybody was shown what it does. Were it to wait, a call that is
 /// merely repeated would confirm itself.
 pub fn not_shown(question: &Question) -> Problem {
-    let mut problem = confirmation_required(question, Way::TwoStep);
+    let mut problem = confirmation_required(question, ConfirmationMethod::TwoStep);
     problem.message = "it was said to be confirmed before it was shown: nothing was changed".to_owned();
     problem.details.remove("confirmation");
     problem.remediation = vec![
@@ -200,10 +202,10 @@ pub fn unavailable(why: impl std::fmt::Display) -> Problem {
 }
 
 /// A host without anybody to ask.
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 pub struct Nobody;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 impl Ask for Nobody {
     fn ask(&self, _question: Question) -> BoxFuture<'_, Result<Answer, Problem>> {
         Box::pin(async { Err(unavailable("there is nobody")) })

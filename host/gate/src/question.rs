@@ -4,15 +4,12 @@
 //! its control characters visible: nothing in it can look like a line of the host's.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
 use super::Asking;
-use super::asking::EXPIRES;
+use super::origin::Origin;
 use super::prepare::Plan;
-use crate::origin::Origin;
-use crate::terminal::Waiting;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
@@ -215,25 +212,6 @@ impl Question {
     /// Whether a client can be sent all of it: what it would have to cut is nothing to say yes to.
     pub fn fits_a_client(&self) -> bool {
         self.text.chars().nth(SENT).is_none()
-    }
-
-    /// As it waits for a person at a terminal, since then.
-    pub fn waiting(&self, since: SystemTime) -> Waiting {
-        let asked_unix = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Waiting {
-            id: self.id.clone(),
-            tool: self.tool.clone(),
-            module: self.module.clone(),
-            target: self.target.clone(),
-            risk: self.risk,
-            summary: self.summary.clone(),
-            client: self.client.clone(),
-            asked_unix,
-            expires_unix: asked_unix + EXPIRES.as_secs(),
-            question: self.text.clone(),
-            preview: self.preview.clone(),
-            sha256: self.sha256.clone(),
-        }
     }
 
     fn written(&self, account: &str, hostname: &str, host_key: Option<&str>) -> String {
