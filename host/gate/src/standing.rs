@@ -2,7 +2,7 @@
 //! what it doesn't say counts as root's, or as somebody else's.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Component;
+use std::path::{Component, Path};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -67,15 +67,29 @@ impl<'a> Standing<'a> {
 
     /// By what an account is as good as root, if it is.
     pub async fn power(&mut self, account: &str) -> Option<String> {
-        if account == DYNAMIC {
-            return None;
-        }
         if let Some(known) = self.accounts.get(account) {
             return known.clone();
         }
-        let power = self.ask(account).await;
+        let power = match account.strip_prefix(DYNAMIC) {
+            Some(name) => self.dynamic(name).await,
+            None => self.ask(account).await,
+        };
         self.accounts.insert(account.to_owned(), power.clone());
         power
+    }
+
+    /// The same of a dynamic user, which is an account of the target's where there is one of this name.
+    async fn dynamic(&self, name: &str) -> Option<String> {
+        let asked = [command("getent", &["passwd", "--", name], Privilege::Caller)];
+        match self.target.run_all(&asked).await.into_iter().next()? {
+            // getent(1): one or more of the keys could not be found.
+            Ok(output) if output.exit_code == 2 => self
+                .given_by(name)
+                .await
+                .map(|why| format!("its dynamic user would have the name of the group {name}, which {why}")),
+            Ok(output) if output.exit_code == 0 => self.ask(name).await,
+            _ => Some(format!("the target doesn't say whether there is an account {name}")),
+        }
     }
 
     async fn ask(&self, account: &str) -> Option<String> {
@@ -162,7 +176,7 @@ impl<'a> Standing<'a> {
 
     /// Why a program that root, or this account, would run may be changed by others, if it may.
     pub async fn program(&self, path: &str, account: Option<&str>) -> Option<String> {
-        let whose = account.filter(|account| *account != DYNAMIC).unwrap_or("root");
+        let whose = account.filter(|account| !account.starts_with(DYNAMIC)).unwrap_or("root");
         let metadata = match self.target.safe_for(path, whose).await {
             Err(problem) => return Some(problem.message),
             Ok(None) => return Some(format!("{path} isn't there")),
@@ -188,14 +202,23 @@ impl<'a> Standing<'a> {
         matches!(self.target.safe_for(path, &self.facts.user).await, Ok(None))
     }
 
-    /// Why not everybody may know what is in a file, if so. What isn't there yet has nothing in it.
+    /// Why not everybody may know what is in a file, if so: by the file itself, and by each directory on the way to it. What
+    /// isn't there yet has nothing in it.
     pub async fn is_secret(&self, path: &str) -> Option<String> {
         match self.target.safe_for(path, "root").await {
-            Err(problem) => Some(problem.message),
-            Ok(None) => None,
-            Ok(Some(Found { kind: Kind::File, metadata })) if metadata.mode & 0o004 != 0 => None,
-            Ok(Some(_)) => Some(format!("not everybody may read {path}")),
+            Err(problem) => return Some(problem.message),
+            Ok(None) => return None,
+            Ok(Some(Found { kind: Kind::File, metadata })) if metadata.mode & 0o004 != 0 => {}
+            Ok(Some(_)) => return Some(format!("not everybody may read {path}")),
         }
+        for directory in Path::new(path).ancestors().skip(1) {
+            let directory = directory.to_string_lossy();
+            match self.target.safe_for(&directory, "root").await {
+                Ok(Some(Found { kind: Kind::Directory, metadata })) if metadata.mode & 0o001 != 0 => {}
+                _ => return Some(format!("not everybody may go into {directory}, where {path} is")),
+            }
+        }
+        None
     }
 }
 

@@ -106,6 +106,7 @@ impl Turns {
     /// With the files by which servers know of each other in this directory, and the directory itself for what lies on
     /// the target.
     #[cfg(any(test, feature = "test-support"))]
+    #[allow(clippy::unwrap_used)]
     pub(super) fn new(directory: PathBuf) -> Self {
         std::fs::create_dir_all(&directory).unwrap();
         let there = directory.clone().into();

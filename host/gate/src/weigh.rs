@@ -249,7 +249,9 @@ impl<'a> Weighing<'a> {
             None => Some("root".to_owned()),
             Some(account) => self.standing.power(account).await,
         };
-        let who = match (&root, line.user.as_deref()) {
+        let account =
+            line.user.as_deref().map(|account| account.strip_prefix(text::DYNAMIC).unwrap_or(account));
+        let who = match (&root, account) {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
         };

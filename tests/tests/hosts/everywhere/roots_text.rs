@@ -28,13 +28,15 @@ ln -s /home/lsa-ada/app /srv/lsa-roots-text/link
 echo A=b > /etc/default/lsa-roots-text
 echo x > /srv/lsa-roots-text/data
 install -m 600 /dev/null /srv/lsa-roots-text/secret
+install -D -m 644 /dev/null /root/lsa-roots-text/credentials
+install -D -m 644 /dev/null /srv/lsa-roots-text/closed/way/credentials; chmod 750 /srv/lsa-roots-text/closed
 echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secret
 "#;
 
 const CLEAN: &str = r"
 for user in lsa-ada lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
-rm -rf /srv/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
+rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 rm -f /etc/systemd/system/lsa-*; systemctl daemon-reload
 ";
 
@@ -105,6 +107,8 @@ async fn a_unit_asks_before_it_is_root_by_its_keys() {
         "Delegate=yes",
         "NotYetKnown=x",
         "EnvironmentFile=/root/.my.cn?",
+        "EnvironmentFile=/root/lsa-roots-text/credentials",
+        "EnvironmentFile=/srv/lsa-roots-text/closed/way/credentials",
         "EnvironmentFile=/etc/default/lsa-roots-secre[t]",
         "SystemCallFilter=~setuid:0",
         "Sockets=dbus.socket",
@@ -155,6 +159,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
+    // A dynamic user has the unit's name, and is an account where there is one of that name.
+    for name in ["root", "lsa-sudoer", "daemon", "root@", "disk", "lsa-sudoer@x"] {
+        let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
+        calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+    }
     // A shell that root runs makes code of what it finds: in variables, by patterns, in a unit's own name.
     for (variable, line) in [
         ("TERM=$(touch /lsa-evil)", "/bin/bash -c \"echo $${TERM@P}\""),
@@ -179,6 +188,9 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         "[Install]\nRequiredBy=sysinit.target\n",
         "[Install]\nRequiredBy=ssh.service\n",
         "[Install]\nUpheldBy=basic.target\n",
+        "[Install]\nAlso=ssh.service ufw.service\n",
+        "[Install]\nAlso=cron.service\n",
+        "[Install]\nAlso=%j.service\n",
     ] {
         calls.push((
             "svc_create_unit",

@@ -31,7 +31,7 @@ fn everyday_texts_are_harmless() {
             CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nExecReload=/bin/kill -HUP $MAINPID\n[Install]\nWantedBy=multi-user.target\n")),
         (SERVICE, format!("{account}InaccessiblePaths=/srv/other\nSystemCallFilter=@system-service\nSystemCallErrorNumber=EPERM\n\
             NoExecPaths=/\nExecPaths=/usr\nNoNewPrivileges=true\n")),
-        (SERVICE, "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/app\n".to_owned()),
+        (SERVICE, "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/app\n[Install]\nAlso=app.socket app.timer\n".to_owned()),
         (SERVICE, "[Service]\nType=oneshot\nExecStart=/bin/true\n".to_owned()),
         ("/etc/systemd/system/app.timer", "[Timer]\nOnCalendar=daily\nPersistent=true\nUnit=app.service\n[Install]\nWantedBy=timers.target\n".to_owned()),
         ("/etc/systemd/system/app.socket", "[Socket]\nListenStream=127.0.0.1:8080\nListenDatagram=[::1]:53\nBacklog=5\n".to_owned()),

@@ -24,6 +24,8 @@ pub enum Judgement {
     File,
     /// Names units that are started.
     Starts,
+    /// Names units that are enabled and disabled with it.
+    Siblings,
     /// Names units that are stopped.
     Stops,
     /// Names units that may have to wait for it.
@@ -48,6 +50,7 @@ struct Table {
     variables: ByPart,
     file: ByPart,
     starts: ByPart,
+    siblings: ByPart,
     stops: ByPart,
     holds: ByPart,
     only: BTreeMap<String, Vec<String>>,
@@ -65,6 +68,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
         (table.variables, Judgement::Variables),
         (table.file, Judgement::File),
         (table.starts, Judgement::Starts),
+        (table.siblings, Judgement::Siblings),
         (table.stops, Judgement::Stops),
         (table.holds, Judgement::Holds),
     ];

@@ -107,8 +107,19 @@ impl Unit {
     fn user(&self, section: &str) -> Option<String> {
         match (self.value(section, "User"), self.value(section, "DynamicUser")) {
             (Some(user), _) => not_root(user).filter(|user| !user.contains('%')),
-            (None, dynamic) => dynamic.is_some_and(is_true).then(|| DYNAMIC.to_owned()),
+            (None, dynamic) => dynamic.is_some_and(is_true).then(|| format!("{DYNAMIC}{}", self.prefix())),
         }
+    }
+
+    /// The name before its kind.
+    fn stem(&self) -> Option<&str> {
+        self.name.rsplit_once('.').map(|(stem, _)| stem)
+    }
+
+    /// The name before its instance and kind, which systemd gives a dynamic user.
+    fn prefix(&self) -> &str {
+        let stem = self.stem().unwrap_or(&self.name);
+        stem.split_once('@').map_or(stem, |(prefix, _)| prefix)
     }
 
     /// Where its commands' relative paths begin.
@@ -124,8 +135,9 @@ impl Unit {
     }
 }
 
-/// An account that is there while the unit runs, and that nobody else has.
-pub const DYNAMIC: &str = "a dynamic user";
+/// What stands before the name of a dynamic user: an account that is there while the unit runs, and that nobody else has. But
+/// where there is an account or a group of that name already, systemd takes that one, systemd.exec(5).
+pub const DYNAMIC: &str = "dynamic:";
 
 /// What systemd strips.
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];

@@ -59,6 +59,17 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 }
             }
         }
+        Judgement::Siblings => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                let has_its_name = name.rsplit_once('.').is_some_and(|(own, _)| Some(own) == unit.stem());
+                if !has_its_name || grave::to_start(&name) || grave::to_stop(&name) {
+                    code.gives(format_args!(
+                        "is enabled and disabled together with {} ({key}=), {at}",
+                        shown(&name)
+                    ));
+                }
+            }
+        }
         Judgement::Stops => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
                 if grave::to_stop(&name) && !unit.is_of_the_system() {

@@ -90,11 +90,26 @@ fn the_account_is_the_last_one_of_the_section() {
         ("User=0\nExecStart=/bin/a", None),
         ("User=%i\nExecStart=/bin/a", None),
         ("[Unit]\nUser=ada\n[Service]\nExecStart=/bin/a", None),
-        ("DynamicUser=yes\nExecStart=/bin/a", Some("a dynamic user")),
+        ("DynamicUser=yes\nExecStart=/bin/a", Some("dynamic:app")),
         ("user=ada\nExecStart=/bin/a", None),
     ];
     for (lines, expected) in table {
         assert_eq!(service(lines).lines[0].user.as_deref(), expected, "{lines}");
+    }
+}
+
+#[test]
+fn a_dynamic_user_has_the_name_of_its_unit() {
+    for (name, user) in [
+        ("root.service", "dynamic:root"),
+        ("root@.service", "dynamic:root"),
+        ("a-b@c@d.service", "dynamic:a-b"),
+        ("a.b.service", "dynamic:a.b"),
+        ("@.service", "dynamic:"),
+    ] {
+        let text = "[Service]\nDynamicUser=yes\nExecStart=/bin/a\n";
+        let code = of_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
+        assert_eq!(code.lines[0].user.as_deref(), Some(user), "{name}");
     }
 }
 
@@ -154,7 +169,16 @@ fn what_a_key_gives_is_said_with_its_line() {
         ),
         ("a.service", "User=%U", "runs as who `%U` turns out to be"),
         ("a.service", "Wants=debug-shell.service", "pulls in debug-shell.service (Wants=)"),
-        ("a.service", "Also=debug-%i.service", "pulls in debug-%i.service"),
+        (
+            "a.service",
+            "Also=debug-%i.service",
+            "is enabled and disabled together with debug-%i.service (Also=)",
+        ),
+        (
+            "a.service",
+            "Also=a.socket ufw.service",
+            "is enabled and disabled together with ufw.service (Also=)",
+        ),
         ("a.service", "Conflicts=ssh.service", "stops ssh.service (Conflicts=)"),
         ("a@.service", "ExecStart=/opt/%i", "which program that is"),
         ("nginx.service.d/a.conf", "User=ada", "changes whose rights nginx.service has (User=ada)"),
