@@ -22,6 +22,9 @@ pub(super) fn wrong(root: &Path) -> Result<Vec<String>> {
     let pages = read(root)?;
     let mut wrong = Vec::new();
     for (file, page) in &pages {
+        wrong.extend(
+            page.unclosed.iter().map(|line| format!("{file}:{line}: a code span has to end in its line")),
+        );
         for (line, link) in &page.links {
             if let Some(reason) = wrong_link(root, &pages, file, link) {
                 wrong.push(format!("{file}:{line}: {link}: {reason}"));
@@ -146,6 +149,7 @@ mod tests {
             ("README.md", "[x](../../a.md)", "../../a.md: it is not there"),
             ("docs/a.md", "# A\n[x](../README.md)", "docs/a.md:2: ../README.md: it is outside the book"),
             ("CONTRIBUTING.md", "`xtask/src/none.rs`", "CONTRIBUTING.md:1: xtask/src/none.rs is not there"),
+            ("README.md", "`x", "README.md:1: a code span has to end in its line"),
             ("docs/b.md", "", "docs/SUMMARY.md: docs/b.md is listed 0 times"),
             ("docs/SUMMARY.md", "[A](a.md) [A](a.md)", "docs/SUMMARY.md: docs/a.md is listed 2 times"),
         ] {

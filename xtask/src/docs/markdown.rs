@@ -9,6 +9,8 @@ pub(super) struct Page {
     pub(super) links: Vec<(usize, String)>,
     /// The code spans outside code blocks, with the number of the line.
     pub(super) code: Vec<(usize, String)>,
+    /// Lines in which a code span begins and doesn't end: what is in them can't be told.
+    pub(super) unclosed: Vec<usize>,
     /// The anchors of its headings, as mdBook and GitHub make them.
     pub(super) anchors: BTreeSet<String>,
 }
@@ -30,6 +32,9 @@ impl Page {
     fn add(&mut self, number: usize, line: &str) {
         if let Some(heading) = line.strip_prefix('#') {
             self.add_heading(heading.trim_start_matches('#').trim());
+        }
+        if line.matches('`').count() % 2 != 0 {
+            self.unclosed.push(number);
         }
         let mut prose = String::new();
         for (index, part) in line.split('`').enumerate() {
