@@ -33,7 +33,7 @@ impl Page {
         if let Some(heading) = line.strip_prefix('#') {
             self.add_heading(heading.trim_start_matches('#').trim());
         }
-        if line.matches('`').count() % 2 != 0 {
+        if !line.matches('`').count().is_multiple_of(2) {
             self.unclosed.push(number);
         }
         let mut prose = String::new();
