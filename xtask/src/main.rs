@@ -8,6 +8,7 @@ mod apt;
 mod bench;
 mod build;
 mod cmd;
+mod docs;
 mod files;
 mod fuzz;
 mod hosts;
@@ -64,6 +65,8 @@ enum Task {
     BenchTools { binary: PathBuf, examples: PathBuf },
     /// Check formatting and lints
     Lint,
+    /// Check the links of the documentation and build it (target/book), with mdBook, which is installed where it is missing
+    Docs,
     /// Fuzz what decides which commands and paths a module may use
     Fuzz {
         /// For how long each target is fuzzed
@@ -97,6 +100,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,
         Task::Lint => lint::lint()?,
+        Task::Docs => docs::docs()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,
         Task::Hosts(hosts) => hosts::run(hosts)?,
     }

@@ -8,6 +8,7 @@ mod asking_clients;
 mod asking_terminal;
 mod audit;
 mod cli;
+mod documentation;
 mod hostile;
 mod languages;
 mod modules;
