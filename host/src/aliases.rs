@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::{Map, Value};
 
 use crate::arguments::invalid;
-use crate::component::Tool;
 use host_base::problem::Problem;
+use host_components::Tool;
 
 /// What a call said in an older spelling.
 #[derive(Clone, Debug, Default)]

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::component::{Module, Reply, Shape, Tool};
 use crate::envelope::Envelope;
 use crate::listing;
 use host_base::problem::{Category, Problem};
+use host_components::{Module, Reply, Shape, Tool};
 
 /// Of an analysis.
 const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];

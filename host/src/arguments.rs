@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::aliases::Older;
-use crate::component::{Shape, Tool};
 use crate::config::Limit;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_components::common::{AGENT, CONFIRMED, DRY_RUN, HOST, LISTING};
+use host_components::{Shape, Tool};
 use host_text::spelling::close;
 use host_text::visible::excerpt;
 
@@ -23,26 +24,8 @@ const MOST_VIOLATIONS: usize = 20;
 /// Corrections that are suggested.
 const MOST_CORRECTIONS: usize = 5;
 
-/// What listings take besides their own arguments. Without descriptions: the server's instructions have them once.
-const LISTING: [&str; 2] = ["limit", "filter"];
-
-/// What every tool takes that works where the caller says: names of hosts, groups, globs. One text may hold several,
-/// with commas between them.
-const HOST: &str = "host";
-
-/// What every tool takes that changes something.
-const DRY_RUN: &str = "dry_run";
-
-/// What every tool takes, though no schema shows it: which of several agents asks, where they share a server.
-const AGENT: &str = "agent_id";
-/// Characters of it.
+/// Characters of `agent_id`.
 pub const LONGEST_AGENT: usize = 64;
-
-/// What a client says in the second of two steps.
-const CONFIRMED: &str = "confirmed";
-
-/// Every argument that is the host's.
-pub const COMMON: [&str; 6] = [LISTING[0], LISTING[1], HOST, DRY_RUN, AGENT, CONFIRMED];
 
 /// What of the common arguments a client is to see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

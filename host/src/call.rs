@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::answer::Answer;
-use crate::component::{Module, Reply, Tool};
 use crate::envelope::Envelope;
 use crate::record;
 use crate::remediation::{self, About};
@@ -13,6 +12,7 @@ use crate::running::Desk;
 use host_audit::{DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
+use host_components::{Module, Reply, Tool};
 use host_gate::Executed;
 use host_gate::Origin;
 use host_gate::Outcome;

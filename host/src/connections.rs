@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::component::{Connections, PublicKey};
 use crate::targets::Targets;
 use host_base::problem::{Category, Problem};
+use host_components::{Connections, PublicKey};
 use host_gate::Origin;
 use host_gate::Question;
 use host_gate::{Answer, Ask, declined};

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::component;
 use crate::running::{About, Next, Running, Said};
 use host_base::problem::{Category, Problem};
 use host_gate::Executed;
@@ -254,7 +253,7 @@ impl JobsOf {
     }
 }
 
-impl component::Jobs for JobsOf {
+impl host_components::Jobs for JobsOf {
     fn list(&self, agent_id: Option<&str>) -> String {
         let wanted = self.agent_id.as_deref().or(agent_id);
         let jobs = self.jobs.state().jobs.clone();

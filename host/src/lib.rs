@@ -1,15 +1,13 @@
 //! The host: it owns all power and no domain knowledge. Every tool comes from a component.
 //!
 //! Read [`pipeline`] first: it is one tool call, from request to envelope.
-// Not `forbid`: `component/cache.rs` deserializes compiled code, and says why.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod aliases;
 mod answer;
 mod arguments;
 mod call;
 pub mod cli;
-mod component;
 mod config;
 mod connections;
 mod envelope;

@@ -12,10 +12,6 @@ use crate::aliases::Older;
 use crate::answer::{self, Answer};
 use crate::arguments::{self, Arguments, Validators};
 use crate::call::{Call, Routed};
-use crate::component::{
-    self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
-    Reply, Route, Session, Shape, Times, Tool,
-};
 use crate::config::{self, Loaded};
 use crate::connections::Control;
 use crate::envelope::Envelope;
@@ -33,6 +29,10 @@ use host_audit::{Audit, Durability};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
+use host_components::{
+    self, Anew, CallContext, Calling, Cold, Connections, Handing, Module, Places, Progress, Reach, Registry,
+    Reply, Route, Session, Shape, Times, Tool,
+};
 use host_gate::CONFIRMATION_REQUIRED;
 use host_gate::Confirmation;
 use host_gate::ConfirmationMethod;
@@ -609,7 +609,7 @@ impl Pipeline {
                 .then(|| self.connections(target, call, routed.origin.clone(), dry_run)),
             jobs: module.imports("jobs").then(|| {
                 let agent_id = call.agent_id.clone();
-                Arc::new(JobsOf::new(&self.jobs, agent_id, dry_run)) as Arc<dyn component::Jobs>
+                Arc::new(JobsOf::new(&self.jobs, agent_id, dry_run)) as Arc<dyn host_components::Jobs>
             }),
         };
         let context = |times| CallContext {

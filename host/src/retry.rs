@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::component::Progress;
 use host_base::Attempt;
 use host_base::problem::{Category, Problem};
+use host_components::Progress;
 
 /// However often a wait was doubled.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

@@ -9,11 +9,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::component::Progress;
 use crate::envelope::Envelope;
 use crate::parking::CallKey;
 use crate::turns::{Busy, Turn, Turns};
 use host_base::problem::{Category, Problem};
+use host_components::Progress;
 use host_gate::Executed;
 use host_gate::Question;
 use host_gate::{Answer, Ask, EXPIRES, expired, unavailable};

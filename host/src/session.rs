@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::component::{Absent, CONTRACT, Module, Session};
 use crate::config::{IntegrationMode, Loaded};
 use crate::pipeline::Live;
 use crate::system::Mode;
+use host_components::{Absent, CONTRACT, Module, Session};
 use host_gate::Safety;
 use host_knowledge::{Lazy, Resolved};
 use host_target::{Facts, Target};

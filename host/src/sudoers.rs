@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::component::Module;
 use crate::system;
 use host_base::problem::Problem;
 use host_base::{Command, Keep, Privilege};
@@ -11,6 +10,7 @@ use host_capability::{
     Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
     SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
+use host_components::Module;
 use host_knowledge::{Lazy, Resolved};
 use host_target::Target;
 

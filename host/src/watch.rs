@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use inotify::{Event, EventMask, Inotify, WatchDescriptor, WatchMask, Watches};
 
-use crate::component::{LOCK, Places, SUMS};
 use crate::pipeline::Pipeline;
+use host_components::{LOCK, Places, SUMS};
 
 /// Files are written in several steps; what follows within this time is looked at together.
 const TOGETHER: Duration = Duration::from_millis(100);

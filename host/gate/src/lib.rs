@@ -3,6 +3,7 @@
 //!
 //! Who asks for a plan may go away at any time. What has begun is finished or undone all the same: the gate owns it, not
 //! the request, and the server ends only when no plan is running.
+#![forbid(unsafe_code)]
 
 mod again;
 mod asking;

@@ -4,6 +4,7 @@
 //!
 //! What Ansible itself couldn't read is an error, and so is what would be a group that isn't whole. A host that Ansible
 //! reaches in a way that isn't followed here is left out, and a warning says so.
+#![forbid(unsafe_code)]
 
 mod allowed;
 mod collected;

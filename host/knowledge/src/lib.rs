@@ -1,5 +1,6 @@
 //! What is known of services: profiles, those that come with this program and the operator's own; which of them a target
 //! has, who there depends on whom, and what makes a change graver.
+#![forbid(unsafe_code)]
 
 mod candidate;
 mod check;

@@ -1,5 +1,6 @@
 //! Other machines: one authenticated connection to a host, by all of its jumps, as the user's own SSH configuration
 //! says. A host key that isn't known is refused, and so is whatever a server wants to open here.
+#![forbid(unsafe_code)]
 
 mod algorithms;
 mod alias;

@@ -27,9 +27,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
-use crate::component::{self, Cold, Places};
 use crate::config;
 use crate::pipeline::Pipeline;
+use host_components::{Cold, Places};
 
 /// Of `tracing`: as `info`, or `linux_sysadmin=debug`.
 const LOG_VARIABLE: &str = "LINUX_SYSADMIN_LOG";
@@ -100,7 +100,7 @@ enum Command {
     /// See the profiles of services, and check one's own
     Knowledge(knowledge::Command),
     /// Compile the component on stdin within limits
-    #[command(name = component::COMPILE, hide = true)]
+    #[command(name = host_components::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
 }
 
@@ -144,7 +144,7 @@ impl Cli {
 
     async fn execute(self) -> anyhow::Result<ExitCode> {
         if let Command::CompileComponent { memory_mib, seconds } = self.command {
-            return component::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
+            return host_components::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
         }
         // These need no configuration, and are there where that is broken.
         match self.command {

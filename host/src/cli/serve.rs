@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::component::{Cold, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::server::{self, KeptList};
 use crate::system::{self, Mode};
 use crate::watch::Watch;
+use host_components::{Cold, Places};
 
 /// Descriptors: what calls may hold at once exceeds the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;

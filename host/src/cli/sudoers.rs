@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::out::out;
-use crate::component::{Cold, Module, Places};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::sudoers;
 use host_capability::Fragment;
+use host_components::{Cold, Module, Places};
 
 #[derive(Args)]
 pub(super) struct Sudoers {

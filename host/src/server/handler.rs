@@ -22,7 +22,6 @@ use super::list::List;
 use super::{resources, tasks};
 use crate::aliases::Older;
 use crate::arguments::{self, LONGEST_AGENT, Shown};
-use crate::component;
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
 use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
@@ -187,7 +186,7 @@ impl Handler {
 
 /// A tool as a client sees it. What is read-only here can't change anything: no grant to change, and no plan, is
 /// accepted from its module.
-pub fn describe_tool(tool: &component::Tool, shown: Shown) -> Tool {
+pub fn describe_tool(tool: &host_components::Tool, shown: Shown) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
     let hints = ToolAnnotations::new().read_only(read_only).open_world(false);
     let hints = if read_only { hints } else { hints.destructive(tool.risk > Risk::Low) };

@@ -13,9 +13,9 @@ use tokio::task::JoinHandle;
 
 use super::handler::describe_tool;
 use crate::arguments::Shown;
-use crate::component::{self, Places, Registry};
-use crate::config::Modules;
 use crate::pipeline::Pipeline;
+use host_components::Modules;
+use host_components::{Places, Registry};
 
 /// By then a client has the list that it has just asked for.
 const GIVEN: Duration = Duration::from_millis(20);
@@ -46,7 +46,7 @@ impl KeptList {
     pub fn begin(places: &Places, modules: &Modules) -> Self {
         let (places, modules) = (places.clone(), modules.clone());
         Self(Some(tokio::task::spawn_blocking(move || {
-            let (bytes, of) = component::kept_list(host_base::directories::cache(), &places, &modules)?;
+            let (bytes, of) = host_components::kept_list(host_base::directories::cache(), &places, &modules)?;
             let entry = serde_json::from_slice::<Entry>(&bytes).ok().filter(|entry| entry.of == of)?;
             Some(Kept { entry, bytes })
         })))

@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{ACCOUNT, SystemError};
-use crate::component::{Cold, Places, Registry};
 use crate::config;
 use crate::sudoers;
 use host_base::passwd;
+use host_components::{Cold, Places, Registry};
 use host_knowledge::Lazy;
 use host_target::Target;
 
@@ -33,7 +33,7 @@ pub struct Wanted {
 pub async fn wanted(target: &Target, modules: &Path, home: Option<&Path>) -> Result<Wanted, SystemError> {
     let config = match home {
         Some(home) => configured(home)?,
-        None => config::Modules::default(),
+        None => host_components::Modules::default(),
     };
     let places = Places { user: None, ..Places::new(Some(modules.to_owned())) };
     let registry = Registry::new(&config, cache()).load(&places, Cold::Compile).await;
@@ -132,7 +132,7 @@ fn account_of(path: &Path) -> Option<String> {
 }
 
 /// What the account's own configuration says of modules. It can only take some away.
-fn configured(home: &Path) -> Result<config::Modules, SystemError> {
+fn configured(home: &Path) -> Result<host_components::Modules, SystemError> {
     let path = home.join(".config/linux-sysadmin/config.yaml");
     let config = config::of_account(home, path).map_err(|error| SystemError::Refused(error.to_string()))?;
     Ok(config.modules)

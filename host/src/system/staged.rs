@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{SystemError, put};
-use crate::component::{SUMS, read_sums};
+use host_components::{SUMS, read_sums};
 
 /// What the copy may take in memory: `/run` is there.
 const LARGEST: u64 = 512 << 20;

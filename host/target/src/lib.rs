@@ -1,4 +1,5 @@
 //! The machine under administration. Nothing outside this folder starts a process or opens a connection.
+#![forbid(unsafe_code)]
 
 mod entry;
 mod facts;

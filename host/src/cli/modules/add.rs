@@ -7,9 +7,9 @@ use clap::Args;
 use super::ask::Asking;
 use super::scope;
 use super::show::{Shown, heading, holds, line, risk, wrapped};
-use crate::component::{Conflict, Examined, InstallError, Origin, Workshop};
 use host_base::Privilege;
 use host_capability::{Concern, Request, Requests, by_concern};
+use host_components::{Conflict, Examined, InstallError, Origin, Workshop};
 use host_text::visible::visible;
 
 #[derive(Args)]

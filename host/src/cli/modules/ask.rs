@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::component::InstallError;
+use host_components::InstallError;
 
 /// Where questions go.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::show::wrapped;
-use crate::component::{Absent, Module, Origin, Verified, Workshop};
+use host_components::{Absent, Module, Origin, Verified, Workshop};
 use host_text::visible::visible;
 
 fn origin(origin: Origin) -> &'static str {

@@ -13,9 +13,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::out::out;
-use crate::component::{Cold, InstallError, Origin, Places, Workshop};
-use crate::config::{Disabled, Loaded};
+use crate::config::Loaded;
 pub(super) use ask::Asking;
+use host_components::Disabled;
+use host_components::{Cold, InstallError, Origin, Places, Workshop};
 use host_text::visible::visible;
 use show::Shown;
 pub(super) use show::wrapped;

@@ -4,12 +4,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::component::{Aliases, Description, Examined, Module, Origin};
 use host_base::Privilege;
 use host_base::Risk;
 use host_capability::{
     CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, by_concern,
 };
+use host_components::{Aliases, Description, Examined, Module, Origin};
 use host_text::visible::visible;
 
 const WIDTH: usize = 80;

@@ -15,9 +15,9 @@ use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::bindings::SystemModule;
+use super::config::Limits;
 use super::limits::{INSTANCES, MEMORIES, STACK_BYTES, TABLES};
 use super::store::State;
-use crate::config::Limits;
 
 /// How often a running guest is looked at: the precision of its time limit.
 const TICK: Duration = Duration::from_millis(10);

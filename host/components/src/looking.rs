@@ -134,7 +134,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::component::store::CallContext;
+    use crate::store::CallContext;
     use host_base::Risk;
     use host_capability::{CommandRequest, Effect, Grants, Place};
     use host_target::{Overrides, Target};

@@ -3,7 +3,7 @@
 
 wasmtime::component::bindgen!({
     world: "system-module",
-    path: "../wit",
+    path: "../../wit",
     imports: { default: async | trappable },
     exports: { default: async },
     // The description is hashed word for word, see `Description::sha256`.

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::config::{Disabled, Modules, Policy};
 use super::lock::{self, Entry, Lock, Owner};
 use super::surface::World;
-use crate::config::{Disabled, Modules, Policy};
 use host_base::sha256::is_sha256;
 use host_base::small_file;
 
@@ -259,7 +259,7 @@ impl Found {
 }
 
 /// What a file of sums pins: name to SHA-256. An error says where it isn't one, and nothing of what is there.
-pub(crate) fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
+pub fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
     let text = small_file::read(path, |_| std::io::Result::Ok(()));
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let line = |(number, line): (usize, &str)| match line.split_once(char::is_whitespace) {

@@ -4,10 +4,10 @@ use wasmtime::Store;
 use wasmtime_wasi::WasiView;
 
 use super::*;
-use crate::component::CallContext;
-use crate::component::engine::Lazy;
-use crate::component::log::tests::Written;
-use crate::component::store;
+use crate::CallContext;
+use crate::engine::Lazy;
+use crate::log::tests::Written;
+use crate::store;
 use host_capability::PathRequest;
 use host_target::{Overrides, Target};
 

@@ -1,10 +1,14 @@
 //! Components: loaded, described, limited and called. Nothing outside this folder names wasmtime.
+// Not `forbid`: `cache.rs` deserializes compiled code, and says why.
+#![deny(unsafe_code)]
 
 mod again;
 mod aliases;
 mod bindings;
 mod cache;
+pub mod common;
 mod compile;
+mod config;
 mod convert;
 mod description;
 mod engine;
@@ -29,12 +33,13 @@ mod wall;
 pub use again::{Anew, Calling};
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
+pub use config::{Disabled, Limits, Modules, Policy};
 pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, Verified, Workshop};
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
 pub use registry::{Cold, Conflict, Registry, Route, kept_list};
-pub(crate) use source::read_sums;
+pub use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
 pub use store::{CallContext, Handing, Progress, Times};
 pub use system::{Connections, Jobs, PublicKey, Reach, Session};

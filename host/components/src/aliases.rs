@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bindings::exports::sysadmin::module::describe;
-use crate::arguments::COMMON;
+use super::common::COMMON;
 
 /// Of one tool, of each kind.
 const MOST: usize = 100;

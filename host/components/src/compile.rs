@@ -11,8 +11,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
+use super::config::Limits;
 use super::engine;
-use crate::config::Limits;
 use host_text::visible::excerpt;
 
 /// The hidden subcommand that does it.

@@ -8,7 +8,7 @@ use host_base::problem::Category;
 
 /// A log that is kept.
 #[derive(Clone, Default)]
-pub(in crate::component) struct Written(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -30,7 +30,7 @@ impl<'a> MakeWriter<'a> for Written {
 
 impl Written {
     /// What this thread logs from here on, until the guard is dropped.
-    pub(in crate::component) fn begin() -> (Self, DefaultGuard) {
+    pub(crate) fn begin() -> (Self, DefaultGuard) {
         let written = Self::default();
         let subscriber = tracing_subscriber::fmt()
             .with_writer(written.clone())
@@ -42,7 +42,7 @@ impl Written {
         (written, tracing::subscriber::set_default(subscriber))
     }
 
-    pub(in crate::component) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines().map(|line| line.trim_start().to_owned()).collect()
     }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::cache::{Cache, Stamp};
+use super::config::Modules;
 use super::description::Tool;
 use super::engine::Lazy;
 use super::module::{Loader, Module};
 use super::source::{Absent, Candidate, Origin, Places, candidates};
-use crate::config::Modules;
 use host_target::Facts;
 
 /// Every module, every tool. What is loaded is what was pinned, and a change of any file makes a new registry.

@@ -2,8 +2,8 @@ use wasmtime::component::{Component, Val};
 use wasmtime_wasi::WasiCtxBuilder;
 
 use super::*;
-use crate::component::engine::Lazy;
-use crate::component::store;
+use crate::engine::Lazy;
+use crate::store;
 
 /// Why a component was stopped while it started or while its `run` ran.
 async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cache::Cache;
+use super::config::{Disabled, Modules};
 use super::description::Description;
 use super::engine::Lazy;
 use super::lock::{Editing, Entry, Lock, LockError};
 use super::module::{self, LoadError, Loader, Module};
 use super::registry::{Cold, Conflict, Registry};
 use super::source::{Candidate, Found, Origin, Places, candidates};
-use crate::config::{Disabled, Modules};
 use host_capability::Requests;
 
 /// The operator's view: what is there, and the means to change it.

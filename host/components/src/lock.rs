@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Disabled, is_module_name};
+use super::config::{Disabled, is_module_name};
 use host_base::sha256::is_sha256;
 use host_base::small_file;
 use host_capability::Requests;
