@@ -28,6 +28,7 @@ mod replaced;
 mod standing;
 mod turn;
 mod uncertain;
+mod units;
 mod weigh;
 
 use std::collections::HashMap;

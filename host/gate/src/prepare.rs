@@ -298,6 +298,14 @@ impl Against<'_> {
             }
             steps.push(prepared);
         }
+        for argv in interrupted(&change) {
+            learned.extend(graver(
+                self.knowledge,
+                &self.facts.family,
+                &Done::Run { program: &argv[0], args: &argv[1..] },
+            ));
+            weighing.interrupted(&argv)?;
+        }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
@@ -406,6 +414,24 @@ fn hides(action: &Action, prepared: &Prepared) -> bool {
     let undo =
         |undo: &Allowed| undo.hides_arguments() || !(prepared.is_in_diff(undo) || undo.is_shown_whole());
     main.is_some_and(is_hidden) || prepared.undo.iter().any(undo)
+}
+
+/// What a change does to units besides those that its commands name, as if each were a command of its own: a start stops
+/// what the unit conflicts with, a restart restarts what depends on it.
+fn interrupted(change: &Change) -> Vec<Vec<String>> {
+    let commands: Vec<&Command> = change
+        .steps
+        .iter()
+        .filter_map(|step| if let Action::Run(run) = &step.action { Some(&run.command) } else { None })
+        .filter(|command| command.program.rsplit('/').next() == Some("systemctl"))
+        .collect();
+    if commands.is_empty() {
+        return Vec::new();
+    }
+    let says = |word: &str| commands.iter().any(|command| command.args.iter().any(|arg| arg == word));
+    let verb = if says("restart") && !says("stop") { "restart" } else { "stop" };
+    let others = change.affected_services.iter().filter(|unit| !says(unit));
+    others.map(|unit| ["systemctl", verb, "--", unit].map(str::to_owned).to_vec()).collect()
 }
 
 /// Two names of one place would be kept and put back in each other's way.

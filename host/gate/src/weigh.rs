@@ -5,6 +5,7 @@ use super::files::Site;
 use super::plan::Action;
 use super::prepare::Allowed;
 use super::standing::Standing;
+use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
@@ -21,6 +22,7 @@ const MOST_NAMED: usize = 5;
 /// What was found so far.
 pub(super) struct Weighing<'a> {
     policy: &'a Policy,
+    target: &'a Target,
     facts: &'a Facts,
     standing: Standing<'a>,
     /// What raises the plan's risk, and why.
@@ -35,7 +37,7 @@ impl<'a> Weighing<'a> {
     /// By these rules, on this target.
     pub fn new(policy: &'a Policy, target: &'a Target, facts: &'a Facts) -> Self {
         let standing = Standing::new(target, facts);
-        Self { policy, facts, standing, risks: Vec::new(), rules: Vec::new(), asks: Vec::new() }
+        Self { policy, target, facts, standing, risks: Vec::new(), rules: Vec::new(), asks: Vec::new() }
     }
 
     /// What is run before anybody is asked, and to validate: it has to be harmless, whatever the plan calls it.
@@ -86,24 +88,42 @@ impl<'a> Weighing<'a> {
         self.code(code.of(own.as_deref()), before, &format!("what `{line}` would read")).await
     }
 
-    /// Why it costs more than the place says to set rights there: in the home of who is as good as root, and of what is
-    /// root's own in a place for data, which root may run.
+    /// What a command would do that isn't run, since another one does the same by the way.
+    pub fn interrupted(&mut self, argv: &[String]) -> Result<(), Problem> {
+        let verdict = self.policy.verdict(argv);
+        self.met(&verdict, &format!("`{}` by the way", excerpt(&argv.join(" "), NAMED)))
+    }
+
+    /// Why it costs more than the place says to set rights there: in somebody's home, and on what is root's own in a place
+    /// for data, which root may run or keep to itself.
     async fn gives_away(&mut self, rights: &Rights<'_>, path: &str) -> Option<String> {
         let shown = excerpt(path, NAMED);
-        if let Some(owner) = text::home_at(path)
-            && let Some(why) = self.standing.power(&owner).await
-        {
-            return Some(format!(
-                "changes {shown}, the home of who is as good as root or a part of it: {why}"
-            ));
+        if let Some(owner) = text::home_at(path) {
+            if let Some(why) = self.standing.power(&owner).await {
+                return Some(format!(
+                    "changes {shown}, the home of who is as good as root or a part of it: {why}"
+                ));
+            }
+            if rights.owner.is_some_and(|to| to != owner) {
+                return Some(format!("gives {shown}, which is in {owner}'s home, to somebody else"));
+            }
+            if text::home_of(path).is_none() && (rights.others_write || rights.shuts_owner_out) {
+                return Some(format!("changes {shown} so that {owner} may no longer be able to log in"));
+            }
         }
         let found = self.standing.of_roots(path).await?;
+        let is_file = found.kind == Kind::File;
         let is_run = found.kind == Kind::Directory || found.metadata.mode & 0o111 != 0;
-        if is_run && (rights.to_others || rights.others_write) {
+        let to_others = rights.owner.is_some();
+        if is_run && (to_others || rights.others_write) {
             return Some(format!("gives {shown} to others, which is root's own and may be run by root"));
         }
-        let is_opened = rights.others_read && found.kind == Kind::File && found.metadata.mode & 0o004 == 0;
-        is_opened.then(|| format!("lets everybody read {shown}, which is root's own and not for everybody"))
+        let is_closed = is_file && found.metadata.mode & 0o004 == 0;
+        if is_closed && rights.others_read {
+            return Some(format!("lets everybody read {shown}, which is root's own and not for everybody"));
+        }
+        (is_closed && (to_others || rights.group.is_some()))
+            .then(|| format!("lets somebody else read {shown}, which is root's own and not for everybody"))
     }
 
     /// Why it costs more than the rules say to put an account into a group, or to give it a home, on this target.
@@ -193,9 +213,36 @@ impl<'a> Weighing<'a> {
             .as_ref()
             .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
         let before = site.before.as_deref().filter(|_| is_roots);
-        let before = before.and_then(|before| text::of_file(&site.path, before));
-        match text::of_file(&site.path, &write.contents) {
-            Some(code) => self.code(code, before, &excerpt(&site.path, NAMED)).await,
+        let mut what = excerpt(&site.path, NAMED);
+        let mut along = Vec::new();
+        if let Some(unit) = units::unit_at(&site.path) {
+            match units::drop_ins(self.target, unit).await {
+                Ok(drop_ins) => {
+                    for (path, text) in drop_ins {
+                        what = format!("{what}, with {}", excerpt(&path, NAMED));
+                        along.push(b'\n');
+                        along.extend(text);
+                    }
+                }
+                Err(problem) => {
+                    let why = format!("{what} may have drop-ins that can't be read: {}", problem.message);
+                    self.risks.push((Risk::High, why));
+                }
+            }
+            let waiting = match site.found {
+                Some(_) => Vec::new(),
+                None => units::waiting_for(self.target, unit).await,
+            };
+            if let Some(first) = waiting.first() {
+                let first = excerpt(first, NAMED);
+                self.risks
+                    .push((Risk::High, format!("{what} is a unit that others already wait for ({first})")));
+            }
+        }
+        let with_drop_ins = |text: &[u8]| [text, along.as_slice()].concat();
+        let before = before.and_then(|before| text::of_file(&site.path, &with_drop_ins(before)));
+        match text::of_file(&site.path, &with_drop_ins(&write.contents)) {
+            Some(code) => self.code(code, before, &what).await,
             None => Ok(()),
         }
     }
@@ -287,14 +334,19 @@ impl<'a> Weighing<'a> {
 }
 
 /// Rights that a command sets on paths.
+#[derive(Debug, Default)]
 struct Rights<'a> {
     paths: Vec<&'a str>,
-    /// Another owner than root.
-    to_others: bool,
+    /// The new owner, unless it is root.
+    owner: Option<&'a str>,
+    /// The new group, unless it is root's.
+    group: Option<&'a str>,
     /// A group or everybody may write.
     others_write: bool,
     /// Everybody may read.
     others_read: bool,
+    /// The owner may not go in or read any more.
+    shuts_owner_out: bool,
 }
 
 impl<'a> Rights<'a> {
@@ -302,40 +354,59 @@ impl<'a> Rights<'a> {
     fn given_by(argv: &'a [String]) -> Option<Self> {
         let (program, arguments) = argv.split_first()?;
         let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+        let not_root = |name: &'a str| (!matches!(name, "" | "root" | "0")).then_some(name);
         match program.as_str() {
             "chmod" => {
                 let mode = operands.next().unwrap_or_default();
-                let (others_write, others_read) = match u32::from_str_radix(mode, 8) {
-                    Ok(bits) => (bits & 0o022 != 0, bits & 0o004 != 0),
-                    Err(_) => given_by_words(mode),
+                let given = match u32::from_str_radix(mode, 8) {
+                    Ok(bits) => Self {
+                        others_write: bits & 0o022 != 0,
+                        others_read: bits & 0o004 != 0,
+                        shuts_owner_out: bits & 0o500 != 0o500,
+                        ..Self::default()
+                    },
+                    Err(_) => Self::given_by_words(mode),
                 };
-                Some(Self { paths: operands.collect(), to_others: false, others_write, others_read })
+                Some(Self { paths: operands.collect(), ..given })
             }
-            "chown" | "chgrp" => {
-                let owner = operands.next().unwrap_or_default();
-                let owner = owner.split([':', '.']).next().unwrap_or_default();
-                let to_others = program == "chown" && !matches!(owner, "" | "root" | "0");
+            "chown" => {
+                let both = operands.next().unwrap_or_default();
+                let (owner, group) = both.split_once([':', '.']).unwrap_or((both, ""));
                 let paths = operands.collect();
-                Some(Self { paths, to_others, others_write: false, others_read: false })
+                Some(Self { paths, owner: not_root(owner), group: not_root(group), ..Self::default() })
+            }
+            "chgrp" => {
+                let group = operands.next().unwrap_or_default();
+                Some(Self { paths: operands.collect(), group: not_root(group), ..Self::default() })
             }
             _ => None,
         }
     }
-}
 
-/// Whether `u=rwx,g+w` lets others write, and everybody read.
-fn given_by_words(mode: &str) -> (bool, bool) {
-    let given = mode.split(',').filter_map(|clause| {
-        let (whose, rights) = clause.split_once(['+', '='])?;
-        let is_all = whose.is_empty() || whose.contains('a');
-        let copies = rights.contains(['u', 'g', 'o']);
-        let group_or_all = is_all || whose.contains(['g', 'o']);
-        Some((
-            group_or_all && (rights.contains('w') || copies),
-            (is_all || whose.contains('o')) && (rights.contains('r') || copies),
-        ))
-    });
-    given.fold((false, false), |all, one| (all.0 | one.0, all.1 | one.1))
+    /// What `u=rwx,g+w` gives.
+    fn given_by_words(mode: &str) -> Self {
+        let mut given = Self::default();
+        for clause in mode.split(',') {
+            let Some(at) = clause.find(['+', '-', '=']) else { continue };
+            let (whose, rights) = (&clause[..at], &clause[at + 1..]);
+            let is_all = whose.is_empty() || whose.contains('a');
+            let copies = rights.contains(['u', 'g', 'o']);
+            let (reads, goes_in) = (rights.contains('r') || copies, rights.contains(['x', 'X']) || copies);
+            if is_all || whose.contains('u') {
+                given.shuts_owner_out |= match clause.as_bytes()[at] {
+                    b'-' => reads || goes_in,
+                    b'=' => !(reads && goes_in),
+                    _ => false,
+                };
+            }
+            if clause.as_bytes()[at] != b'-' {
+                let group_or_all = is_all || whose.contains(['g', 'o']);
+                given.others_write |= group_or_all && (rights.contains('w') || copies);
+                given.others_read |= (is_all || whose.contains('o')) && reads;
+            }
+        }
+        given
+    }
 }
 
 /// No confirmation changes it.
@@ -432,26 +503,32 @@ mod tests {
 
     #[test]
     fn what_rights_a_command_gives_is_read_from_its_words() {
-        for (line, paths, to_others, write, read) in [
-            ("chmod -- 0644 /a", &["/a"][..], false, false, true),
-            ("chmod 775 /a /b", &["/a", "/b"], false, true, true),
-            ("chmod u=rwX,g=rX,o= /a", &["/a"], false, false, false),
-            ("chmod g+w /a", &["/a"], false, true, false),
-            ("chmod +r /a", &["/a"], false, false, true),
-            ("chmod o=g /a", &["/a"], false, true, true),
-            ("chmod u+w,go-w /a", &["/a"], false, false, false),
-            ("chown --no-dereference -- bob:bob /a", &["/a"], true, false, false),
-            ("chown root:bob /a", &["/a"], false, false, false),
-            ("chown :bob /a", &["/a"], false, false, false),
-            ("chgrp bob /a", &["/a"], false, false, false),
+        for (line, paths, owner, group, write, read, shuts_out) in [
+            ("chmod -- 0644 /a", &["/a"][..], None, None, false, true, true),
+            ("chmod 775 /a /b", &["/a", "/b"], None, None, true, true, false),
+            ("chmod 0 /a", &["/a"], None, None, false, false, true),
+            ("chmod u=rwX,g=rX,o= /a", &["/a"], None, None, false, false, false),
+            ("chmod g+w /a", &["/a"], None, None, true, false, false),
+            ("chmod +r /a", &["/a"], None, None, false, true, false),
+            ("chmod o=g /a", &["/a"], None, None, true, true, false),
+            ("chmod u+w,go-w /a", &["/a"], None, None, false, false, false),
+            ("chmod u-x /a", &["/a"], None, None, false, false, true),
+            ("chmod a-r /a", &["/a"], None, None, false, false, true),
+            ("chmod u= /a", &["/a"], None, None, false, false, true),
+            ("chmod = /a", &["/a"], None, None, false, false, true),
+            ("chown --no-dereference -- bob:eve /a", &["/a"], Some("bob"), Some("eve"), false, false, false),
+            ("chown root:bob /a", &["/a"], None, Some("bob"), false, false, false),
+            ("chown :bob /a", &["/a"], None, Some("bob"), false, false, false),
+            ("chgrp bob /a", &["/a"], None, Some("bob"), false, false, false),
         ] {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let rights = Rights::given_by(&argv).unwrap();
             assert_eq!(
-                (&rights.paths[..], rights.to_others, rights.others_write, rights.others_read),
-                (paths, to_others, write, read),
+                (&rights.paths[..], rights.owner, rights.group, rights.others_write, rights.others_read),
+                (paths, owner, group, write, read),
                 "{line}"
             );
+            assert_eq!(rights.shuts_owner_out, shuts_out, "{line}");
         }
         assert!(Rights::given_by(&["ls".to_owned()]).is_none());
     }
@@ -462,23 +539,30 @@ mod tests {
         let target = Target::local(Overrides::default());
         let facts = Facts { user: "nobody-else".to_owned(), ..Facts::default() };
         let mut weighing = Weighing::new(Policy::builtin(), &target, &facts);
-        let gives = |to_others, others_write, others_read| Rights {
-            paths: Vec::new(),
-            to_others,
-            others_write,
-            others_read,
-        };
+        let nothing = Rights::default;
+        let to = |owner| Rights { owner: Some(owner), ..Rights::default() };
+        let write = || Rights { others_write: true, ..Rights::default() };
+        let read = || Rights { others_read: true, ..Rights::default() };
         for (path, rights, asks) in [
-            ("/usr", gives(true, false, false), true),
-            ("/usr", gives(false, true, false), true),
-            ("/usr", gives(false, false, true), false),
-            ("/etc/passwd", gives(true, true, true), false),
-            ("/etc/shadow", gives(false, false, true), true),
-            ("/bin/true", gives(false, true, false), true),
-            ("/home/root", gives(false, false, false), true),
-            ("/home/nobody-knows/x", gives(false, false, false), true),
-            ("/home/nobody/x", gives(true, true, true), false),
-            ("/nowhere", gives(true, true, true), false),
+            ("/usr", to("ada"), true),
+            ("/usr", write(), true),
+            ("/usr", read(), false),
+            ("/etc/passwd", to("ada"), false),
+            ("/etc/passwd", write(), false),
+            ("/etc/shadow", read(), true),
+            ("/etc/shadow", to("ada"), true),
+            ("/etc/shadow", Rights { group: Some("ada"), ..Rights::default() }, true),
+            ("/bin/true", write(), true),
+            ("/home/root", nothing(), true),
+            ("/home/nobody-knows/x", nothing(), true),
+            ("/home/nobody/x", write(), false),
+            ("/home/nobody/x", to("nobody"), false),
+            ("/home/nobody/x", to("ada"), true),
+            ("/home/nobody", to("ada"), true),
+            ("/home/nobody", write(), true),
+            ("/home/nobody", Rights { shuts_owner_out: true, ..Rights::default() }, true),
+            ("/home/nobody", read(), false),
+            ("/nowhere", to("ada"), false),
         ] {
             let why = weighing.gives_away(&rights, path).await;
             assert_eq!(why.is_some(), asks, "{path}: {why:?}");

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 const PREPARE: &str = r#"
 set -e
 useradd --create-home lsa-ada
+useradd --create-home lsa-bob
 useradd --create-home lsa-sudoer
 useradd --create-home --groups shadow lsa-shadow || { groupadd --system shadow; useradd --create-home --groups shadow lsa-shadow; }
 useradd --create-home --groups disk lsa-disk
@@ -28,16 +29,24 @@ ln -s /home/lsa-ada/app /srv/lsa-roots-text/link
 echo A=b > /etc/default/lsa-roots-text
 echo x > /srv/lsa-roots-text/data
 install -m 600 /dev/null /srv/lsa-roots-text/secret
+for place in lsa-left.service.d lsa-bound-.service.d; do
+  mkdir -p /etc/systemd/system/$place
+  printf '[Service]\nUser=root\n' > /etc/systemd/system/$place/o.conf
+done
+mkdir -p /etc/systemd/system/lsa-calm.service.d
+printf '[Service]\nNice=5\n' > /etc/systemd/system/lsa-calm.service.d/o.conf
+printf '[Unit]\nAfter=lsa-first.service\n[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-second.service
+systemctl daemon-reload; systemctl start lsa-second.service
 install -D -m 644 /dev/null /root/lsa-roots-text/credentials
 install -D -m 644 /dev/null /srv/lsa-roots-text/closed/way/credentials; chmod 750 /srv/lsa-roots-text/closed
 echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secret
 "#;
 
 const CLEAN: &str = r"
-for user in lsa-ada lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
+for user in lsa-ada lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
-rm -f /etc/systemd/system/lsa-*; systemctl daemon-reload
+systemctl stop lsa-second.service; rm -rf /etc/systemd/system/lsa-*; systemctl daemon-reload
 ";
 
 fn changing(test: &str) -> Option<Changing> {
@@ -159,6 +168,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
+    // Drop-ins that are there already count as well, and so do units that wait for one of the name.
+    for name in ["lsa-left", "lsa-bound-x", "lsa-bound-x@", "lsa-first"] {
+        let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n";
+        calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+    }
     // A dynamic user has the unit's name, and is an account where there is one of that name.
     for name in ["root", "lsa-sudoer", "daemon", "root@", "disk", "lsa-sudoer@x"] {
         let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
@@ -190,12 +204,19 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         "[Install]\nUpheldBy=basic.target\n",
         "[Install]\nAlso=ssh.service ufw.service\n",
         "[Install]\nAlso=cron.service\n",
+        "[Unit]\nConflicts=unbound.service\n",
+        "[Unit]\nConflicts=tmp.mount\n",
+        "[Unit]\nPropagatesStopTo=timers.target\n",
         "[Install]\nAlso=%j.service\n",
     ] {
         calls.push((
             "svc_create_unit",
             unit(&format!("{text}[Service]\nUser=lsa-ada\nExecStart=/usr/bin/false\n")),
         ));
+    }
+    for name in ["system-getty.slice", "system-sshd.slice", "user-0.slice"] {
+        let raw = "[Slice]\nTasksMax=1\n";
+        calls.push(("svc_create_unit", json!({"name": name, "raw_content": raw})));
     }
     for name in ["systemd-poweroff.timer", "systemd-reboot.timer", "debug-shell.timer"] {
         let raw = "[Timer]\nOnActiveSec=99999\n";
@@ -301,9 +322,21 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
     ] {
         calls.push(("perms_set", json!({"path": path, "mode": mode})));
     }
-    for path in ["/srv/lsa-roots-text", "/srv/lsa-roots-text/app", "/home/lsa-sudoer"] {
+    for path in [
+        "/srv/lsa-roots-text",
+        "/srv/lsa-roots-text/app",
+        "/srv/lsa-roots-text/secret",
+        "/home/lsa-sudoer",
+        "/home/lsa-bob",
+    ] {
         calls.push(("perms_set", json!({"path": path, "owner": "lsa-ada"})));
     }
+    calls.push((
+        "perms_set",
+        json!({"path": "/srv/lsa-roots-text/secret", "group": "lsa-ada", "mode": "640"}),
+    ));
+    calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "000"})));
+    calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "777"})));
     for (call, envelope) in answers(&machine, &calls).await {
         // What the tool itself doesn't do at all is refused.
         let refusals =
@@ -334,6 +367,11 @@ async fn what_is_harmless_is_not_asked_about() {
         let envelope = client.envelope("svc_create_unit", arguments).await;
         assert_eq!(envelope["status"], "success", "{text}: {envelope}");
     }
+    // Its drop-in is harmless.
+    let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n";
+    let arguments = json!({"name": "lsa-calm.service", "raw_content": raw});
+    let envelope = client.envelope("svc_create_unit", arguments).await;
+    assert_eq!(envelope["status"], "success", "{envelope}");
     for (tool, arguments) in [
         ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "unit": "lsa-fine0.service"})),
         (

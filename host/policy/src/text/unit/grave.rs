@@ -117,13 +117,14 @@ pub fn to_stop(name: &str) -> bool {
     TO_STOP.iter().any(|unit| could_be(name, unit)) || holds_sessions(name)
 }
 
-/// Whether it holds what people run who are logged in, root among them. A name with a number stands for one account, and
-/// one that ends in a dash for all.
+/// Whether it holds what people run who are logged in, root among them, or units of the system: their consoles, the server
+/// that lets them in. A name with a number stands for one account, and one that ends in a dash for all.
 fn holds_sessions(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     let (is_slice, is_scope) = (name.ends_with(".slice"), name.ends_with(".scope"));
     name == "-.slice"
-        || is_slice && name.starts_with("user-")
+        || is_slice
+            && ["user-", "system-", "machine", "session-", "app-"].iter().any(|start| name.starts_with(start))
         || is_scope && name.starts_with("session-")
         || ["user@", "user-runtime-dir@"].iter().any(|template| name.starts_with(template))
 }

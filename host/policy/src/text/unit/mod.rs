@@ -116,6 +116,11 @@ impl Unit {
         self.name.rsplit_once('.').map(|(stem, _)| stem)
     }
 
+    /// Whether a unit has this one's name but for its kind, as the socket of a service has.
+    fn has_stem_of(&self, name: &str) -> bool {
+        name.rsplit_once('.').is_some_and(|(stem, _)| Some(stem) == self.stem())
+    }
+
     /// The name before its instance and kind, which systemd gives a dynamic user.
     fn prefix(&self) -> &str {
         let stem = self.stem().unwrap_or(&self.name);

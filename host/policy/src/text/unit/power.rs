@@ -61,8 +61,7 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         }
         Judgement::Siblings => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
-                let has_its_name = name.rsplit_once('.').is_some_and(|(own, _)| Some(own) == unit.stem());
-                if !has_its_name || grave::to_start(&name) || grave::to_stop(&name) {
+                if !unit.has_stem_of(&name) || grave::to_start(&name) || grave::to_stop(&name) {
                     code.gives(format_args!(
                         "is enabled and disabled together with {} ({key}=), {at}",
                         shown(&name)
@@ -72,7 +71,8 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         }
         Judgement::Stops => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
-                if grave::to_stop(&name) && !unit.is_of_the_system() {
+                // What ends with the machine, and what is a part of the unit's own.
+                if name != "shutdown.target" && (!unit.has_stem_of(&name) || grave::to_stop(&name)) {
                     code.gives(format_args!("stops {} ({key}=), {at}", shown(&name)));
                 }
             }

@@ -1,0 +1,135 @@
+//! What systemd reads on the target together with a unit file, and which units wait for one of its name. The text of a unit
+//! alone doesn't tell whose rights it gets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Keep, Privilege};
+use host_capability::Access;
+use host_target::{PathCheck, ReadRequest, Target};
+
+/// Where the system's units and their drop-ins are, what counts most first: systemd.unit(5).
+const PLACES: [&str; 11] = [
+    "/etc/systemd/system.control",
+    "/run/systemd/system.control",
+    "/run/systemd/transient",
+    "/run/systemd/generator.early",
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/generator",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+    "/run/systemd/generator.late",
+];
+
+/// Bytes of one drop-in; a larger one isn't judged.
+const LARGEST: u64 = 1 << 20;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The name of the unit that a path is the file of.
+pub fn unit_at(path: &str) -> Option<&str> {
+    let (directory, name) = path.rsplit_once('/')?;
+    (PLACES.contains(&directory) && name.contains('.')).then_some(name)
+}
+
+/// Everything that the drop-ins of a unit say, in the order in which systemd reads them, with their paths.
+pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8>)>, Problem> {
+    let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+    let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+    let names = directories(unit);
+    let directories: Vec<String> =
+        PLACES.iter().flat_map(|place| names.iter().map(move |name| format!("{place}/{name}"))).collect();
+    let listed = target.list_all(directories.clone(), &access, all.clone()).await;
+    let mut found = BTreeMap::new();
+    for (directory, names) in directories.iter().zip(listed) {
+        let names = match names {
+            Err(problem) if problem.category == Category::NotFound => continue,
+            names => names?,
+        };
+        for name in names.into_iter().filter(|name| name.ends_with(".conf")) {
+            let path = format!("{directory}/{name}");
+            found.entry(name).or_insert(path);
+        }
+    }
+    let paths: Vec<String> = found.into_values().collect();
+    let requests =
+        paths.iter().map(|path| ReadRequest { path: path.clone(), offset: 0, max_bytes: LARGEST }).collect();
+    let texts = target.read_all(requests, &access, all).await;
+    paths.into_iter().zip(texts).map(|(path, text)| Ok((path, text?))).collect()
+}
+
+/// The names of the directories of a unit's drop-ins: its own, its template's, those of each beginning that ends in a dash,
+/// and that of all units of its kind.
+fn directories(unit: &str) -> Vec<String> {
+    let Some((stem, kind)) = unit.rsplit_once('.') else { return Vec::new() };
+    let mut names = vec![format!("{unit}.d")];
+    let prefix = match stem.split_once('@') {
+        Some((prefix, instance)) => {
+            if !instance.is_empty() {
+                names.push(format!("{prefix}@.{kind}.d"));
+            }
+            prefix
+        }
+        None => stem,
+    };
+    let dashes = prefix.char_indices().filter(|(_, character)| *character == '-').map(|(at, _)| at);
+    names.extend(dashes.map(|at| format!("{}.{kind}.d", &prefix[..=at])));
+    names.push(format!("{kind}.d"));
+    names
+}
+
+/// The units that already wait for one of this name, or don't run without it. None where systemd doesn't answer.
+pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
+    let properties = "--property=Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy";
+    let command = Command {
+        program: "systemctl".to_owned(),
+        args: ["show", "--value", properties, "--", unit].map(str::to_owned).to_vec(),
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        timeout: TIMEOUT,
+        keep: Keep::Head,
+        heard: None,
+    };
+    let Some(Ok(output)) = target.run_all(&[command]).await.pop() else { return Vec::new() };
+    if output.exit_code != 0 {
+        return Vec::new();
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drop_ins_are_looked_for_where_systemd_finds_them() {
+        for (unit, expected) in [
+            ("a.service", &["a.service.d", "service.d"][..]),
+            ("a-b-c.timer", &["a-b-c.timer.d", "a-.timer.d", "a-b-.timer.d", "timer.d"]),
+            ("a@.service", &["a@.service.d", "service.d"]),
+            ("a-b@x-y.service", &["a-b@x-y.service.d", "a-b@.service.d", "a-.service.d", "service.d"]),
+        ] {
+            assert_eq!(directories(unit), expected, "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_what_lies_where_systemd_looks() {
+        for (path, unit) in [
+            ("/etc/systemd/system/a.service", Some("a.service")),
+            ("/run/systemd/system/a.b.timer", Some("a.b.timer")),
+            ("/etc/systemd/system/a.service.d/x.conf", None),
+            ("/etc/systemd/user/a.service", None),
+            ("/etc/systemd/system/a", None),
+            ("/srv/a.service", None),
+        ] {
+            assert_eq!(unit_at(path), unit, "{path}");
+        }
+    }
+}
