@@ -23,8 +23,6 @@ mod running;
 mod server;
 mod session;
 mod signals;
-mod sudoers;
-mod system;
 mod targets;
 mod terminal;
 mod turns;

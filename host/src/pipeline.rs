@@ -21,7 +21,6 @@ use crate::parking::{Again, CallKey, Parking};
 use crate::retry;
 use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
-use crate::system::{self, Mode};
 use crate::targets::{Naming, Picked, Targets};
 use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
@@ -41,6 +40,7 @@ use host_gate::{Origin, target_used};
 use host_inventory::InventoryError;
 use host_knowledge::Lazy;
 use host_policy::{Policy, PolicyError};
+use host_system_mode::Mode;
 use host_target::{Facts, LookedFor, Target};
 use host_text::spelling;
 use host_text::visible::excerpt;
@@ -180,7 +180,7 @@ impl Pipeline {
             room_of_host,
             parking: Arc::default(),
             listener: Mutex::default(),
-            mode: system::mode(),
+            mode: host_system_mode::mode(),
             gate,
             jobs: Arc::default(),
             first_run,

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::config::{IntegrationMode, Loaded};
 use crate::pipeline::Live;
-use crate::system::Mode;
 use host_components::{Absent, CONTRACT, Module, Session};
 use host_gate::Safety;
 use host_knowledge::{Lazy, Resolved};
+use host_system_mode::Mode;
 use host_target::{Facts, Target};
 
 /// What it is told from, for one call.
@@ -64,7 +64,12 @@ impl Known {
                 Box::pin(async move {
                     let modules = known.live.registry.modules().iter();
                     let fragments = modules.map(|module| {
-                        crate::sudoers::reference(&known.target, module, &account, &known.knowledge)
+                        host_system_mode::sudoers::reference(
+                            &known.target,
+                            module,
+                            &account,
+                            &known.knowledge,
+                        )
                     });
                     futures_util::future::join_all(fragments).await
                 })

@@ -238,7 +238,7 @@ impl Against<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
-        let mut weighing = Weighing::new(self.policy, self.target, self.facts);
+        let mut weighing = Weighing::new(self.policy, self.knowledge, self.target, self.facts);
         let mut steps = Vec::new();
         let mut learned: Vec<(Risk, String)> = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
@@ -299,12 +299,7 @@ impl Against<'_> {
             steps.push(prepared);
         }
         for argv in interrupted(&change) {
-            learned.extend(graver(
-                self.knowledge,
-                &self.facts.family,
-                &Done::Run { program: &argv[0], args: &argv[1..] },
-            ));
-            weighing.interrupted(&argv)?;
+            weighing.by_the_way(&argv)?;
         }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;

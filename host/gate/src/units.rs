@@ -84,10 +84,33 @@ fn directories(unit: &str) -> Vec<String> {
 
 /// The units that already wait for one of this name, or don't run without it. None where systemd doesn't answer.
 pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
-    let properties = "--property=Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy";
+    let shown = show(target, "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy", &[unit]).await;
+    let said = shown.unwrap_or_default();
+    said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
+}
+
+/// The names that units have for themselves, beside those by which they are called. Where systemd doesn't answer, as they are
+/// called.
+pub async fn named(target: &Target, units: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
+    if units.is_empty() {
+        return names;
+    }
+    if let Some(said) = show(target, "Id", units).await {
+        names.extend(said.split_whitespace().map(str::to_owned));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The values of properties as `systemctl show` prints them.
+async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
+    let property = format!("--property={properties}");
+    let args = ["show", "--value", &property, "--"].into_iter().chain(units.iter().copied());
     let command = Command {
         program: "systemctl".to_owned(),
-        args: ["show", "--value", properties, "--", unit].map(str::to_owned).to_vec(),
+        args: args.map(str::to_owned).collect(),
         env: Vec::new(),
         stdin: None,
         privilege: Privilege::Caller,
@@ -95,12 +118,8 @@ pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
         keep: Keep::Head,
         heard: None,
     };
-    let Some(Ok(output)) = target.run_all(&[command]).await.pop() else { return Vec::new() };
-    if output.exit_code != 0 {
-        return Vec::new();
-    }
-    let said = String::from_utf8_lossy(&output.stdout);
-    said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
+    let output = target.run_all(&[command]).await.pop()?.ok()?;
+    (output.exit_code == 0).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

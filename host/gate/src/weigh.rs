@@ -9,6 +9,7 @@ use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_knowledge::{Done, Knowledge, graver};
 use host_policy::text::{self, Code, CommandLine};
 use host_policy::{FileStep, Given, Level, Policy, UNKNOWN_RULE, Verdict, only_looks, words};
 use host_target::{Facts, Kind, Target};
@@ -24,6 +25,7 @@ pub(super) struct Weighing<'a> {
     policy: &'a Policy,
     target: &'a Target,
     facts: &'a Facts,
+    knowledge: &'a Knowledge,
     standing: Standing<'a>,
     /// What raises the plan's risk, and why.
     pub risks: Vec<(Risk, String)>,
@@ -35,9 +37,18 @@ pub(super) struct Weighing<'a> {
 
 impl<'a> Weighing<'a> {
     /// By these rules, on this target.
-    pub fn new(policy: &'a Policy, target: &'a Target, facts: &'a Facts) -> Self {
+    pub fn new(policy: &'a Policy, knowledge: &'a Knowledge, target: &'a Target, facts: &'a Facts) -> Self {
         let standing = Standing::new(target, facts);
-        Self { policy, target, facts, standing, risks: Vec::new(), rules: Vec::new(), asks: Vec::new() }
+        Self {
+            policy,
+            target,
+            facts,
+            knowledge,
+            standing,
+            risks: Vec::new(),
+            rules: Vec::new(),
+            asks: Vec::new(),
+        }
     }
 
     /// What is run before anybody is asked, and to validate: it has to be harmless, whatever the plan calls it.
@@ -88,10 +99,15 @@ impl<'a> Weighing<'a> {
         self.code(code.of(own.as_deref()), before, &format!("what `{line}` would read")).await
     }
 
-    /// What a command would do that isn't run, since another one does the same by the way.
-    pub fn interrupted(&mut self, argv: &[String]) -> Result<(), Problem> {
+    /// What a command would do that isn't run, since something else does the same by the way: by the rules, and by the
+    /// profiles of the services that it is about.
+    pub fn by_the_way(&mut self, argv: &[String]) -> Result<(), Problem> {
         let verdict = self.policy.verdict(argv);
-        self.met(&verdict, &format!("`{}` by the way", excerpt(&argv.join(" "), NAMED)))
+        self.met(&verdict, &format!("`{}`, by the way,", excerpt(&argv.join(" "), NAMED)))?;
+        if let Some((program, args)) = argv.split_first() {
+            self.risks.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
+        }
+        Ok(())
     }
 
     /// Why it costs more than the place says to set rights there: in somebody's home, and on what is root's own in a place
@@ -270,6 +286,15 @@ impl<'a> Weighing<'a> {
             self.met(&verdict, &shown)?;
             found.extend(self.objection(line, &shown).await);
         }
+        let started: Vec<&str> = code
+            .starts
+            .iter()
+            .filter(|(unit, _)| !before.starts.iter().any(|(old, _)| old == unit))
+            .map(|(unit, _)| unit.as_str())
+            .collect();
+        for unit in units::named(self.target, &started).await {
+            self.by_the_way(&["systemctl", "start", "--", &unit].map(str::to_owned))?;
+        }
         for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
             let secret = self.standing.is_secret(path).await;
             found.extend(
@@ -441,6 +466,7 @@ fn takes_root(action: &Action, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host_knowledge::Lazy;
     use host_target::Overrides;
 
     const UNIT: &str = "/etc/systemd/system/x.service";
@@ -450,7 +476,8 @@ mod tests {
     async fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
         let target = Target::local(Overrides::default());
         let facts = Facts { user: "root".to_owned(), ..Facts::default() };
-        let mut weighing = Weighing::new(Policy::builtin(), &target, &facts);
+        let lazy = Lazy::default();
+        let mut weighing = Weighing::new(Policy::builtin(), lazy.get(), &target, &facts);
         let before = text::of_file(path, before.as_bytes());
         weighing.code(text::of_file(path, after.as_bytes()).unwrap(), before, path).await.unwrap();
         let reasons: Vec<&str> = weighing.risks.iter().map(|(_, reason)| reason.as_str()).collect();
@@ -538,7 +565,8 @@ mod tests {
         // Root's own directory, file and program on every machine.
         let target = Target::local(Overrides::default());
         let facts = Facts { user: "nobody-else".to_owned(), ..Facts::default() };
-        let mut weighing = Weighing::new(Policy::builtin(), &target, &facts);
+        let lazy = Lazy::default();
+        let mut weighing = Weighing::new(Policy::builtin(), lazy.get(), &target, &facts);
         let nothing = Rights::default;
         let to = |owner| Rights { owner: Some(owner), ..Rights::default() };
         let write = || Rights { others_write: true, ..Rights::default() };

@@ -107,7 +107,7 @@ enum Command {
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     // Before clap, which reads variables.
-    if let Err(error) = crate::system::settle() {
+    if let Err(error) = host_system_mode::settle() {
         eprintln!("error: the environment of the account can't be made: {error}");
         return ExitCode::from(2);
     }

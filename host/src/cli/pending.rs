@@ -78,7 +78,7 @@ fn nothing(servers: &Servers) -> String {
     let mut text =
         format!("nothing waits in the servers of {}\n", one_line(&servers.accounts().join(" and ")));
     let is_elsewhere =
-        !rustix::process::geteuid().is_root() && Account::named(crate::system::ACCOUNT).is_some();
+        !rustix::process::geteuid().is_root() && Account::named(host_system_mode::ACCOUNT).is_some();
     if is_elsewhere {
         text.push_str("what waits in system mode only root sees: sudo linux-sysadmin pending\n");
     }

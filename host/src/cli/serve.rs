@@ -10,9 +10,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
 use crate::server::{self, KeptList};
-use crate::system::{self, Mode};
 use crate::watch::Watch;
 use host_components::{Cold, Places};
+use host_system_mode::Mode;
 
 /// Descriptors: what calls may hold at once exceeds the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
@@ -20,10 +20,11 @@ const DESCRIPTORS: u64 = 65_536;
 const ANSWERED: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-    let mode = system::mode();
+    let mode = host_system_mode::mode();
     tracing::info!(?mode, "whose rights this server has");
     if matches!(mode, Mode::System { .. }) {
-        system::leave_terminal().context("the terminal of whoever started the server can't be left")?;
+        host_system_mode::leave_terminal()
+            .context("the terminal of whoever started the server can't be left")?;
     }
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));

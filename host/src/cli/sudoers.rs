@@ -9,9 +9,9 @@ use clap::Args;
 use super::out::out;
 use crate::config::Loaded;
 use crate::pipeline::Pipeline;
-use crate::sudoers;
 use host_capability::Fragment;
 use host_components::{Cold, Module, Places};
+use host_system_mode::sudoers;
 
 #[derive(Args)]
 pub(super) struct Sudoers {

@@ -10,7 +10,9 @@ use serde_json::json;
 
 use super::modules::{Asking, wrapped};
 use super::out::out;
-use crate::system::{ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks};
+use host_system_mode::{
+    ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks,
+};
 use host_target::{Overrides, Target};
 use host_text::visible::visible;
 
@@ -66,13 +68,15 @@ impl System {
                 let modules = modules.canonicalize()?;
                 // Root calls sudo for itself as well.
                 let user = user.filter(|user| user != "root");
-                let request = Request { program, modules, named: is_named, user };
+                let request = Request { program, modules, named: is_named, user, configured };
                 match Installation::plan(&target, request).await {
                     Ok(installation) => install(&target, installation, yes).await,
                     Err(error) => refused(&error.to_string()),
                 }
             }
-            Command::Status { json } => status(&checks(&target, &program, modules_beside).await, json),
+            Command::Status { json } => {
+                status(&checks(&target, &program, modules_beside, configured).await, json)
+            }
             Command::Remove { purge, yes } => match Removal::plan(purge) {
                 Ok(removal) => remove(&target, removal, yes).await,
                 Err(error) => refused(&error.to_string()),
@@ -223,4 +227,10 @@ mod tests {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&marked.join(" ")), words(&format!("{line} X\\u{{1b}}[2J")));
     }
+}
+
+/// What the configuration of the account with this home says of modules.
+fn configured(home: &Path) -> Result<host_components::Modules, String> {
+    let path = home.join(".config/linux-sysadmin/config.yaml");
+    crate::config::of_account(home, path).map(|config| config.modules).map_err(|error| error.to_string())
 }

@@ -14,7 +14,6 @@ use super::directory::{Directory, DirectoryError};
 use super::listen::DIRECTORY;
 use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
 use super::{Refused, Waiting};
-use crate::system;
 use host_base::account::{Account, runtime_directory};
 
 /// Why a server could not be asked.
@@ -80,7 +79,9 @@ impl Servers {
         let name = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
         let mut servers = Self::default();
         servers.add(name, uid, host_audit::directory());
-        if let Some(system) = Account::named(system::ACCOUNT).filter(|system| uid == 0 && system.uid != 0) {
+        if let Some(system) =
+            Account::named(host_system_mode::ACCOUNT).filter(|system| uid == 0 && system.uid != 0)
+        {
             let log = system.home.join(".local/state/linux-sysadmin");
             servers.add(system.name, system.uid, Some(log));
         }

@@ -41,6 +41,8 @@ pub struct Code {
     pub unreadable: Option<String>,
     /// Files that what runs is given and that everybody may know, with where they stand.
     pub files: Vec<(String, String)>,
+    /// Units that are started along with it, with where they stand.
+    pub starts: Vec<(String, String)>,
 }
 
 /// One command that would run.
@@ -151,6 +153,11 @@ impl Code {
         self.files.push((path.to_owned(), at.to_string()));
     }
 
+    /// A unit that is started as well.
+    fn starts(&mut self, unit: &str, at: impl Display) {
+        self.starts.push((unit.to_owned(), at.to_string()));
+    }
+
     /// Power that isn't a command.
     fn gives(&mut self, sentence: impl Display) {
         match self.power.len() < SENTENCES {
@@ -164,6 +171,7 @@ impl Code {
     fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
         self.files.extend(other.files);
+        self.starts.extend(other.starts);
         other.power.into_iter().for_each(|sentence| self.gives(sentence));
         if let Some(why) = other.unreadable {
             self.cannot_read(why);

@@ -98,6 +98,7 @@ async fn a_unit_asks_before_it_is_root_by_its_keys() {
         "ConfigurationDirectory=lsa-evil",
         "StateDirectory=extensions",
         "AmbientCapabilities=7 6",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE",
         "AmbientCapabilities=CAP_DAC_OVERRIDE",
         "LoadCredential=x:/etc/shadow",
         "OpenFile=/etc/shadow",
@@ -167,6 +168,20 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     for key in ["WorkingDirectory=/etc/sudoers.d", "LimitCORE=infinity"] {
         let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
         calls.push(("svc_create_unit", unit(&text)));
+    }
+    // What is started by the way is weighed as if it were started for itself.
+    if machine.holds("systemctl cat nftables.service") {
+        for text in ["[Unit]\nWants=nftables.service\n", "[Unit]\nOnSuccess=nftables.service\n"] {
+            let text = format!("{text}[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep 1\n");
+            calls.push(("svc_create_unit", unit(&text)));
+        }
+        let timer = json!({"name": "lsa-evil", "on_calendar": "daily", "unit": "nftables.service"});
+        calls.push(("timer_create", timer));
+    }
+    // A port of a service of the system's.
+    for listens in ["ListenStream=22", "ListenDatagram=53", "ListenStream=127.0.0.1:443"] {
+        let raw = format!("[Socket]\n{listens}\n");
+        calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
     }
     // Drop-ins that are there already count as well, and so do units that wait for one of the name.
     for name in ["lsa-left", "lsa-bound-x", "lsa-bound-x@", "lsa-first"] {

@@ -27,14 +27,14 @@ fn everyday_texts_are_harmless() {
             Restart=on-failure\nRestartSec=5s\nGroup=app\nEnvironment=A=b LD_X=y\nWorkingDirectory=/srv/app\nUMask=0077\n\
             LimitNOFILE=65536\nMemoryMax=1G\nCPUQuota=50%\nNoNewPrivileges=yes\nProtectSystem=strict\nProtectHome=yes\n\
             PrivateTmp=yes\nReadWritePaths=/srv/app\nSyslogIdentifier=app\nStandardOutput=journal\nStandardError=journal\n\
-            KillSignal=SIGINT\nTimeoutStopSec=30\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n\
+            KillSignal=SIGINT\nTimeoutStopSec=30\n\
             CapabilityBoundingSet=CAP_NET_BIND_SERVICE\nExecReload=/bin/kill -HUP $MAINPID\n[Install]\nWantedBy=multi-user.target\n")),
         (SERVICE, format!("{account}InaccessiblePaths=/srv/other\nSystemCallFilter=@system-service\nSystemCallErrorNumber=EPERM\n\
             NoExecPaths=/\nExecPaths=/usr\nNoNewPrivileges=true\n")),
         (SERVICE, "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/app\n[Install]\nAlso=app.socket app.timer\n".to_owned()),
         (SERVICE, "[Service]\nType=oneshot\nExecStart=/bin/true\n".to_owned()),
         ("/etc/systemd/system/app.timer", "[Timer]\nOnCalendar=daily\nPersistent=true\nUnit=app.service\n[Install]\nWantedBy=timers.target\n".to_owned()),
-        ("/etc/systemd/system/app.socket", "[Socket]\nListenStream=127.0.0.1:8080\nListenDatagram=[::1]:53\nBacklog=5\n".to_owned()),
+        ("/etc/systemd/system/app.socket", "[Socket]\nListenStream=127.0.0.1:8080\nListenDatagram=[::1]:5353\nBacklog=5\n".to_owned()),
         ("/etc/systemd/system/app.path", "[Path]\nPathChanged=/srv/app/in\nUnit=app.service\n".to_owned()),
         ("/etc/systemd/system/app.service.d/limits.conf", "[Service]\nLimitNOFILE=65536\nRestart=always\nMemoryMax=2G\n".to_owned()),
         ("/etc/systemd/system/app.target", "[Unit]\nDescription=All of app\nRequires=app.service\nConflicts=shutdown.target\n[X-Own]\nA=b\n".to_owned()),
@@ -97,6 +97,7 @@ fn a_units_key_asks_unless_it_is_harmless_with_its_value() {
         "ConfigurationDirectory=sudoers.d",
         "ConfigurationDirectoryMode=0777",
         "StateDirectory=a:b",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE",
         "AmbientCapabilities=7 6",
         "AmbientCapabilities=CAP_SYS_ADMIN",
         "AmbientCapabilities=cap_sys_admin",

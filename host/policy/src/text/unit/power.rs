@@ -56,6 +56,8 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                         "pulls in {}, an instance of a template ({key}=), {at}",
                         shown(&name)
                     ));
+                } else {
+                    code.starts(&name, at);
                 }
             }
         }
@@ -118,8 +120,11 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
         }
         return;
     }
-    if let Some(started) = unit.started_by_name().filter(|name| grave::to_start(name)) {
-        code.gives(format_args!("starts {} when its time comes", shown(&started)));
+    if let Some(started) = unit.started_by_name() {
+        match grave::to_start(&started) {
+            true => code.gives(format_args!("starts {} when its time comes", shown(&started))),
+            false => code.starts(&started, "its name"),
+        }
     }
     if grave::to_start(&unit.name) {
         code.gives(format_args!(
@@ -147,11 +152,6 @@ impl Unit {
             _ => true,
         };
         (!is_said).then(|| format!("{stem}.service"))
-    }
-
-    /// Ends of the system, which stop all that runs.
-    fn is_of_the_system(&self) -> bool {
-        !self.is_drop_in && grave::to_start(&self.name)
     }
 }
 
@@ -208,9 +208,15 @@ fn is_anothers_instance(name: &str, own: &str) -> bool {
 }
 
 /// A port, with or without an address: nothing in the file system.
+/// An address in no file system, with a port that services of the system don't have.
 fn is_port(word: &str) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:[]".contains(&byte))
+    let is_address = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:[]".contains(&byte));
+    let port = word.rsplit(':').next().and_then(|port| port.parse::<u32>().ok());
+    is_address && port.is_some_and(|port| port >= FIRST_OF_ALL)
 }
+
+/// The first port that every account may listen on.
+const FIRST_OF_ALL: u32 = 1024;
 
 fn words(value: &str) -> Vec<String> {
     let mut rest = value;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::account::{self, BASE, HOME, State};
-use super::fragments::{self, Wanted};
+use super::fragments::{self, Configured, Wanted};
 use super::record::{self, Record, sha256};
 use super::rights::{self, Rights};
 use super::staged::{Staged, names};
@@ -35,6 +35,8 @@ pub struct Request {
     pub named: bool,
     /// Who is to use the server; at an upgrade, nobody more than now.
     pub user: Option<String>,
+    /// Reads the account's configuration.
+    pub configured: Configured,
 }
 
 /// What would be done.
@@ -87,7 +89,8 @@ impl Installation {
             return Err(SystemError::Refused(reason));
         }
         let home = Path::new(HOME);
-        let fragments = fragments::wanted(target, &modules, home.is_dir().then_some(home)).await?;
+        let fragments =
+            fragments::wanted(target, &modules, home.is_dir().then_some(home), request.configured).await?;
         planning.fragments(&fragments)?;
         notes.extend(fragments.notes);
         let rights = Rights { program, users };

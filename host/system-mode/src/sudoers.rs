@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::system;
 use host_base::problem::Problem;
 use host_base::{Command, Keep, Privilege};
 use host_capability::{
@@ -54,7 +53,7 @@ pub async fn fragment(
     }
     let needed = needed(&requests)?;
     // System mode is on the server's own machine: elsewhere an account of that name is one like any other.
-    let is_servers = account == system::ACCOUNT && !target.is_remote();
+    let is_servers = account == super::ACCOUNT && !target.is_remote();
     let bound = if is_servers { Bound::Server } else { Bound::Grants };
     let (mut rules, mut looked) = (Vec::new(), Looked::new());
     for Needed { pattern, run_as, reason } in &needed {

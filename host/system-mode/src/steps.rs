@@ -10,7 +10,8 @@ use super::programs::must;
 use super::{ACCOUNT, SystemError, fragments, put};
 use host_target::Target;
 
-/// One thing that is to be different.
+/// One thing that is to be different. What a variant's fields mean is in its own comment.
+#[allow(missing_docs)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The system account is made, at home here.

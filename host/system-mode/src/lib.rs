@@ -7,6 +7,7 @@
 //!
 //! [`mode`] is what the server asks. `linux-sysadmin system` sets it up ([`Installation`]), looks whether it holds
 //! ([`checks`]), and takes it away ([`Removal`]).
+#![forbid(unsafe_code)]
 
 mod account;
 mod environment;
@@ -22,9 +23,11 @@ mod session;
 mod staged;
 mod status;
 mod steps;
+pub mod sudoers;
 mod trust;
 
 pub use environment::settle;
+pub use fragments::Configured;
 pub use install::{Installation, Request};
 pub use remove::Removal;
 pub use rights::Rights;

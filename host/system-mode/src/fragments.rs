@@ -7,9 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::sudoers;
 use super::{ACCOUNT, SystemError};
-use crate::config;
-use crate::sudoers;
 use host_base::passwd;
 use host_components::{Cold, Places, Registry};
 use host_knowledge::Lazy;
@@ -19,6 +18,10 @@ use host_target::Target;
 pub const DIRECTORY: &str = "/etc/sudoers.d";
 /// How their names begin.
 const PREFIX: &str = "linux-sysadmin-";
+
+/// Reads what the configuration of the account with this home says of modules. It can only take some away. An error is why it
+/// can't be read.
+pub type Configured = fn(home: &Path) -> Result<host_components::Modules, String>;
 
 /// What is to be there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +33,14 @@ pub struct Wanted {
 }
 
 /// The fragments of the modules beside the program and of root's, as far as the account's configuration uses them.
-pub async fn wanted(target: &Target, modules: &Path, home: Option<&Path>) -> Result<Wanted, SystemError> {
+pub async fn wanted(
+    target: &Target,
+    modules: &Path,
+    home: Option<&Path>,
+    configured: Configured,
+) -> Result<Wanted, SystemError> {
     let config = match home {
-        Some(home) => configured(home)?,
+        Some(home) => configured(home).map_err(SystemError::Refused)?,
         None => host_components::Modules::default(),
     };
     let places = Places { user: None, ..Places::new(Some(modules.to_owned())) };
@@ -129,13 +137,6 @@ fn account_of(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (fragment, number) = name.strip_suffix(".env")?.rsplit_once('.')?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| account_of(&path.with_file_name(fragment)))?
-}
-
-/// What the account's own configuration says of modules. It can only take some away.
-fn configured(home: &Path) -> Result<host_components::Modules, SystemError> {
-    let path = home.join(".config/linux-sysadmin/config.yaml");
-    let config = config::of_account(home, path).map_err(|error| SystemError::Refused(error.to_string()))?;
-    Ok(config.modules)
 }
 
 /// Root's own, whatever `HOME` says: what is compiled there runs as root.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::account::{self, HOME, State};
-use super::fragments;
+use super::fragments::{self, Configured};
 use super::install::is_file_with;
 use super::rights::{self, Listed, Rights};
 use super::{ACCOUNT, SystemError, groups, programs, trust};
@@ -52,6 +52,7 @@ pub async fn checks(
     target: &Target,
     program: &Path,
     modules_beside: impl Fn(&Path) -> Option<PathBuf>,
+    configured: Configured,
 ) -> Vec<Check> {
     let (lines, rights) = lines();
     let is_root = rustix::process::geteuid().is_root();
@@ -85,7 +86,7 @@ pub async fn checks(
     }
     if is_root {
         if let Some(modules) = &modules {
-            checks.extend(of_fragments(target, modules, home.then_some(Path::new(HOME))).await);
+            checks.extend(of_fragments(target, modules, home.then_some(Path::new(HOME)), configured).await);
         }
         for user in rights.iter().flat_map(|rights| &rights.users) {
             let said = said(target, &["-l", "-U", user]).await;
@@ -194,9 +195,14 @@ fn lines() -> (Check, Option<Rights>) {
 }
 
 /// Whether the account's rights are those that its modules ask for now.
-async fn of_fragments(target: &Target, modules: &Path, home: Option<&Path>) -> Vec<Check> {
+async fn of_fragments(
+    target: &Target,
+    modules: &Path,
+    home: Option<&Path>,
+    configured: Configured,
+) -> Vec<Check> {
     let name = "the account's sudo rights";
-    let wanted = match fragments::wanted(target, modules, home).await {
+    let wanted = match fragments::wanted(target, modules, home, configured).await {
         Ok(wanted) => wanted,
         Err(error) => return vec![check(name, Status::Wrong, error.to_string())],
     };
