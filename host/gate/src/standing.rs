@@ -35,13 +35,19 @@ struct Harmless {
     groups: BTreeMap<String, String>,
 }
 
-/// Accounts and groups below this number are the system's, on both families of distributions.
-const FIRST_OF_PEOPLE: u32 = 1000;
+/// Whether accounts and groups of this number are made for people: those below are the system's on all distributions, and so
+/// is what Debian keeps from 60000 on (Debian Policy, 9.2.2) and systemd for what is there for a while. But for `nobody`.
+fn is_peoples(number: u32) -> bool {
+    matches!(number, 1000..=59_999 | 65_534 | 65_536..=u32::MAX)
+}
+
+/// The numbers of dynamic users, systemd.exec(5).
+const DYNAMIC_NUMBERS: std::ops::RangeInclusive<u32> = 61_184..=65_519;
 
 impl Roots {
     /// Whether an account owns only what people and services of the administrator's own do.
     fn is_ordinary(&self, entry: &passwd::Entry) -> bool {
-        entry.uid >= FIRST_OF_PEOPLE
+        is_peoples(entry.uid)
             || self.harmless.accounts.contains_key(&entry.name)
             || ["/home", "/srv"].iter().any(|place| {
                 let below = entry.home.strip_prefix(place);
@@ -87,7 +93,11 @@ impl<'a> Standing<'a> {
                 .given_by(name)
                 .await
                 .map(|why| format!("its dynamic user would have the name of the group {name}, which {why}")),
-            Ok(output) if output.exit_code == 0 => self.ask(name).await,
+            Ok(output) if output.exit_code == 0 => {
+                let entry = first_entry(&text(&output));
+                let is_its_own = entry.is_some_and(|entry| DYNAMIC_NUMBERS.contains(&entry.uid));
+                if is_its_own { None } else { self.ask(name).await }
+            }
             _ => Some(format!("the target doesn't say whether there is an account {name}")),
         }
     }
@@ -122,9 +132,9 @@ impl<'a> Standing<'a> {
         let (groups, numbers) = (groups.split_whitespace(), numbers.split_whitespace());
         for (group, number) in groups.zip(numbers) {
             let number = number.parse().unwrap_or_default();
-            if group != entry.name
-                && let Some(why) = self.group(roots, group, number).await
-            {
+            // Its own group reaches what it reaches itself, but for a name that programs of root's go by.
+            let is_own = group == entry.name && !roots.groups.contains_key(group);
+            if !is_own && let Some(why) = self.group(roots, group, number).await {
                 return Some(format!("{account} is in the group {group}, which {why}"));
             }
         }
@@ -139,8 +149,12 @@ impl<'a> Standing<'a> {
         }
     }
 
-    /// Why whoever is in a group may be as good as root, if so. A group that isn't there gives nothing.
+    /// Why whoever is in a group may be as good as root, if so. A group that isn't there gives nothing but what programs give
+    /// its name.
     pub async fn given_by(&self, group: &str) -> Option<String> {
+        if let Some(by) = ROOTS.as_ref().and_then(|roots| roots.groups.get(group)) {
+            return Some(by.clone());
+        }
         let asked = [command("getent", &["group", "--", group], Privilege::Caller)];
         let answer = self.target.run_all(&asked).await.into_iter().next()?;
         let line = match answer {
@@ -160,7 +174,7 @@ impl<'a> Standing<'a> {
         if let Some(by) = roots.groups.get(name) {
             return Some(by.clone());
         }
-        if number >= FIRST_OF_PEOPLE || roots.harmless.groups.contains_key(name) {
+        if is_peoples(number) || roots.harmless.groups.contains_key(name) {
             return None;
         }
         // An account's own group reaches what the account reaches.
@@ -254,6 +268,8 @@ mod tests {
             ("ada:x:1000:1000::/home/ada:/bin/bash", true),
             ("ada:x:4107:100::/nonexistent:/bin/bash", true),
             ("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin", true),
+            ("ceph:x:64045:64045::/var/lib/ceph:/usr/sbin/nologin", false),
+            ("far:x:2000001:2000001::/home/far:/bin/bash", true),
             ("www-data:x:33:33::/var/www:/usr/sbin/nologin", true),
             ("wiki:x:996:996::/srv/wiki:/usr/sbin/nologin", true),
             ("push:x:995:995::/home/push:/usr/sbin/nologin", true),

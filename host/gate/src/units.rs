@@ -40,9 +40,22 @@ pub fn unit_at(path: &str) -> Option<&str> {
 pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8>)>, Problem> {
     let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
     let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
-    let names = directories(unit);
-    let directories: Vec<String> =
-        PLACES.iter().flat_map(|place| names.iter().map(move |name| format!("{place}/{name}"))).collect();
+    // Other names of a unit that is there have drop-ins of their own.
+    let mut names: Vec<String> = Vec::new();
+    let mut kinds = Vec::new();
+    let others = show(target, "Names", &[unit]).await.unwrap_or_default();
+    for name in std::iter::once(unit).chain(others.split_whitespace()) {
+        let mut of_name = directories(name);
+        kinds.extend(of_name.pop());
+        names.extend(of_name);
+    }
+    let at = |names: Vec<String>| {
+        PLACES
+            .iter()
+            .flat_map(move |place| names.clone().into_iter().map(move |name| format!("{place}/{name}")))
+    };
+    // Those of a kind count least, wherever they are.
+    let directories: Vec<String> = at(names).chain(at(kinds)).collect();
     let listed = target.list_all(directories.clone(), &access, all.clone()).await;
     let mut found = BTreeMap::new();
     for (directory, names) in directories.iter().zip(listed) {
@@ -102,6 +115,15 @@ pub async fn named(target: &Target, units: &[&str]) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// The units that stop where these start.
+pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
+    if units.is_empty() {
+        return Vec::new();
+    }
+    let said = show(target, "Conflicts", units).await.unwrap_or_default();
+    said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
 /// The values of properties as `systemctl show` prints them.

@@ -10,7 +10,7 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_knowledge::{Done, Knowledge, graver};
-use host_policy::text::{self, Code, CommandLine};
+use host_policy::text::{self, Act, Code, CommandLine};
 use host_policy::{FileStep, Given, Level, Policy, UNKNOWN_RULE, Verdict, only_looks, words};
 use host_target::{Facts, Kind, Target};
 use host_text::redact::excerpt;
@@ -128,18 +128,16 @@ impl<'a> Weighing<'a> {
             }
         }
         let found = self.standing.of_roots(path).await?;
-        let is_file = found.kind == Kind::File;
-        let is_run = found.kind == Kind::Directory || found.metadata.mode & 0o111 != 0;
-        let to_others = rights.owner.is_some();
-        if is_run && (to_others || rights.others_write) {
-            return Some(format!("gives {shown} to others, which is root's own and may be run by root"));
+        if rights.owner.is_some() || rights.others_write {
+            return Some(format!(
+                "has others write to {shown}, which is root's own and may be what root goes by"
+            ));
         }
-        let is_closed = is_file && found.metadata.mode & 0o004 == 0;
-        if is_closed && rights.others_read {
-            return Some(format!("lets everybody read {shown}, which is root's own and not for everybody"));
-        }
-        (is_closed && (to_others || rights.group.is_some()))
-            .then(|| format!("lets somebody else read {shown}, which is root's own and not for everybody"))
+        let everybodys = if found.kind == Kind::Directory { 0o001 } else { 0o004 };
+        let is_closed = found.metadata.mode & everybodys == 0;
+        let is_opened = rights.others_read || rights.others_enter || rights.group.is_some();
+        (is_closed && is_opened)
+            .then(|| format!("opens {shown} to others, which is root's own and not for everybody"))
     }
 
     /// Why it costs more than the rules say to put an account into a group, or to give it a home, on this target.
@@ -236,8 +234,7 @@ impl<'a> Weighing<'a> {
                 Ok(drop_ins) => {
                     for (path, text) in drop_ins {
                         what = format!("{what}, with {}", excerpt(&path, NAMED));
-                        along.push(b'\n');
-                        along.extend(text);
+                        along.push(text);
                     }
                 }
                 Err(problem) => {
@@ -255,9 +252,8 @@ impl<'a> Weighing<'a> {
                     .push((Risk::High, format!("{what} is a unit that others already wait for ({first})")));
             }
         }
-        let with_drop_ins = |text: &[u8]| [text, along.as_slice()].concat();
-        let before = before.and_then(|before| text::of_file(&site.path, &with_drop_ins(before)));
-        match text::of_file(&site.path, &with_drop_ins(&write.contents)) {
+        let before = before.and_then(|before| text::of_unit(&site.path, before, &along));
+        match text::of_unit(&site.path, &write.contents, &along) {
             Some(code) => self.code(code, before, &what).await,
             None => Ok(()),
         }
@@ -286,14 +282,19 @@ impl<'a> Weighing<'a> {
             self.met(&verdict, &shown)?;
             found.extend(self.objection(line, &shown).await);
         }
-        let started: Vec<&str> = code
-            .starts
-            .iter()
-            .filter(|(unit, _)| !before.starts.iter().any(|(old, _)| old == unit))
-            .map(|(unit, _)| unit.as_str())
-            .collect();
-        for unit in units::named(self.target, &started).await {
-            self.by_the_way(&["systemctl", "start", "--", &unit].map(str::to_owned))?;
+        for verb in ["start", "stop", "enable", "disable"] {
+            let new = |act: &&Act| {
+                act.verb == verb && !before.acts.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
+            };
+            let units: Vec<&str> = code.acts.iter().filter(new).map(|act| act.unit.as_str()).collect();
+            for unit in units::named(self.target, &units).await {
+                self.by_the_way(&["systemctl", verb, "--", &unit].map(str::to_owned))?;
+            }
+            if verb == "start" {
+                for unit in units::stopped_by(self.target, &units).await {
+                    self.by_the_way(&["systemctl", "stop", "--", &unit].map(str::to_owned))?;
+                }
+            }
         }
         for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
             let secret = self.standing.is_secret(path).await;
@@ -370,6 +371,8 @@ struct Rights<'a> {
     others_write: bool,
     /// Everybody may read.
     others_read: bool,
+    /// Everybody may go into a directory.
+    others_enter: bool,
     /// The owner may not go in or read any more.
     shuts_owner_out: bool,
 }
@@ -387,6 +390,7 @@ impl<'a> Rights<'a> {
                     Ok(bits) => Self {
                         others_write: bits & 0o022 != 0,
                         others_read: bits & 0o004 != 0,
+                        others_enter: bits & 0o001 != 0,
                         shuts_owner_out: bits & 0o500 != 0o500,
                         ..Self::default()
                     },
@@ -428,6 +432,7 @@ impl<'a> Rights<'a> {
                 let group_or_all = is_all || whose.contains(['g', 'o']);
                 given.others_write |= group_or_all && (rights.contains('w') || copies);
                 given.others_read |= (is_all || whose.contains('o')) && reads;
+                given.others_enter |= (is_all || whose.contains('o')) && goes_in;
             }
         }
         given
@@ -575,8 +580,11 @@ mod tests {
             ("/usr", to("ada"), true),
             ("/usr", write(), true),
             ("/usr", read(), false),
-            ("/etc/passwd", to("ada"), false),
-            ("/etc/passwd", write(), false),
+            ("/etc/passwd", to("ada"), true),
+            ("/etc/passwd", write(), true),
+            ("/etc/passwd", read(), false),
+            ("/root", Rights { others_enter: true, ..Rights::default() }, true),
+            ("/usr", Rights { others_enter: true, ..Rights::default() }, false),
             ("/etc/shadow", read(), true),
             ("/etc/shadow", to("ada"), true),
             ("/etc/shadow", Rights { group: Some("ada"), ..Rights::default() }, true),

@@ -28,6 +28,11 @@ impl Given {
                     let lists = values(&["-G", "--groups", "-g", "--gid", "--ingroup"]);
                     let groups = lists.into_iter().flatten().flat_map(|list| list.split(','));
                     given.groups.extend(groups.filter(|group| !group.is_empty()).map(str::to_owned));
+                    // An account that is given no group of its own gets a new one of its name.
+                    let own = values(&["-g", "--gid", "--ingroup", "-N", "--no-user-group"]).is_empty();
+                    if name != "usermod" && own && values(&["-D", "--defaults"]).is_empty() {
+                        given.groups.extend(operand(0));
+                    }
                 }
                 "gpasswd" if !values(&["-a", "--add", "-M", "--members"]).is_empty() => {
                     given.groups.extend(operand(0));
@@ -52,8 +57,10 @@ mod tests {
     #[test]
     fn groups_and_homes_are_found_however_they_are_written() {
         for (line, groups, rehomed) in [
-            ("useradd --groups=audio,mail -- ada", &["audio", "mail"][..], None),
-            ("useradd -mG mail ada", &["mail"], None),
+            ("useradd --groups=audio,mail -- ada", &["audio", "mail", "ada"][..], None),
+            ("useradd -mG mail ada", &["mail", "ada"], None),
+            ("useradd --system -- docker", &["docker"], None),
+            ("useradd -N docker", &[], None),
             ("useradd --gid=8 ada", &["8"], None),
             ("/usr/sbin/usermod -aG adm,mail ada", &["adm", "mail"], None),
             ("usermod --append --groups mail ada", &["mail"], None),
@@ -63,7 +70,7 @@ mod tests {
             ("gpasswd --add=ada -- mail", &["mail"], None),
             ("gpasswd -a ada mail", &["mail"], None),
             ("gpasswd --delete=ada -- mail", &[], None),
-            ("adduser ada mail", &["mail"], None),
+            ("adduser ada mail", &["ada", "mail"], None),
             ("adduser --ingroup mail ada", &["mail"], None),
             ("groupadd mail", &[], None),
         ] {

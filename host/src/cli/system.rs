@@ -207,6 +207,12 @@ fn say(text: &str) -> io::Result<()> {
     writeln!(out(), "{}", text.trim_end())
 }
 
+/// What the configuration of the account with this home says of modules.
+fn configured(home: &Path) -> Result<host_components::Modules, String> {
+    let path = home.join(".config/linux-sysadmin/config.yaml");
+    crate::config::of_account(home, path).map(|config| config.modules).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,10 +233,4 @@ mod tests {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&marked.join(" ")), words(&format!("{line} X\\u{{1b}}[2J")));
     }
-}
-
-/// What the configuration of the account with this home says of modules.
-fn configured(home: &Path) -> Result<host_components::Modules, String> {
-    let path = home.join(".config/linux-sysadmin/config.yaml");
-    crate::config::of_account(home, path).map(|config| config.modules).map_err(|error| error.to_string())
 }

@@ -41,8 +41,19 @@ pub struct Code {
     pub unreadable: Option<String>,
     /// Files that what runs is given and that everybody may know, with where they stand.
     pub files: Vec<(String, String)>,
-    /// Units that are started along with it, with where they stand.
-    pub starts: Vec<(String, String)>,
+    /// What is done to other units along with it.
+    pub acts: Vec<Act>,
+}
+
+/// What is done to a unit by the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// As systemctl calls it.
+    pub verb: &'static str,
+    /// The unit's name.
+    pub unit: String,
+    /// Where it stands.
+    pub at: String,
 }
 
 /// One command that would run.
@@ -80,22 +91,27 @@ pub fn of_file(path: &str, contents: &[u8]) -> Option<Code> {
     Some(read(&kind, &path, contents))
 }
 
+/// The same of a unit file, together with the texts of the drop-ins that apply to it.
+pub fn of_unit(path: &str, contents: &[u8], drop_ins: &[Vec<u8>]) -> Option<Code> {
+    let path = place::normal(path);
+    let texts: Option<Vec<&str>> = drop_ins.iter().map(|text| decoded(text).ok()).collect();
+    match (place::kind(&path), decoded(contents), texts) {
+        (Some(Kind::Unit), Ok(text), Some(drop_ins)) => Some(unit::read(&path, text, &drop_ins)),
+        (Some(Kind::Unit), Ok(_), None) => Some(Code::unreadable("a drop-in that is no text")),
+        _ => of_file(&path, contents),
+    }
+}
+
 fn read(kind: &Kind, path: &str, contents: &[u8]) -> Code {
     if let Kind::Opaque(what) = kind {
         return Code::unreadable(*what);
     }
-    if contents.len() > LARGEST {
-        return Code::unreadable(format!("larger than {LARGEST} bytes"));
-    }
-    // No format here has a NUL in it, and programs differ in what they take it for.
-    let text = match std::str::from_utf8(contents) {
-        Ok(text) if !text.contains('\0') => text,
-        Ok(_) => return Code::unreadable("text with a NUL in it"),
-        Err(_) => return Code::unreadable("not UTF-8"),
+    let text = match decoded(contents) {
+        Ok(text) => text,
+        Err(what) => return Code::unreadable(what),
     };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match kind {
-        Kind::Unit => unit::read(path, text),
+        Kind::Unit => unit::read(path, text, &[]),
         Kind::SystemCrontab => crontab::read(text, &crontab::Form::System),
         Kind::Crontab(user) => crontab::read(text, &crontab::Form::Of(user.clone())),
         Kind::Anacrontab => crontab::read(text, &crontab::Form::Anacron),
@@ -104,6 +120,19 @@ fn read(kind: &Kind, path: &str, contents: &[u8]) -> Code {
         Kind::Ssh(user) => ssh::read(text, user.as_deref()),
         Kind::AuthorizedKeys(user) => authorized_keys::read(text, user.as_deref()),
         Kind::Opaque(what) => Code::unreadable(*what),
+    }
+}
+
+/// The text that bytes are, or why they are none.
+fn decoded(contents: &[u8]) -> Result<&str, String> {
+    if contents.len() > LARGEST {
+        return Err(format!("larger than {LARGEST} bytes"));
+    }
+    // No format here has a NUL in it, and programs differ in what they take it for.
+    match std::str::from_utf8(contents) {
+        Ok(text) if !text.contains('\0') => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Ok(_) => Err("text with a NUL in it".to_owned()),
+        Err(_) => Err("not UTF-8".to_owned()),
     }
 }
 
@@ -153,9 +182,9 @@ impl Code {
         self.files.push((path.to_owned(), at.to_string()));
     }
 
-    /// A unit that is started as well.
-    fn starts(&mut self, unit: &str, at: impl Display) {
-        self.starts.push((unit.to_owned(), at.to_string()));
+    /// What is done to another unit as well.
+    fn acts(&mut self, verb: &'static str, unit: &str, at: impl Display) {
+        self.acts.push(Act { verb, unit: unit.to_owned(), at: at.to_string() });
     }
 
     /// Power that isn't a command.
@@ -171,7 +200,7 @@ impl Code {
     fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
         self.files.extend(other.files);
-        self.starts.extend(other.starts);
+        self.acts.extend(other.acts);
         other.power.into_iter().for_each(|sentence| self.gives(sentence));
         if let Some(why) = other.unreadable {
             self.cannot_read(why);

@@ -28,6 +28,7 @@ chown lsa-ada /home/lsa-ada/app
 ln -s /home/lsa-ada/app /srv/lsa-roots-text/link
 echo A=b > /etc/default/lsa-roots-text
 echo x > /srv/lsa-roots-text/data
+echo x > /srv/lsa-roots-text/adas; chown lsa-ada /srv/lsa-roots-text/adas
 install -m 600 /dev/null /srv/lsa-roots-text/secret
 for place in lsa-left.service.d lsa-bound-.service.d; do
   mkdir -p /etc/systemd/system/$place
@@ -178,6 +179,16 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let timer = json!({"name": "lsa-evil", "on_calendar": "daily", "unit": "nftables.service"});
         calls.push(("timer_create", timer));
     }
+    for text in
+        ["[Unit]\nConflicts=cron.service crond.service\n", "[Install]\nAlso=cron.service crond.service\n"]
+    {
+        let raw = format!("{text}[Timer]\nOnBootSec=1\nUnit=lsa-evil.service\n");
+        calls.push(("svc_create_unit", json!({"name": "lsa-evil.timer", "raw_content": raw})));
+    }
+    for lines in ["TimeoutStopSec=infinity", "SendSIGKILL=no", "ExecStart=/usr/bin/true \\\n; +/usr/bin/id"] {
+        let raw = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{lines}\n");
+        calls.push(("svc_create_unit", unit(&raw)));
+    }
     // A port of a service of the system's.
     for listens in ["ListenStream=22", "ListenDatagram=53", "ListenStream=127.0.0.1:443"] {
         let raw = format!("[Socket]\n{listens}\n");
@@ -288,6 +299,10 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
         calls.push(("user_create", json!({"user": "lsa-new", "home": home})));
     }
+    for name in ["docker", "incus-admin"] {
+        calls.push(("user_create", json!({"user": name})));
+        calls.push(("user_create", json!({"user": name, "system": true})));
+    }
     calls.push(("group_create", json!({"name": "docker"})));
     calls.push(("group_create", json!({"name": "lxd"})));
     if machine.holds("getent group crontab") {
@@ -332,6 +347,9 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         ("/srv/lsa-roots-text/secret", "644"),
         ("/srv/lsa-roots-text/app", "775"),
         ("/srv/lsa-roots-text", "o+w"),
+        ("/srv/lsa-roots-text/closed", "755"),
+        ("/srv/lsa-roots-text/closed", "o+x"),
+        ("/srv/lsa-roots-text/data", "666"),
         ("/home/lsa-sudoer", "750"),
         ("/home/lsa-sudoer", "000"),
     ] {
@@ -395,7 +413,8 @@ async fn what_is_harmless_is_not_asked_about() {
         ),
         ("cron_add", json!({"user": "nobody", "schedule": "@daily", "command": "/srv/lsa-roots-text/app"})),
         ("user_modify", json!({"user": "lsa-ada", "add_groups": ["users", "lsa-wiki"]})),
-        ("perms_set", json!({"path": "/srv/lsa-roots-text/data", "owner": "lsa-ada"})),
+        ("perms_set", json!({"path": "/srv/lsa-roots-text/adas", "owner": "lsa-bob"})),
+        ("perms_set", json!({"path": "/srv/lsa-roots-text/data", "mode": "640"})),
         ("perms_set", json!({"path": "/home/lsa-ada/app", "mode": "g+w"})),
     ] {
         let envelope = client.envelope(tool, arguments.clone()).await;

@@ -30,10 +30,11 @@ struct Unit {
     last: HashMap<String, HashMap<String, usize>>,
 }
 
-/// What a unit file has systemd do.
-pub fn read(path: &str, text: &str) -> Code {
+/// What a unit file has systemd do, with its drop-ins in the order in which systemd reads them.
+pub fn read(path: &str, text: &str, drop_ins: &[&str]) -> Code {
     let mut code = Code::default();
-    let unit = Unit::parse(path, text, &mut code);
+    let mut unit = Unit::parse(path, text, &mut code);
+    drop_ins.iter().for_each(|drop_in| unit.add(drop_in, &mut code));
     power::judge_name(&unit, &mut code);
     let mut environment = exec::Environment::of(&unit);
     for entry in &unit.entries {
@@ -62,7 +63,18 @@ impl Unit {
         let name = drop_in.unwrap_or(file).to_owned();
         let mut unit =
             Self { name, is_drop_in: drop_in.is_some(), entries: Vec::new(), last: HashMap::new() };
+        unit.add(text, code);
+        unit
+    }
+
+    /// Adds what one more file says.
+    fn add(&mut self, text: &str, code: &mut Code) {
         let mut section = String::new();
+        if reads_differently(text) {
+            code.cannot_read(
+                "a comment that goes on in the next line, or that stands within a line that goes on",
+            );
+        }
         for (number, line) in logical_lines(text) {
             let content = line.trim_matches(BLANK);
             if content.is_empty() {
@@ -75,9 +87,9 @@ impl Unit {
             match content.split_once('=') {
                 Some((key, value)) => {
                     let (key, value) = (key.trim_matches(BLANK), value.trim_matches(BLANK));
-                    let of_section = unit.last.entry(section.clone()).or_default();
-                    of_section.insert(key.to_owned(), unit.entries.len());
-                    unit.entries.push(Entry {
+                    let of_section = self.last.entry(section.clone()).or_default();
+                    of_section.insert(key.to_owned(), self.entries.len());
+                    self.entries.push(Entry {
                         section: section.clone(),
                         key: key.to_owned(),
                         value: value.to_owned(),
@@ -90,7 +102,6 @@ impl Unit {
                 )),
             }
         }
-        unit
     }
 
     /// The last assignment of a key.
@@ -114,11 +125,6 @@ impl Unit {
     /// The name before its kind.
     fn stem(&self) -> Option<&str> {
         self.name.rsplit_once('.').map(|(stem, _)| stem)
-    }
-
-    /// Whether a unit has this one's name but for its kind, as the socket of a service has.
-    fn has_stem_of(&self, name: &str) -> bool {
-        name.rsplit_once('.').is_some_and(|(stem, _)| Some(stem) == self.stem())
     }
 
     /// The name before its instance and kind, which systemd gives a dynamic user.
@@ -150,6 +156,19 @@ const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 /// As `parse_boolean` reads it.
 fn is_true(value: &str) -> bool {
     ["1", "yes", "y", "true", "t", "on"].iter().any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// Whether systemd before version 240 reads other lines: it takes a comment's backslash for the sign that the next line
+/// belongs to it, and a comment within a line that goes on for a part of that.
+fn reads_differently(text: &str) -> bool {
+    let mut goes_on = false;
+    physical_lines(text).any(|line| {
+        let is_comment = line.trim_start_matches(BLANK).starts_with(['#', ';']);
+        let escapes = line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+        let differs = is_comment && (escapes || goes_on);
+        goes_on = escapes;
+        differs
+    })
 }
 
 /// With the number of their first physical line. A line that ends in a backslash goes on in the next one, a blank in

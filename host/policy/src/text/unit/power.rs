@@ -57,25 +57,33 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                         shown(&name)
                     ));
                 } else {
-                    code.starts(&name, at);
+                    code.acts("start", &name, at);
                 }
             }
         }
         Judgement::Siblings => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
-                if !unit.has_stem_of(&name) || grave::to_start(&name) || grave::to_stop(&name) {
+                // What a specifier stands for may be any unit.
+                if name.contains('%') || grave::to_start(&name) || grave::to_stop(&name) {
                     code.gives(format_args!(
                         "is enabled and disabled together with {} ({key}=), {at}",
                         shown(&name)
                     ));
+                } else {
+                    code.acts("enable", &name, at);
+                    code.acts("disable", &name, at);
                 }
             }
         }
         Judgement::Stops => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
-                // What ends with the machine, and what is a part of the unit's own.
-                if name != "shutdown.target" && (!unit.has_stem_of(&name) || grave::to_stop(&name)) {
-                    code.gives(format_args!("stops {} ({key}=), {at}", shown(&name)));
+                // Everything is stopped when the machine is.
+                if name == "shutdown.target" {
+                    continue;
+                }
+                match name.contains('%') || grave::to_stop(&name) {
+                    true => code.gives(format_args!("stops {} ({key}=), {at}", shown(&name))),
+                    false => code.acts("stop", &name, at),
                 }
             }
         }
@@ -89,10 +97,12 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         Judgement::Only(values) => {
             let is_one = |word: &String| match values.first().map(String::as_str) {
                 Some("port") => is_port(word),
+                Some("minutes") => true,
                 Some("plain") => !word.contains(':'),
                 _ => values.contains(word),
             };
-            if !words(value).iter().all(is_one) {
+            let is_short = values.first().is_none_or(|first| first != "minutes") || is_short(value);
+            if !is_short || !words(value).iter().all(is_one) {
                 code.gives(format_args!(
                     "sets {key}={}, and not to what is known to be harmless ({}), {at}",
                     shown(value),
@@ -123,7 +133,7 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
     if let Some(started) = unit.started_by_name() {
         match grave::to_start(&started) {
             true => code.gives(format_args!("starts {} when its time comes", shown(&started))),
-            false => code.starts(&started, "its name"),
+            false => code.acts("start", &started, "its name"),
         }
     }
     if grave::to_start(&unit.name) {
@@ -208,6 +218,29 @@ fn is_anothers_instance(name: &str, own: &str) -> bool {
 }
 
 /// A port, with or without an address: nothing in the file system.
+/// Whether a time span, systemd.time(7), is known to be at most ten minutes. A number alone is seconds.
+fn is_short(value: &str) -> bool {
+    let mut seconds = 0.0;
+    let mut rest = value.trim();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let Ok(number) = rest[..end].parse::<f64>() else { return false };
+        let behind = rest[end..].trim_start();
+        let end = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
+        seconds += number
+            * match &behind[..end] {
+                "us" | "usec" => 1e-6,
+                "ms" | "msec" => 1e-3,
+                "" | "s" | "sec" | "second" | "seconds" => 1.0,
+                "m" | "min" | "minute" | "minutes" => 60.0,
+                _ => return false,
+            };
+        rest = behind[end..].trim_start();
+    }
+    // None at all, and 0, is no end.
+    seconds > 0.0 && seconds <= 600.0
+}
+
 /// An address in no file system, with a port that services of the system don't have.
 fn is_port(word: &str) -> bool {
     let is_address = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:[]".contains(&byte));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::text::of_file;
+use crate::text::{of_file, of_unit};
 
 fn service(lines: &str) -> Code {
     of_file("/etc/systemd/system/app.service", format!("[Service]\n{lines}\n").as_bytes()).unwrap()
@@ -95,6 +95,60 @@ fn the_account_is_the_last_one_of_the_section() {
     ];
     for (lines, expected) in table {
         assert_eq!(service(lines).lines[0].user.as_deref(), expected, "{lines}");
+    }
+}
+
+#[test]
+fn what_is_done_to_other_units_is_said_of_each() {
+    let code = service(
+        "ExecStart=/bin/a\n[Unit]\nWants=b.service\nConflicts=c.service shutdown.target\n[Install]\nAlso=app.socket",
+    );
+    let acts: Vec<_> = code.acts.iter().map(|act| (act.verb, act.unit.as_str())).collect();
+    let expected =
+        [("start", "b.service"), ("stop", "c.service"), ("enable", "app.socket"), ("disable", "app.socket")];
+    assert_eq!(acts, expected);
+    assert_eq!(code.power, [""; 0]);
+}
+
+#[test]
+fn drop_ins_count_each_for_itself() {
+    let text = "[Service]\nUser=ada\nExecStart=/bin/a\n[Install]\nWantedBy=multi-user.target\\";
+    let of = |drop_in: &str| {
+        let code = of_unit("/etc/systemd/system/a.service", text.as_bytes(), &[drop_in.as_bytes().to_vec()]);
+        code.unwrap().lines[0].user.clone()
+    };
+    assert_eq!(of("[Service]\nNice=5\n").as_deref(), Some("ada"));
+    assert_eq!(of("[Service]\nUser=root\n"), None);
+    assert_eq!(of("[Unit]\nUser=root\n").as_deref(), Some("ada"));
+}
+
+#[test]
+fn a_text_that_systemds_read_differently_is_not_judged() {
+    for (text, is_judged) in [
+        ("User=ada\n# why\nExecStart=/bin/a", true),
+        ("#\\\nUser=ada\nExecStart=/bin/a", false),
+        ("User=ada\nExecStart=/bin/a \\\n; +/bin/b", false),
+        ("User=ada\nExecStart=/bin/a \\\n  b", true),
+    ] {
+        assert_eq!(service(text).unreadable.is_none(), is_judged, "{text}");
+    }
+}
+
+#[test]
+fn the_end_of_the_machine_does_not_wait_for_long() {
+    for (line, asks) in [
+        ("TimeoutStopSec=20", false),
+        ("TimeoutStopSec=1min 30s", false),
+        ("TimeoutSec=5min", false),
+        ("TimeoutStopSec=infinity", true),
+        ("TimeoutStopSec=0", true),
+        ("TimeoutStopSec=11min", true),
+        ("TimeoutStopSec=1h", true),
+        ("TimeoutAbortSec=x", true),
+        ("SendSIGKILL=no", true),
+        ("FinalKillSignal=SIGTERM", true),
+    ] {
+        assert_eq!(!service(&format!("User=ada\n{line}")).power.is_empty(), asks, "{line}");
     }
 }
 
