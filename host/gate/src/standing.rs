@@ -166,7 +166,15 @@ impl<'a> Standing<'a> {
         let mut fields = line.split(':');
         let (name, number) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
         let Some(roots) = ROOTS.as_ref() else { return Some("may be root's".to_owned()) };
-        self.group(roots, name, number.parse().unwrap_or_default()).await
+        if let Some(why) = self.group(roots, name, number.parse().unwrap_or_default()).await {
+            return Some(why);
+        }
+        // What an account's own group may write, as its home, it runs.
+        let asked = [command("getent", &["passwd", "--", name], Privilege::Caller)];
+        let answer = self.target.run_all(&asked).await.into_iter().next()?.ok()?;
+        let owner = first_entry(&text(&answer)).filter(|entry| entry.gid.to_string() == number)?;
+        let why = self.ask(&owner.name).await?;
+        Some(format!("is the own group of {}: {why}", owner.name))
     }
 
     /// The same of a group of this name and number.

@@ -82,6 +82,12 @@ impl<'a> Weighing<'a> {
         for why in self.given(&argv).await {
             self.risks.push((Risk::High, format!("`{line}` {why}")));
         }
+        for unit in odd_instances(&argv) {
+            self.risks.push((
+                Risk::High,
+                format!("`{line}` gives a template the text {unit}, of which it may make code"),
+            ));
+        }
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.because()));
@@ -149,6 +155,15 @@ impl<'a> Weighing<'a> {
             if let Some(why) = self.standing.given_by(&group).await {
                 found.push(format!("gives an account the group {}, which {why}", excerpt(&group, NAMED)));
             }
+        }
+        // Groups may be what sshd lets people in by, or keeps them out.
+        if let Some(account) = given.regrouped
+            && let Some(why) = self.standing.power(&account).await
+        {
+            found.push(format!(
+                "changes the groups of {}, who is as good as root: {why}",
+                excerpt(&account, NAMED)
+            ));
         }
         // The home tells whose account it is.
         if let Some(account) = given.rehomed
@@ -359,6 +374,27 @@ impl<'a> Weighing<'a> {
     }
 }
 
+/// Instances of templates in a systemctl command whose text is more than a plain name. What a template has a shell of root's
+/// read, it may put it into.
+fn odd_instances(argv: &[String]) -> Vec<String> {
+    let is_systemctl = argv.first().is_some_and(|program| program.rsplit('/').next() == Some("systemctl"));
+    let starts = ["start", "restart", "try-restart", "reload-or-restart", "enable", "reenable"];
+    if !is_systemctl || !argv.iter().any(|word| starts.contains(&word.as_str())) {
+        return Vec::new();
+    }
+    let is_odd = |unit: &&String| {
+        let instance = unit.split_once('@').map_or("", |(_, instance)| instance);
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:@-".contains(&byte);
+        instance.starts_with('-') || !instance.bytes().all(is_plain)
+    };
+    argv.iter()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .filter(is_odd)
+        .map(|unit| excerpt(unit, NAMED))
+        .collect()
+}
+
 /// Rights that a command sets on paths.
 #[derive(Debug, Default)]
 struct Rights<'a> {
@@ -563,6 +599,21 @@ mod tests {
             assert_eq!(rights.shuts_owner_out, shuts_out, "{line}");
         }
         assert!(Rights::given_by(&["ls".to_owned()]).is_none());
+    }
+
+    #[test]
+    fn an_instance_is_odd_that_a_shell_might_read_as_code() {
+        for (line, odd) in [
+            (r"systemctl start -- notify@\x3bid", 1),
+            (r"systemctl enable --now a@b\x20c.service d@e.service", 1),
+            ("systemctl restart a@-x.service", 1),
+            ("systemctl start -- postgresql@15-main.service queue@1 nginx", 0),
+            (r"systemctl stop notify@\x3bid", 0),
+            (r"systemctl show notify@\x3bid", 0),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(odd_instances(&argv).len(), odd, "{line}");
+        }
     }
 
     #[tokio::test]

@@ -34,6 +34,7 @@ for place in lsa-left.service.d lsa-bound-.service.d; do
   mkdir -p /etc/systemd/system/$place
   printf '[Service]\nUser=root\n' > /etc/systemd/system/$place/o.conf
 done
+printf '[Service]\nType=oneshot\nExecStart=/bin/sh -c "echo %%I"\n' > /etc/systemd/system/lsa-tells@.service
 mkdir -p /etc/systemd/system/lsa-calm.service.d
 printf '[Service]\nNice=5\n' > /etc/systemd/system/lsa-calm.service.d/o.conf
 printf '[Unit]\nAfter=lsa-first.service\n[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-second.service
@@ -189,6 +190,8 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let raw = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{lines}\n");
         calls.push(("svc_create_unit", unit(&raw)));
     }
+    calls.push(("svc_start", json!({"service": r"lsa-tells@\x3bid"})));
+    calls.push(("svc_start", json!({"service": "modprobe@loop"})));
     // A port of a service of the system's.
     for listens in ["ListenStream=22", "ListenDatagram=53", "ListenStream=127.0.0.1:443"] {
         let raw = format!("[Socket]\n{listens}\n");
@@ -294,6 +297,10 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
             calls.push(("user_create", json!({"user": "lsa-new", "primary_group": group})));
         }
     }
+    // The own group of a sudoer, and a sudoer's groups.
+    calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["lsa-sudoer"]})));
+    calls.push(("user_create", json!({"user": "lsa-new", "primary_group": "lsa-sudoer"})));
+    calls.push(("user_modify", json!({"user": "lsa-sudoer", "add_groups": ["lsa-bob"]})));
     // The place of its home would tell that it isn't the system's.
     calls.push(("user_modify", json!({"user": "lsa-daemon", "home": "/home/lsa-daemon"})));
     for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
