@@ -13,9 +13,9 @@ use crate::budget::{Budget, Spent};
 use crate::files::{self, End, File, Packing};
 use crate::fold::{Group, Groups};
 use crate::form::{self, Form};
-use crate::inventory::{self, Found};
+use crate::inventory;
 
-use crate::journal::{self, Begun, Query};
+use crate::journal::{self, Begun, Query, Silence};
 use crate::line::{Level, Line, shortened};
 use crate::moment::{self, Clock, Range, SECOND};
 use crate::pattern::words_of;
@@ -262,8 +262,9 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
     let (clock, budget) = (Clock::new(cx), Budget::slow(cx));
     let since = args.since.as_deref().unwrap_or("24h");
     let files = budget.waiting(|| clock.beside(vec![inventory::command()])).remove(0);
-    let files = files.and_then(inventory::listed);
     let range = Range::parse(Some(since), args.until.as_deref(), &clock)?;
+    let logs = files.and_then(inventory::listed);
+    let logs = logs.map(|(found, _)| inventory::text_logs(range, inventory::EVERYWHERE, found));
     let profiles = cx.detected();
     let patterns: Vec<_> = profiles.iter().map(Patterns::new).collect();
     let mut looking = Looking {
@@ -284,39 +285,43 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
         left_out: Vec::new(),
         spent: None,
     };
-    looking.journal()?;
-    looking.text_logs(&profiles, files);
+    let begins = looking.journal(logs.as_deref().unwrap_or_default())?;
+    looking.text_logs(&profiles, logs.and_then(|logs| Ok(inventory::beside_journal(logs, begins?))));
     Ok(looking.answer())
 }
 
 impl<'a> Looking<'a> {
     /// What is marked as a warning or worse, which the journal has an index of; and of the rest only what may matter: to
-    /// have all of it printed takes longer than everything else.
-    fn journal(&mut self) -> Result<()> {
+    /// have all of it printed takes longer than everything else. Gives when it begins, where that matters for the logs.
+    fn journal(&mut self, logs: &[(File, Range)]) -> Result<Result<Option<i64>>> {
         let (cx, budget) = (self.cx, self.budget);
         let all = Query { range: self.range, ..Query::default() };
         let urgent = Query { priority: Some(Level::WARNING), ..all.clone() };
         let words = self.words().unwrap_or_default();
         let mut rest = Query { words, ignores_case: true, ..all };
         let is_rest = |line: &Line| line.level.is_none_or(|level| level > Level::WARNING);
-        // Both print at once.
+        // All print at once.
         let (urgent, of_rest) = (journal::begin(cx, budget, &urgent)?, journal::begin(cx, budget, &rest)?);
+        let begins = inventory::journal_begins(cx, budget, logs);
         self.spent = self.entries(urgent, |_| true)?;
         let urgent = self.journal;
         self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
         if self.journal > urgent || urgent > 0 && rest.words.is_empty() {
-            return Ok(());
+            return Ok(begins);
         }
-        let silence = journal::silence(cx, budget, &rest)?;
-        if silence.is_of_words {
+        let Silence { is_of_words, absent } = match urgent {
+            0 => journal::silence(cx, budget, &rest)?,
+            _ => Silence { is_of_words: journal::is_of_words(cx, budget), absent: None },
+        };
+        if is_of_words {
             rest.words.clear();
             let of_rest = journal::begin(cx, budget, &rest)?;
             self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
         }
         if self.journal == 0 {
-            self.left_out.extend(silence.absent.map(|absent| format!("journal: {}", absent.text())));
+            self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
         }
-        Ok(())
+        Ok(begins)
     }
 
     fn entries(&mut self, begun: Begun, is_meant: impl Fn(&Line) -> bool) -> Result<Option<Spent>> {
@@ -407,10 +412,7 @@ impl<'a> Looking<'a> {
         self.groups.add(line);
     }
 
-    fn text_logs(&mut self, profiles: &[Profile], files: Result<(Vec<Found>, bool)>) {
-        let logs = files.and_then(|(found, _)| {
-            inventory::text_logs(self.cx, self.budget, self.range, (inventory::EVERYWHERE, found))
-        });
+    fn text_logs(&mut self, profiles: &[Profile], logs: Result<Vec<(File, Range)>>) {
         let (patterns, mut signs) = (self.patterns, HashMap::new());
         let logs = match logs {
             Ok(logs) => logs,
