@@ -26,9 +26,7 @@ pub use overrides::Overrides;
 pub use program::PATH;
 pub use remote::{Connection, KnownAs, Place, Settings};
 pub use resolve::Resolved;
-#[cfg(test)]
-pub use services::UnitState;
-pub use services::{LookedFor, Services};
+pub use services::{LookedFor, Services, UnitState};
 pub use ssh::{Given, OwnKey, Peer, own_keys};
 
 use std::path::Path;
