@@ -78,10 +78,11 @@ pub fn not_found(name: &str) -> Problem {
 fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
     let mut path = candidate.to_owned();
     for _ in 0..MOST_LINKS {
+        // First: most places have no such file, and what isn't installed is looked for again at every call.
+        let metadata = fs::symlink_metadata(&path)?;
         let directory = path.parent().unwrap_or(Path::new("/")).to_owned();
         let resolved = directory.canonicalize()?;
         let above = directory.ancestors().chain(resolved.ancestors()).map(fs::metadata);
-        let metadata = fs::symlink_metadata(&path)?;
         if metadata.uid() != 0
             || !above.map(|found| found.map(|found| is_roots(&found))).all(|own| own.is_ok_and(|own| own))
         {

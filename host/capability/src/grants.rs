@@ -82,17 +82,18 @@ pub enum GrantError {
     TooMany,
 }
 
-/// Everything that one module may do. Empty grants allow nothing.
+/// Everything that one module may do. Empty grants allow nothing. A call that learns what services allow has its own, and
+/// all of them hold the same patterns.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     module: String,
-    commands: Vec<CommandGrant>,
-    paths: Vec<PathGrant>,
+    commands: Vec<Arc<CommandGrant>>,
+    paths: Vec<Arc<PathGrant>>,
     directories: Vec<DataDirectory>,
     /// The host's own commands for these paths, and at most whose rights they take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// What is never read, whatever else covers it.
-    denied: Vec<Glob>,
+    denied: Vec<Arc<Glob>>,
 }
 
 impl Grants {
@@ -115,13 +116,13 @@ impl Grants {
             return Err(GrantError::Ungrantable(text.clone(), OF_STAGING));
         }
         self.add_verbs(text, &request.privilege, verbs_for_command(&pattern, &request.privilege))?;
-        let of_files = |grant: &PathGrant| {
+        let of_files = |grant: &Arc<PathGrant>| {
             (grant.request.privilege.clone(), verbs_for_validation(request, &grant.request))
         };
         for (privilege, verbs) in self.paths.iter().map(of_files).collect::<Vec<_>>() {
             self.add_verbs(text, &privilege, verbs)?;
         }
-        self.commands.push(CommandGrant { pattern, request: request.clone() });
+        self.commands.push(Arc::new(CommandGrant { pattern, request: request.clone() }));
         self.check_count()
     }
 
@@ -158,18 +159,18 @@ impl Grants {
             return self.check_count();
         }
         self.add_verbs(text, &request.privilege, verbs_for(request))?;
-        let of_command = |grant: &CommandGrant| verbs_for_validation(&grant.request, request);
+        let of_command = |grant: &Arc<CommandGrant>| verbs_for_validation(&grant.request, request);
         for verbs in self.commands.iter().map(of_command).collect::<Vec<_>>() {
             self.add_verbs(text, &request.privilege, verbs)?;
         }
-        self.paths.push(PathGrant { glob, staging, request: request.clone() });
+        self.paths.push(Arc::new(PathGrant { glob, staging, request: request.clone() }));
         self.check_count()
     }
 
     /// Takes files out of all that may be read.
     pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
-        self.denied.push(glob);
+        self.denied.push(Arc::new(glob));
         Ok(())
     }
 
@@ -241,7 +242,7 @@ impl Grants {
             self.commands.iter().filter(|grant| covers(&grant.request.privilege, &command.privilege));
         covering.filter_map(|grant| {
             let (args, env, stdin) = (&command.args, &command.env, command.stdin.is_some());
-            Some((grant, grant.pattern.allows(&command.program, args, env, stdin)?))
+            Some((grant.as_ref(), grant.pattern.allows(&command.program, args, env, stdin)?))
         })
     }
 

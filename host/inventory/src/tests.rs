@@ -39,7 +39,7 @@ fn said(error: InventoryError) -> String {
 }
 
 fn recorded(name: &str) -> (PathBuf, Json) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/inventory/recorded").join(name);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/recorded").join(name);
     let is_source = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with("hosts") || name == "inventory"

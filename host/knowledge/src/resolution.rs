@@ -1,11 +1,14 @@
 //! Which services a target has, and who there depends on whom: by the units that systemd knows and the configuration that
 //! was seen.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use serde_json::{Value, json};
 
-use super::profile::{Profile, holds_on};
+use super::profile::{Profile, Unit, holds_on};
 use super::{Knowledge, Known};
-use host_target::Services;
+use host_target::{Services, UnitState};
 
 /// Of a service on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +79,7 @@ impl<'a> Resolved<'a> {
         if !usual.is_empty() {
             return usual;
         }
-        let provides = |other: &&Profile| other.provides.iter().any(|provided| provided.role == role);
-        others().filter(provides).map(|other| other.id.as_str()).collect()
+        others().filter(|other| fills(other, role)).map(|other| other.id.as_str()).collect()
     }
 
     /// Active services that need a role which this one fills: theirs, the role, what for and what happens.
@@ -85,16 +87,17 @@ impl<'a> Resolved<'a> {
         let others = self.active().filter(|other| other.id != of.id);
         others
             .flat_map(|other| other.requires.iter().map(move |need| (other, need)))
+            // Most needs are of roles that it has nothing to do with, and who fills those takes long to say.
+            .filter(|(_, need)| need.typical.contains(&of.id) || fills(of, &need.role))
             .filter(|(other, need)| self.fillers(other, &need.role, &need.typical).contains(&of.id.as_str()))
             .collect()
     }
 
     /// Active services of this role, besides one.
     pub fn of_role(&self, besides: &Profile, role: &str) -> Vec<&'a str> {
-        let provides = |other: &&Profile| other.provides.iter().any(|provided| provided.role == role);
         self.active()
             .filter(|other| other.id != besides.id)
-            .filter(provides)
+            .filter(|other| fills(other, role))
             .map(|other| other.id.as_str())
             .collect()
     }
@@ -133,6 +136,21 @@ impl<'a> Resolved<'a> {
     }
 }
 
+fn fills(profile: &Profile, role: &str) -> bool {
+    profile.provides.iter().any(|provided| provided.role == role)
+}
+
+/// Those of a machine's units that one of a profile means. There are hundreds, and all profiles ask: so they are looked up.
+fn meant<'u>(unit: &Unit, units: &'u BTreeMap<String, UnitState>) -> Vec<(&'u String, &'u UnitState)> {
+    let own = std::iter::once(&unit.name).chain(&unit.aliases);
+    let near = own.flat_map(|own| {
+        let begins = own.split_once("@.").map_or(own.as_str(), |(begins, _)| begins);
+        let from = units.range::<str, _>((Bound::Included(begins), Bound::Unbounded));
+        from.take_while(move |(name, _)| name.starts_with(begins))
+    });
+    near.filter(|(name, _)| unit.is(name)).collect()
+}
+
 fn found(profile: &Profile, family: &str, seen: &Services) -> (Status, Option<bool>) {
     let config: Vec<_> = profile
         .config
@@ -156,8 +174,13 @@ fn found(profile: &Profile, family: &str, seen: &Services) -> (Status, Option<bo
     let own: Vec<_> = own.collect();
     let is_one = own.len() == 1;
     let (mut is_loaded, mut has_failed, mut is_active) = (false, false, false);
-    for (name, state) in units {
-        let Some(unit) = own.iter().find(|unit| unit.is(name)) else { continue };
+    let mut known = BTreeMap::new();
+    for unit in own {
+        for (name, state) in meant(unit, units) {
+            known.entry(name).or_insert((unit, state));
+        }
+    }
+    for (name, (unit, state)) in known {
         if !state.is_loaded() {
             continue;
         }

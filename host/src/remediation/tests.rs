@@ -34,9 +34,14 @@ fn steps(code: &str, category: Category, about: &About) -> Vec<String> {
     attach(Problem::new(code, category, "m"), about).remediation
 }
 
-/// All of the host's own source, without its data.
+/// All of the host's own source, without its data: the program's, and that of the crates beside it.
 fn source() -> String {
-    source_in(&["src"])
+    let beside = std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let crates = beside.map(|entry| entry.unwrap().path().join("src")).filter(|path| path.is_dir());
+    let crates: Vec<String> = crates.map(|path| path.to_string_lossy().into_owned()).collect();
+    assert!(crates.len() > 10, "{crates:?}");
+    let crates: Vec<&str> = crates.iter().map(String::as_str).chain(["src"]).collect();
+    source_in(&crates)
 }
 
 fn source_in(directories: &[&str]) -> String {

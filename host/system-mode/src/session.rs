@@ -107,7 +107,7 @@ mod tests {
             leave_terminal().unwrap();
             return;
         }
-        let name = "system::session::tests::a_server_begins_a_session_whether_it_leads_a_group_or_not";
+        let name = "session::tests::a_server_begins_a_session_whether_it_leads_a_group_or_not";
         for leads in [false, true] {
             let mut again = Command::new(std::env::current_exe().unwrap());
             again.args(["--exact", name]).env(LEAVES, "1").stdin(Stdio::null());

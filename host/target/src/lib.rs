@@ -25,9 +25,7 @@ pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
 pub use remote::{Connection, KnownAs, Place, Settings};
 pub use resolve::Resolved;
-#[cfg(any(test, feature = "test-support"))]
-pub use services::UnitState;
-pub use services::{LookedFor, Services};
+pub use services::{LookedFor, Services, UnitState};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
@@ -139,12 +140,14 @@ impl OutputStream {
 
     /// At most `max_bytes`, and at most 1 MiB; empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
-        let mut piece = vec![0; (max_bytes as usize).clamp(1, KEPT_BYTES)];
+        let most = (max_bytes as usize).clamp(1, KEPT_BYTES);
+        // Not filled with zeros: most pieces are small, and that would take longer than the reading.
+        let mut piece = Vec::with_capacity(most);
+        let mut room = (&mut piece).limit(most);
         let reading =
-            tokio::time::timeout_at(self.deadline, read(&mut self.stdout, &mut self.group, &mut piece));
+            tokio::time::timeout_at(self.deadline, read(&mut self.stdout, &mut self.group, &mut room));
         let Ok(read) = reading.await else { return Err(self.timed_out().await) };
         let count = read.map_err(|error| Problem::io("reading the output", &error))?;
-        piece.truncate(count);
         if count == 0 && !std::mem::replace(&mut self.said_anything, true) {
             self.unless_refused().await?;
         }
@@ -172,14 +175,18 @@ impl OutputStream {
 }
 
 /// A process that a command has left behind may hold its stdout: that is at its end, too, and so is the process.
-async fn read(stdout: &mut ChildStdout, group: &mut Group, piece: &mut [u8]) -> std::io::Result<usize> {
+async fn read(
+    stdout: &mut ChildStdout,
+    group: &mut Group,
+    piece: &mut impl BufMut,
+) -> std::io::Result<usize> {
     let ended = async {
         let _ = group.wait().await;
         tokio::time::sleep(LEFTOVER).await;
     };
     tokio::select! {
         biased;
-        read = stdout.read(piece) => read,
+        read = stdout.read_buf(piece) => read,
         () = ended => {
             group.leader_ended();
             Ok(0)

@@ -47,10 +47,11 @@ const CALLS: u32 = 8_000;
 const GIB: u64 = 1 << 30;
 
 /// What is read at once, and what is so little that after a second one it is better to wait for more: many programs write
-/// 4 KiB at a time.
+/// 4 KiB at a time. So many calls are to be had without that: what is short is read before it would be worth it.
 const PIECE: u32 = 1 << 20;
 const LITTLE: usize = 48 << 10;
 const WHILE: Duration = Duration::from_millis(3);
+const UNHURRIED: u32 = 100;
 
 impl<'a> Budget<'a> {
     /// Of a tool that may take 30 s.
@@ -82,7 +83,7 @@ impl<'a> Budget<'a> {
         let piece = self.waiting(|| stream.read(PIECE))?;
         self.read.set(self.read.get() + piece.len() as u64);
         let is_little = !piece.is_empty() && piece.len() < LITTLE;
-        if self.was_little.replace(is_little) && is_little {
+        if self.was_little.replace(is_little) && is_little && self.calls.get() > UNHURRIED {
             let before = self.cx.monotonic();
             self.cx.sleep(WHILE);
             self.waited.set(self.waited.get() + self.cx.monotonic() - before);

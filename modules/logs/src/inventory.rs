@@ -69,27 +69,34 @@ pub(crate) fn is_shared(path: &str) -> bool {
     service::SHARED.iter().any(|shared| *shared == name || files::is_rotated(shared, name))
 }
 
-/// Text logs that may hold lines of a range, newest first, each with the range that is meant of it: what the journal has
-/// isn't looked for a second time.
-pub(crate) fn text_logs(
-    cx: &Context,
-    budget: &Budget<'_>,
-    range: Range,
-    (below, found): (&str, Vec<Found>),
-) -> Result<Vec<(File, Range)>> {
-    let mut logs: Vec<_> = found
+/// Text logs that may hold lines of a range.
+pub(crate) fn text_logs(range: Range, below: &str, found: Vec<Found>) -> Vec<(File, Range)> {
+    found
         .into_iter()
         .map(|found| found.file)
         .filter(|file| file.path.starts_with(below) && is_text(&file.path) && file.size != Some(0))
         .filter(|file| range.since.is_none_or(|since| file.modified >= since))
         .map(|file| (file, range))
-        .collect();
-    // Only where the journal is asked, too.
-    if below == EVERYWHERE
-        && logs.iter().any(|(file, _)| is_shared(&file.path))
-        && let Some(first) = journal::first(cx, budget)?
-    {
-        let before = first.div_euclid(SECOND) - 1;
+        .collect()
+}
+
+/// When the journal begins, where any of these logs holds what it has. To be asked while it is printed.
+pub(crate) fn journal_begins(
+    cx: &Context,
+    budget: &Budget<'_>,
+    logs: &[(File, Range)],
+) -> Result<Option<i64>> {
+    match logs.iter().any(|(file, _)| is_shared(&file.path)) {
+        true => journal::first(cx, budget),
+        false => Ok(None),
+    }
+}
+
+/// Those of them that are looked through beside a journal, newest first, each with the range that is meant of it: what the
+/// journal has isn't looked for a second time.
+pub(crate) fn beside_journal(mut logs: Vec<(File, Range)>, begins: Option<i64>) -> Vec<(File, Range)> {
+    if let Some(begins) = begins {
+        let before = begins.div_euclid(SECOND) - 1;
         logs.retain_mut(|(file, range)| {
             if is_shared(&file.path) {
                 range.until = Some(range.until.map_or(before, |until| until.min(before)));
@@ -106,7 +113,7 @@ pub(crate) fn text_logs(
         let begins = before.map(|other| other.modified).max();
         range.until.zip(begins).is_none_or(|(until, begins)| begins - files::LATE <= until)
     });
-    Ok(logs)
+    logs
 }
 
 /// Where all logs are.

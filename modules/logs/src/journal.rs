@@ -440,20 +440,14 @@ const NEVER: i64 = 1 << 32;
 
 /// Why a query had no answer.
 pub(crate) fn silence(cx: &Context, budget: &Budget<'_>, query: &Query) -> Result<Silence> {
-    let words = Query {
-        range: Range { since: Some(NEVER), until: None },
-        words: vec!["x".to_owned()],
-        ..Query::default()
-    };
     let all = Query { words: Vec::new(), ..query.clone() };
     let mut asked = vec![all.command(Some(1)), Query::default().command(Some(1))];
     if !query.words.is_empty() {
-        asked.push(words.command(Some(1)));
+        asked.push(for_words());
     }
     let mut answers = budget.waiting(|| cx.run_all(asked)).into_iter();
     let (of_all, of_any, of_words) = (answers.next(), answers.next(), answers.next());
-    let is_of_words =
-        of_words.and_then(Result::ok).is_some_and(|said| said.error_text().contains("pattern matching"));
+    let is_of_words = of_words.and_then(Result::ok).is_some_and(knows_no_words);
     let absent = match of_all {
         Some(Ok(output)) if output.stdout.contains(&b'{') => None,
         Some(Ok(output)) => nothing(&all, &output, || of_any.and_then(Result::ok).is_some_and(holds))?.err(),
@@ -461,6 +455,21 @@ pub(crate) fn silence(cx: &Context, budget: &Budget<'_>, query: &Query) -> Resul
         None => None,
     };
     Ok(Silence { is_of_words, absent })
+}
+
+/// Whether a query for words had no answer because it can't be asked, of a journal that has something.
+pub(crate) fn is_of_words(cx: &Context, budget: &Budget<'_>) -> bool {
+    budget.waiting(|| cx.run(for_words())).is_ok_and(knows_no_words)
+}
+
+/// What is answered by nothing, or by that it can't be asked.
+fn for_words() -> Command {
+    let range = Range { since: Some(NEVER), until: None };
+    Query { range, words: vec!["x".to_owned()], ..Query::default() }.command(Some(1))
+}
+
+fn knows_no_words(output: Output) -> bool {
+    output.error_text().contains("pattern matching")
 }
 
 fn holds(output: Output) -> bool {

@@ -12,8 +12,8 @@ use crate::files::{self, End, File, Packing};
 use crate::fold::Groups;
 use crate::form::Form;
 
-use crate::inventory::{self, Found};
-use crate::journal::{self, Begun, Query};
+use crate::inventory;
+use crate::journal::{self, Begun, Query, Silence};
 use crate::line::{self, Level, Line, Shown, shortened};
 use crate::moment::{Clock, Range};
 use crate::pattern::Pattern;
@@ -107,6 +107,16 @@ struct Hit {
 enum Kept {
     Folded(Groups),
     Lines(VecDeque<Hit>),
+}
+
+/// The files of a directory.
+struct Logs {
+    /// Each with the range that is meant of it.
+    all: Vec<(File, Range)>,
+    /// When the journal begins, where that was asked.
+    begins: Option<i64>,
+    /// The directory, where it has more.
+    truncated: Option<String>,
 }
 
 /// Matches that are redacted at once.
@@ -276,11 +286,12 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
         let units: Vec<String> = units;
         let is_all = units.is_empty();
         let asked = search.ask_journal(Query { units, ..Query::default() })?;
-        // Both print at once.
-        let files = is_all.then(|| budget.waiting(|| inventory::all(cx)));
-        search.journal_says(asked)?;
-        if let Some(files) = files {
-            search.files_in(inventory::EVERYWHERE, files)?;
+        // All print at once.
+        let logs = is_all.then(|| search.logs_in(inventory::EVERYWHERE));
+        let is_any = logs.as_ref().is_some_and(|logs| matches!(logs, Ok(Logs { begins: Some(_), .. })));
+        search.journal_says(asked, is_any)?;
+        if let Some(logs) = logs {
+            search.files(logs);
         }
     }
     Ok(Single(search.answer()))
@@ -313,7 +324,7 @@ impl Search<'_> {
 
     fn journal(&mut self, query: Query) -> Result<()> {
         let asked = self.ask_journal(query)?;
-        self.journal_says(asked)
+        self.journal_says(asked, false)
     }
 
     fn ask_journal(&self, query: Query) -> Result<(Query, Begun)> {
@@ -332,13 +343,14 @@ impl Search<'_> {
         Ok((query, begun))
     }
 
-    fn journal_says(&mut self, (query, begun): (Query, Begun)) -> Result<()> {
+    /// `is_any`: there is something in the journal, whatever was asked for.
+    fn journal_says(&mut self, (query, begun): (Query, Begun), is_any: bool) -> Result<()> {
         let before = self.hits.matches;
         let mut feed = Feed::new(self.context);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
-        let mut is_any = false;
+        let mut has_answer = false;
         let spent = journal::each_of(begun, self.budget, |entry| {
-            is_any = true;
+            has_answer = true;
             let is_match = pattern.is_match(entry.line.message.as_bytes());
             let text = if is_match { entry.line.message.clone() } else { String::new() };
             feed.line(None, is_match.then_some(text), || Some(entry.line), hits);
@@ -347,11 +359,14 @@ impl Search<'_> {
         feed.end(&mut self.hits);
         self.spent = self.spent.or(spent);
         self.found("journal", before);
-        if is_any {
+        if has_answer || is_any && query.words.is_empty() {
             return Ok(());
         }
         // Whether nothing matches, or it can't be asked so, or not at all.
-        let silence = journal::silence(self.cx, self.budget, &query)?;
+        let silence = match is_any {
+            true => Silence { is_of_words: journal::is_of_words(self.cx, self.budget), absent: None },
+            false => journal::silence(self.cx, self.budget, &query)?,
+        };
         if silence.is_of_words {
             self.pattern.words.clear();
             return self.journal(query);
@@ -391,23 +406,29 @@ impl Search<'_> {
     }
 
     fn directory(&mut self, below: &str) -> Result<()> {
-        let files = self.budget.waiting(|| inventory::all(self.cx));
-        self.files_in(below, files)
+        let logs = self.logs_in(below);
+        self.files(logs);
+        Ok(())
     }
 
-    fn files_in(&mut self, below: &str, files: Result<(Vec<Found>, bool)>) -> Result<()> {
-        let logs = files.and_then(|(found, truncated)| {
-            let logs = inventory::text_logs(self.cx, self.budget, self.range, (below, found))?;
-            Ok((logs, truncated))
-        });
-        let (logs, truncated) = match logs {
-            Ok(logs) => logs,
-            Err(problem) => {
-                self.left_out.push(problem.message);
-                return Ok(());
-            }
+    fn logs_in(&self, below: &str) -> Result<Logs> {
+        let (found, truncated) = self.budget.waiting(|| inventory::all(self.cx))?;
+        let all = inventory::text_logs(self.range, below, found);
+        // Only where the journal is asked, too.
+        let begins = match below == inventory::EVERYWHERE {
+            true => inventory::journal_begins(self.cx, self.budget, &all)?,
+            false => None,
         };
-        if truncated {
+        let truncated = truncated.then(|| below.to_owned());
+        Ok(Logs { all: inventory::beside_journal(all, begins), begins, truncated })
+    }
+
+    fn files(&mut self, logs: Result<Logs>) {
+        let Logs { all: logs, truncated, .. } = match logs {
+            Ok(logs) => logs,
+            Err(problem) => return self.left_out.push(problem.message),
+        };
+        if let Some(below) = truncated {
             self.left_out.push(format!("{below} has more files than can be listed"));
         }
         for (at, (file, range)) in logs.iter().enumerate() {
@@ -424,7 +445,6 @@ impl Search<'_> {
                 Err(problem) => self.left_out.push(problem.message),
             }
         }
-        Ok(())
     }
 
     fn service(&mut self, name: &str) -> Result<()> {

@@ -6,16 +6,16 @@ use std::rc::Rc;
 
 use linux_sysadmin_sdk::knowledge::{self, LogSource, Profile};
 use linux_sysadmin_sdk::prelude::*;
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::ask::{self, Asked};
 use crate::budget::{Budget, Spent};
 use crate::files::{self, End, File, Packing};
 use crate::fold::{Group, Groups};
 use crate::form::{self, Form};
-use crate::inventory::{self, Found};
+use crate::inventory;
 
-use crate::journal::{self, Begun, Query};
+use crate::journal::{self, Begun, Query, Silence};
 use crate::line::{Level, Line, shortened};
 use crate::moment::{self, Clock, Range, SECOND};
 use crate::pattern::words_of;
@@ -179,18 +179,23 @@ struct Patterns<'a> {
     patterns: Vec<Expected<'a>>,
 }
 
-/// A pattern; most are of services that say nothing.
+/// A pattern. Its expression takes long to make, and nearly no message has the words for it.
 struct Expected<'a> {
-    regex: OnceCell<Option<Regex>>,
     pattern: &'a knowledge::LogPattern,
+    /// One of these is in every message that it finds; none where that can't be told.
+    words: Vec<String>,
+    regex: OnceCell<Option<regex::Regex>>,
 }
 
 impl<'a> Expected<'a> {
     fn new(pattern: &'a knowledge::LogPattern) -> Self {
-        Self { regex: OnceCell::new(), pattern }
+        Self { pattern, words: words_of(&pattern.matches), regex: OnceCell::new() }
     }
 
     fn is_in(&self, message: &str) -> bool {
+        if !self.words.is_empty() && !self.words.iter().any(|word| message.contains(word)) {
+            return false;
+        }
         let regex = self.regex.get_or_init(|| knowledge::expression(&self.pattern.matches).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(message))
     }
@@ -262,8 +267,9 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
     let (clock, budget) = (Clock::new(cx), Budget::slow(cx));
     let since = args.since.as_deref().unwrap_or("24h");
     let files = budget.waiting(|| clock.beside(vec![inventory::command()])).remove(0);
-    let files = files.and_then(inventory::listed);
     let range = Range::parse(Some(since), args.until.as_deref(), &clock)?;
+    let logs = files.and_then(inventory::listed);
+    let logs = logs.map(|(found, _)| inventory::text_logs(range, inventory::EVERYWHERE, found));
     let profiles = cx.detected();
     let patterns: Vec<_> = profiles.iter().map(Patterns::new).collect();
     let mut looking = Looking {
@@ -284,39 +290,43 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
         left_out: Vec::new(),
         spent: None,
     };
-    looking.journal()?;
-    looking.text_logs(&profiles, files);
+    let begins = looking.journal(logs.as_deref().unwrap_or_default())?;
+    looking.text_logs(&profiles, logs.and_then(|logs| Ok(inventory::beside_journal(logs, begins?))));
     Ok(looking.answer())
 }
 
 impl<'a> Looking<'a> {
     /// What is marked as a warning or worse, which the journal has an index of; and of the rest only what may matter: to
-    /// have all of it printed takes longer than everything else.
-    fn journal(&mut self) -> Result<()> {
+    /// have all of it printed takes longer than everything else. Gives when it begins, where that matters for the logs.
+    fn journal(&mut self, logs: &[(File, Range)]) -> Result<Result<Option<i64>>> {
         let (cx, budget) = (self.cx, self.budget);
         let all = Query { range: self.range, ..Query::default() };
         let urgent = Query { priority: Some(Level::WARNING), ..all.clone() };
         let words = self.words().unwrap_or_default();
         let mut rest = Query { words, ignores_case: true, ..all };
         let is_rest = |line: &Line| line.level.is_none_or(|level| level > Level::WARNING);
-        // Both print at once.
+        // All print at once.
         let (urgent, of_rest) = (journal::begin(cx, budget, &urgent)?, journal::begin(cx, budget, &rest)?);
+        let begins = inventory::journal_begins(cx, budget, logs);
         self.spent = self.entries(urgent, |_| true)?;
         let urgent = self.journal;
         self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
         if self.journal > urgent || urgent > 0 && rest.words.is_empty() {
-            return Ok(());
+            return Ok(begins);
         }
-        let silence = journal::silence(cx, budget, &rest)?;
-        if silence.is_of_words {
+        let Silence { is_of_words, absent } = match urgent {
+            0 => journal::silence(cx, budget, &rest)?,
+            _ => Silence { is_of_words: journal::is_of_words(cx, budget), absent: None },
+        };
+        if is_of_words {
             rest.words.clear();
             let of_rest = journal::begin(cx, budget, &rest)?;
             self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
         }
         if self.journal == 0 {
-            self.left_out.extend(silence.absent.map(|absent| format!("journal: {}", absent.text())));
+            self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
         }
-        Ok(())
+        Ok(begins)
     }
 
     fn entries(&mut self, begun: Begun, is_meant: impl Fn(&Line) -> bool) -> Result<Option<Spent>> {
@@ -334,11 +344,10 @@ impl<'a> Looking<'a> {
     fn words(&self) -> Option<Vec<String>> {
         let mut words: BTreeSet<String> = MARKS.iter().map(|mark| (*mark).to_owned()).collect();
         for expected in self.patterns.iter().flat_map(|patterns| &patterns.patterns) {
-            let own = words_of(&expected.pattern.matches);
-            if own.is_empty() {
+            if expected.words.is_empty() {
                 return None;
             }
-            words.extend(own);
+            words.extend(expected.words.iter().cloned());
         }
         let words: Vec<_> = words.into_iter().collect();
         let is_askable = words.iter().all(|word| !word.contains("\\E"))
@@ -407,11 +416,8 @@ impl<'a> Looking<'a> {
         self.groups.add(line);
     }
 
-    fn text_logs(&mut self, profiles: &[Profile], files: Result<(Vec<Found>, bool)>) {
-        let logs = files.and_then(|(found, _)| {
-            inventory::text_logs(self.cx, self.budget, self.range, (inventory::EVERYWHERE, found))
-        });
-        let (patterns, mut signs) = (self.patterns, HashMap::new());
+    fn text_logs(&mut self, profiles: &[Profile], logs: Result<Vec<(File, Range)>>) {
+        let (patterns, usual, mut all) = (self.patterns, signs(SIGNS), HashMap::new());
         let logs = match logs {
             Ok(logs) => logs,
             Err(problem) => return self.left_out.push(problem.message),
@@ -423,9 +429,9 @@ impl<'a> Looking<'a> {
             }
             let own: Vec<_> = (0..patterns.len()).filter(|at| patterns[*at].has_file(&file.path)).collect();
             // Most files are of no profile's, and have the same signs.
-            let signs = signs.entry(own.clone()).or_insert_with(|| {
+            let signs = all.entry(own.clone()).or_insert_with(|| {
                 let own = own.iter().flat_map(|at| &patterns[*at].patterns);
-                Signs::of(own.map(|expected| expected.pattern.matches.as_str()))
+                Signs::of(&usual, own.flat_map(|expected| &expected.words))
             });
             let read = files::form(profiles, &file.path)
                 .and_then(|form| self.file(file, &form, *range, (&own, signs)));
@@ -676,40 +682,41 @@ fn killed(message: &str) -> Option<String> {
 
 /// What a line has to have to be looked at.
 struct Signs {
-    /// None where that is anything.
-    regex: Option<regex::bytes::Regex>,
+    /// One of these finds it. None where that is anything.
+    regexes: Option<Vec<Rc<Regex>>>,
     text: String,
 }
 
 /// The longest argument of that kind.
 const MOST_SIGNS: usize = 3_000;
 
+/// Finds these signs, whatever their case.
+fn signs(text: &str) -> Option<Rc<Regex>> {
+    let mut builder = RegexBuilder::new(text);
+    builder.unicode(false).case_insensitive(true).size_limit(4 << 20).build().ok().map(Rc::new)
+}
+
 impl Signs {
-    /// The usual ones, and the words that these patterns of a profile need, as grep and this module's own expressions read
-    /// them.
-    fn of<'p>(patterns: impl Iterator<Item = &'p str>) -> Self {
-        let mut text = SIGNS.to_owned();
-        for word in patterns.flat_map(words_of) {
+    /// The usual ones, and these words that patterns of a profile need, as grep and this module's own expressions read
+    /// them. To make an expression takes longer than to look through most files, so those of all files share the usual one.
+    fn of<'w>(usual: &Option<Rc<Regex>>, words: impl Iterator<Item = &'w String>) -> Self {
+        let mut own = String::new();
+        for word in words {
             let escaped: String = word
                 .chars()
                 .flat_map(|letter| {
                     "\\^$.[]|()?*+{}".contains(letter).then_some('\\').into_iter().chain([letter])
                 })
                 .collect();
-            if text.len() + escaped.len() < MOST_SIGNS {
-                text = format!("{text}|{escaped}");
+            if SIGNS.len() + own.len() + escaped.len() < MOST_SIGNS {
+                own = format!("{own}|{escaped}");
             }
         }
-        let regex = regex::bytes::RegexBuilder::new(&text)
-            .unicode(false)
-            .case_insensitive(true)
-            .size_limit(4 << 20)
-            .build()
-            .ok();
-        Self { regex, text }
+        let regexes = std::iter::once(usual.clone()).chain(own.strip_prefix('|').map(signs)).collect();
+        Self { regexes, text: format!("{SIGNS}{own}") }
     }
 
     fn are_in(&self, line: &[u8]) -> bool {
-        self.regex.as_ref().is_none_or(|regex| regex.is_match(line))
+        self.regexes.as_ref().is_none_or(|all| all.iter().any(|regex| regex.is_match(line)))
     }
 }

@@ -65,7 +65,7 @@ const DISTRIBUTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
 ];
 
 fn recorded(file: &str) -> String {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/facts/os-release");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/facts/os-release");
     fs::read_to_string(directory.join(file)).unwrap()
 }
 
@@ -111,7 +111,7 @@ fn where_both_package_managers_are_installed_the_family_decides() {
 #[test]
 fn every_recorded_file_is_in_the_table_and_has_its_source() {
     let sources = recorded("README.md");
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/target/facts/os-release");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/facts/os-release");
     let names =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: BTreeSet<String> = names.filter(|name| name != "README.md").collect();
