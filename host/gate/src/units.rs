@@ -126,6 +126,15 @@ pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
+/// Whether one of the units is there, and isn't the administrator's own.
+pub async fn of_packages(target: &Target, units: &[&str]) -> bool {
+    if units.is_empty() {
+        return false;
+    }
+    let said = show(target, "FragmentPath", units).await.unwrap_or_default();
+    said.split_whitespace().any(|path| !path.starts_with("/etc/systemd/system/"))
+}
+
 /// The values of properties as `systemctl show` prints them.
 async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
     let property = format!("--property={properties}");

@@ -297,20 +297,7 @@ impl<'a> Weighing<'a> {
             self.met(&verdict, &shown)?;
             found.extend(self.objection(line, &shown).await);
         }
-        for verb in ["start", "stop", "enable", "disable"] {
-            let new = |act: &&Act| {
-                act.verb == verb && !before.acts.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
-            };
-            let units: Vec<&str> = code.acts.iter().filter(new).map(|act| act.unit.as_str()).collect();
-            for unit in units::named(self.target, &units).await {
-                self.by_the_way(&["systemctl", verb, "--", &unit].map(str::to_owned))?;
-            }
-            if verb == "start" {
-                for unit in units::stopped_by(self.target, &units).await {
-                    self.by_the_way(&["systemctl", "stop", "--", &unit].map(str::to_owned))?;
-                }
-            }
-        }
+        self.acts(&code.acts, &before.acts, what).await?;
         for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
             let secret = self.standing.is_secret(path).await;
             found.extend(
@@ -327,6 +314,30 @@ impl<'a> Weighing<'a> {
         found.extend(code.unreadable.map(|why| format!("{what} becomes code, and can't be judged: {why}")));
         found.truncate(MOST_NAMED);
         self.risks.extend(found.into_iter().map(|reason| (Risk::High, excerpt(&reason, 3 * NAMED))));
+        Ok(())
+    }
+
+    /// What a text does to other units by the way, where it didn't do so before.
+    async fn acts(&mut self, acts: &[Act], before: &[Act], what: &str) -> Result<(), Problem> {
+        for verb in ["start", text::HANDS_OVER, "stop", "enable", "disable"] {
+            let is_new = |act: &&Act| {
+                act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
+            };
+            let units: Vec<&str> = acts.iter().filter(is_new).map(|act| act.unit.as_str()).collect();
+            let command = if verb == text::HANDS_OVER { "start" } else { verb };
+            for unit in units::named(self.target, &units).await {
+                self.by_the_way(&["systemctl", command, "--", &unit].map(str::to_owned))?;
+            }
+            if command == "start" {
+                for unit in units::stopped_by(self.target, &units).await {
+                    self.by_the_way(&["systemctl", "stop", "--", &unit].map(str::to_owned))?;
+                }
+            }
+            if verb == text::HANDS_OVER && units::of_packages(self.target, &units).await {
+                let units = excerpt(&units.join(", "), NAMED);
+                self.risks.push((Risk::High, format!("{what} changes what {units} listens on")));
+            }
+        }
         Ok(())
     }
 

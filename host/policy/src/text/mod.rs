@@ -22,7 +22,7 @@ mod yaml;
 pub use harmless::objection;
 pub use place::{home_at, home_of, is_read, is_system as is_the_systems};
 pub use stdin::{of_known_stdin, of_stdin};
-pub use unit::DYNAMIC;
+pub use unit::{DYNAMIC, HANDS_OVER};
 
 use std::fmt::Display;
 
@@ -48,7 +48,7 @@ pub struct Code {
 /// What is done to a unit by the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
-    /// As systemctl calls it.
+    /// As systemctl calls it, or [`HANDS_OVER`].
     pub verb: &'static str,
     /// The unit's name.
     pub unit: String,

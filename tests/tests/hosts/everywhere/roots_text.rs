@@ -197,6 +197,12 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let raw = format!("[Socket]\n{listens}\n");
         calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
     }
+    for service in ["ssh.service", "sshd.service", "cron.service", "crond.service"] {
+        if machine.holds(&format!("systemctl cat {service}")) {
+            let raw = format!("[Socket]\nListenStream=18022\nService={service}\n");
+            calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
+        }
+    }
     // Drop-ins that are there already count as well, and so do units that wait for one of the name.
     for name in ["lsa-left", "lsa-bound-x", "lsa-bound-x@", "lsa-first"] {
         let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n";

@@ -146,6 +146,8 @@ impl Unit {
     }
 }
 
+pub use power::HANDS_OVER;
+
 /// What stands before the name of a dynamic user: an account that is there while the unit runs, and that nobody else has. But
 /// where there is an account or a group of that name already, systemd takes that one, systemd.exec(5).
 pub const DYNAMIC: &str = "dynamic:";

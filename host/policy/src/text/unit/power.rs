@@ -6,6 +6,9 @@ use super::specifiers::expand;
 use super::{Entry, Unit, grave};
 use crate::text::{Code, harmless, shown};
 
+/// What a socket does to the service that it starts, which may take it in place of what it listens on by itself.
+pub const HANDS_OVER: &str = "hand over";
+
 /// Says of one setting what there is to say.
 pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     // Sections that other programs keep there are nothing to systemd.
@@ -57,7 +60,7 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                         shown(&name)
                     ));
                 } else {
-                    code.acts("start", &name, at);
+                    code.acts(if entry.section == "Socket" { HANDS_OVER } else { "start" }, &name, at);
                 }
             }
         }
@@ -133,7 +136,10 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
     if let Some(started) = unit.started_by_name() {
         match grave::to_start(&started) {
             true => code.gives(format_args!("starts {} when its time comes", shown(&started))),
-            false => code.acts("start", &started, "its name"),
+            false => {
+                let verb = if unit.name.ends_with(".socket") { HANDS_OVER } else { "start" };
+                code.acts(verb, &started, "its name");
+            }
         }
     }
     if grave::to_start(&unit.name) {
