@@ -24,6 +24,5 @@ mod server;
 mod session;
 mod signals;
 mod targets;
-mod terminal;
 mod turns;
 mod watch;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::running::{Asked, Running};
-use crate::terminal::{self, Refused};
+use host_approval::Refused;
 use host_audit::{DecidedBy, Person};
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
@@ -158,13 +158,13 @@ impl Parking {
     }
 }
 
-impl terminal::Parked for Parking {
-    fn waiting(&self) -> Vec<terminal::Waiting> {
+impl host_approval::Parked for Parking {
+    fn waiting(&self) -> Vec<host_approval::Waiting> {
         let place = self.place();
         let parked = &place.parked;
         let waits =
             parked.iter().filter(|one| one.way == ConfirmationMethod::Terminal && one.asked.is_some());
-        waits.map(|one| terminal::Waiting::of(&one.question, one.since)).collect()
+        waits.map(|one| host_approval::Waiting::of(&one.question, one.since)).collect()
     }
 
     /// The call goes on by itself, and its outcome is for whoever makes it again.
@@ -203,8 +203,8 @@ mod tests {
     use crate::envelope::Envelope;
     use crate::running::tests::{asked, asking_call, ended, question};
     use crate::running::{About, Room};
-    use crate::terminal::Parked as _;
     use crate::turns::Turns;
+    use host_approval::Parked as _;
     use host_gate::Ask as _;
 
     fn key(arguments: Value) -> CallKey {

@@ -22,8 +22,8 @@ use crate::retry;
 use crate::running::{About, Asked, Desk, Room, Running};
 use crate::session::Known;
 use crate::targets::{Naming, Picked, Targets};
-use crate::terminal::{self, Deciders, ListenError, Listener};
 use crate::turns::{Busy, Turns};
+use host_approval::{Deciders, ListenError, Listener};
 use host_audit::{Audit, Durability};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
@@ -555,7 +555,7 @@ impl Pipeline {
     fn listen(&self) -> Result<(), ListenError> {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if listener.is_none() {
-            let parked: Arc<dyn terminal::Parked> = self.parking.clone();
+            let parked: Arc<dyn host_approval::Parked> = self.parking.clone();
             let deciders = match self.mode {
                 Mode::SingleUser => Deciders::Account,
                 Mode::System { client } => Deciders::Root { client },

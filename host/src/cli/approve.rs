@@ -17,7 +17,7 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::out::out;
 use super::waiting::{self, Id, Whole, find, now};
-use crate::terminal::{Servers, Waiting};
+use host_approval::{Servers, Waiting};
 use host_base::Risk;
 use host_text::visible::one_line;
 

@@ -115,7 +115,7 @@ async fn follow(mut running: Running) -> Envelope {
 async fn ask(question: &Question) -> Result<Answer, Problem> {
     let mut terminal = Terminal::of_this_process()
         .map_err(|_| unavailable("this process has no terminal; call it at one, or serve a client"))?;
-    let waiting = crate::terminal::Waiting::of(question, SystemTime::now());
+    let waiting = host_approval::Waiting::of(question, SystemTime::now());
     // Typing takes as long as it takes; the question expires meanwhile all the same.
     let typed = tokio::task::spawn_blocking(move || terminal.is_approved(&waiting)).await;
     let uid = rustix::process::getuid().as_raw();

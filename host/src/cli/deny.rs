@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::out::out;
 use super::waiting::{self, Id, find};
-use crate::terminal::Servers;
+use host_approval::Servers;
 use host_text::visible::one_line;
 
 #[derive(Args)]

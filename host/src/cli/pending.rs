@@ -11,7 +11,7 @@ use textwrap::core::display_width;
 
 use super::out::out;
 use super::waiting::{self, Id, Whole, find, now, span};
-use crate::terminal::{Servers, Waiting};
+use host_approval::{Servers, Waiting};
 use host_base::account::Account;
 use host_text::visible::{make_visible, one_line};
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::terminal::{AskError, Pending, Servers, Waiting};
+use host_approval::{AskError, Pending, Servers, Waiting};
 use host_base::Risk;
 use host_text::visible::{one_line, visible};
 

@@ -7,6 +7,8 @@
 //!
 //! A decision names the plan that was shown by its SHA-256, so that nothing else is approved than what was seen.
 
+#![forbid(unsafe_code)]
+
 mod ask;
 mod directory;
 mod listen;
