@@ -149,7 +149,7 @@ pub fn schema(tool: &Tool) -> Map<String, Value> {
 }
 
 /// The arguments of a call, split into the tool's own and the host's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Arguments {
     /// The tool's own, as JSON.
     pub own: String,

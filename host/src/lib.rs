@@ -1,6 +1,6 @@
 //! The host: it owns all power and no domain knowledge. Every tool comes from a component.
 //!
-//! Read [`pipeline`] first: it is one tool call, from request to envelope.
+//! Read `dispatcher/pipeline.rs` first: it is one tool call, in seven steps.
 #![forbid(unsafe_code)]
 
 mod aliases;
@@ -10,12 +10,12 @@ mod call;
 pub mod cli;
 mod config;
 mod connections;
+mod dispatcher;
 mod envelope;
 mod jobs;
 mod listing;
 mod many;
 mod parking;
-mod pipeline;
 mod record;
 mod remediation;
 mod retry;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::config::{IntegrationMode, Loaded};
-use crate::pipeline::Live;
+use crate::dispatcher::Live;
 use host_components::{Absent, CONTRACT, Module, Session};
 use host_gate::Safety;
 use host_knowledge::{Lazy, Resolved};
@@ -161,12 +161,12 @@ fn absent(absent: &Absent) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::Pipeline;
+    use crate::dispatcher::Dispatcher;
     use host_target::Overrides;
 
     #[tokio::test]
     async fn what_is_told_has_every_member_and_the_same_again_when_it_is_gathered_anew() {
-        let live = Pipeline::without_modules().live().await;
+        let live = Dispatcher::without_modules().live().await;
         let target = Arc::new(Target::local(Overrides::default()));
         let loaded = Loaded { config: Default::default(), path: "/c.yaml".into(), generated: true };
         let mut facts = (*target.facts().await.unwrap()).clone();

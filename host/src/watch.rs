@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use inotify::{Event, EventMask, Inotify, WatchDescriptor, WatchMask, Watches};
 
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use host_components::{LOCK, Places, SUMS};
 
 /// Files are written in several steps; what follows within this time is looked at together.
@@ -52,14 +52,14 @@ impl Watch {
         Ok(Self { inotify, watched, wanted })
     }
 
-    /// Has the pipeline look anew at each change, for as long as it is polled.
-    pub async fn follow(self, pipeline: Arc<Pipeline>) {
-        if let Err(error) = self.follow_events(&pipeline).await {
+    /// Has the dispatcher look anew at each change, for as long as it is polled.
+    pub async fn follow(self, dispatcher: Arc<Dispatcher>) {
+        if let Err(error) = self.follow_events(&dispatcher).await {
             tracing::error!(%error, "changes of modules and configuration are no longer noticed");
         }
     }
 
-    async fn follow_events(self, pipeline: &Pipeline) -> std::io::Result<()> {
+    async fn follow_events(self, dispatcher: &Dispatcher) -> std::io::Result<()> {
         let Self { inotify, mut watched, wanted } = self;
         let mut events = inotify.into_event_stream(vec![0; 16 << 10])?;
         while let Some(event) = events.next().await {
@@ -71,7 +71,7 @@ impl Watch {
             }
             // A directory may have come, gone, or been replaced by another of its name.
             watched.add(&wanted);
-            pipeline.reload().await;
+            dispatcher.reload().await;
         }
         Ok(())
     }

@@ -82,12 +82,7 @@ impl<'a> Weighing<'a> {
         for why in self.given(&argv).await {
             self.risks.push((Risk::High, format!("`{line}` {why}")));
         }
-        for unit in odd_instances(&argv) {
-            self.risks.push((
-                Risk::High,
-                format!("`{line}` gives a template the text {unit}, of which it may make code"),
-            ));
-        }
+        self.odd_instances(&argv, &line);
         // Where the grant says what may stand in each place, the grant has decided. Where it doesn't, the rules do.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.because()));
@@ -109,11 +104,23 @@ impl<'a> Weighing<'a> {
     /// profiles of the services that it is about.
     pub fn by_the_way(&mut self, argv: &[String]) -> Result<(), Problem> {
         let verdict = self.policy.verdict(argv);
-        self.met(&verdict, &format!("`{}`, by the way,", excerpt(&argv.join(" "), NAMED)))?;
+        let line = excerpt(&argv.join(" "), NAMED);
+        self.met(&verdict, &format!("`{line}`, by the way,"))?;
+        self.odd_instances(argv, &line);
         if let Some((program, args)) = argv.split_first() {
             self.risks.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
         }
         Ok(())
+    }
+
+    /// Instances of templates by which a shell of root's may be given code.
+    fn odd_instances(&mut self, argv: &[String], line: &str) {
+        for unit in odd_instances(argv) {
+            self.risks.push((
+                Risk::High,
+                format!("`{line}` gives a template the text {unit}, of which it may make code"),
+            ));
+        }
     }
 
     /// Why it costs more than the place says to set rights there: in somebody's home, and on what is root's own in a place
@@ -156,20 +163,11 @@ impl<'a> Weighing<'a> {
                 found.push(format!("gives an account the group {}, which {why}", excerpt(&group, NAMED)));
             }
         }
-        // Groups may be what sshd lets people in by, or keeps them out.
-        if let Some(account) = given.regrouped
+        // Its groups, its home and its comment say who comes in and what its programs may do.
+        if let Some(account) = given.changed
             && let Some(why) = self.standing.power(&account).await
         {
-            found.push(format!(
-                "changes the groups of {}, who is as good as root: {why}",
-                excerpt(&account, NAMED)
-            ));
-        }
-        // The home tells whose account it is.
-        if let Some(account) = given.rehomed
-            && let Some(why) = self.standing.power(&account).await
-        {
-            found.push(format!("changes where {} is at home: {why}", excerpt(&account, NAMED)));
+            found.push(format!("changes {}, who is as good as root: {why}", excerpt(&account, NAMED)));
         }
         found
     }

@@ -1,4 +1,4 @@
-//! Reads from a command which groups it gives an account, and which account it gives another home. What that is worth
+//! Reads from a command which groups it gives an account, and which account it changes. What that is worth
 //! depends on the machine, so the rules alone can't tell.
 
 use super::argv::{Argv, Wanted};
@@ -8,10 +8,8 @@ use super::argv::{Argv, Wanted};
 pub struct Given {
     /// Groups that the account becomes a member of, by name or number.
     pub groups: Vec<String>,
-    /// The account that gets another home.
-    pub rehomed: Option<String>,
-    /// The account whose groups change.
-    pub regrouped: Option<String>,
+    /// The account that is there and is changed.
+    pub changed: Option<String>,
 }
 
 impl Given {
@@ -42,17 +40,10 @@ impl Given {
                 _ => {}
             }
             match name {
-                "usermod" => {
-                    if !values(&["-d", "--home"]).is_empty() {
-                        given.rehomed = operand(0);
-                    }
-                    if !values(&["-G", "--groups", "-g", "--gid"]).is_empty() {
-                        given.regrouped = operand(0);
-                    }
-                }
+                "usermod" => given.changed = operand(0),
                 "gpasswd" => {
                     let accounts = values(&["-a", "--add", "-d", "--delete"]);
-                    given.regrouped = accounts.into_iter().flatten().next().map(str::to_owned);
+                    given.changed = accounts.into_iter().flatten().next().map(str::to_owned);
                 }
                 // A second word is a group.
                 "adduser" => given.groups.extend(operand(1)),
@@ -68,30 +59,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_and_homes_are_found_however_they_are_written() {
-        for (line, groups, rehomed, regrouped) in [
-            ("useradd --groups=audio,mail -- ada", &["audio", "mail", "ada"][..], None, None),
-            ("useradd -mG mail ada", &["mail", "ada"], None, None),
-            ("useradd --system -- docker", &["docker"], None, None),
-            ("useradd -N docker", &[], None, None),
-            ("useradd --gid=8 ada", &["8"], None, None),
-            ("/usr/sbin/usermod -aG adm,mail ada", &["adm", "mail"], None, Some("ada")),
-            ("usermod --append --groups mail ada", &["mail"], None, Some("ada")),
-            ("usermod --home=/home/x -- unbound", &[], Some("unbound"), None),
-            ("usermod -md /home/x unbound", &[], Some("unbound"), None),
-            ("usermod --comment=x -- ada", &[], None, None),
-            ("gpasswd --add=ada -- mail", &["mail"], None, Some("ada")),
-            ("gpasswd -a ada mail", &["mail"], None, Some("ada")),
-            ("gpasswd --delete=ada -- mail", &[], None, Some("ada")),
-            ("adduser ada mail", &["ada", "mail"], None, None),
-            ("adduser --ingroup mail ada", &["mail"], None, None),
-            ("groupadd mail", &[], None, None),
+    fn groups_and_accounts_are_found_however_they_are_written() {
+        for (line, groups, changed) in [
+            ("useradd --groups=audio,mail -- ada", &["audio", "mail", "ada"][..], None),
+            ("useradd -mG mail ada", &["mail", "ada"], None),
+            ("useradd --system -- docker", &["docker"], None),
+            ("useradd -N docker", &[], None),
+            ("useradd --gid=8 ada", &["8"], None),
+            ("/usr/sbin/usermod -aG adm,mail ada", &["adm", "mail"], Some("ada")),
+            ("usermod --append --groups mail ada", &["mail"], Some("ada")),
+            ("usermod --home=/home/x -- unbound", &[], Some("unbound")),
+            ("usermod -md /home/x unbound", &[], Some("unbound")),
+            ("usermod --comment=x -- ada", &[], Some("ada")),
+            ("gpasswd --add=ada -- mail", &["mail"], Some("ada")),
+            ("gpasswd -a ada mail", &["mail"], Some("ada")),
+            ("gpasswd --delete=ada -- mail", &[], Some("ada")),
+            ("adduser ada mail", &["ada", "mail"], None),
+            ("adduser --ingroup mail ada", &["mail"], None),
+            ("groupadd mail", &[], None),
         ] {
             let words: Vec<&str> = line.split(' ').collect();
             let expected = Given {
                 groups: groups.iter().map(|group| (*group).to_owned()).collect(),
-                rehomed: rehomed.map(str::to_owned),
-                regrouped: regrouped.map(str::to_owned),
+                changed: changed.map(str::to_owned),
             };
             assert_eq!(Given::by(&words), expected, "{line}");
         }

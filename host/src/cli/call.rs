@@ -1,4 +1,4 @@
-//! `linux-sysadmin call`: one tool, through the very same pipeline as a client's call.
+//! `linux-sysadmin call`: one tool, through the very same dispatcher as a client's call.
 
 use std::io::{self, Write};
 use std::pin::pin;
@@ -14,8 +14,8 @@ use super::approve::Terminal;
 use super::out::out;
 use crate::aliases::Older;
 use crate::arguments;
+use crate::dispatcher::{Begun, Called, Caller, Dispatcher, Request};
 use crate::envelope::Envelope;
-use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::running::{Next, Running};
 use host_audit::{DecidedBy, Person};
 use host_base::account::Account;
@@ -40,11 +40,11 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) async fn run(self, pipeline: &Arc<Pipeline>) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self, dispatcher: &Arc<Dispatcher>) -> anyhow::Result<ExitCode> {
         let arguments = match &self.json {
             Some(text) => object(text)?,
             None => {
-                let live = pipeline.live().await;
+                let live = dispatcher.live().await;
                 let tool = live.registry.tool(&self.tool);
                 let schema = tool.map(arguments::schema).unwrap_or_default();
                 let declared =
@@ -69,14 +69,14 @@ impl Call {
             answered: None,
         };
         let came = std::time::Instant::now();
-        let Called { begun, note } = pipeline.call(request).await;
+        let Called { begun, note } = dispatcher.call(request).await;
         let mut envelope = match begun {
             Begun::Runs(running) => follow(*running).await,
             // This process has only this call.
-            Begun::Waits(question) => pipeline.waits(&question, ConfirmationMethod::Terminal, came),
+            Begun::Waits(question) => dispatcher.waits(&question, ConfirmationMethod::Terminal, came),
         };
         envelope.noted(note);
-        pipeline.finished().await;
+        dispatcher.finished().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
         let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
         writeln!(out(), "{text}")?;

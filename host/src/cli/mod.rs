@@ -28,7 +28,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 use crate::config;
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use host_components::{Cold, Places};
 
 /// Of `tracing`: as `info`, or `linux_sysadmin=debug`.
@@ -168,10 +168,10 @@ impl Cli {
         let places = Places::new(modules_directory(self.modules)?);
         match self.command {
             Command::Serve(place) => serve::run(places, place.within(loaded)).await,
-            Command::Tools(command) => command.run(&Pipeline::new(places, loaded, Cold::Compile)?).await,
+            Command::Tools(command) => command.run(&Dispatcher::new(places, loaded, Cold::Compile)?).await,
             Command::Call(command) => {
                 let loaded = command.place.within(loaded);
-                command.run(&Arc::new(Pipeline::new(places, loaded, Cold::Compile)?)).await
+                command.run(&Arc::new(Dispatcher::new(places, loaded, Cold::Compile)?)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,
             // Done above.

@@ -8,7 +8,7 @@ use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Loaded;
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use crate::server::{self, KeptList};
 use crate::watch::Watch;
 use host_components::{Cold, Places};
@@ -41,14 +41,14 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
         )
         .ok();
     // Whoever waits for an answer to `initialize` waits neither for the modules nor for a compiler.
-    let pipeline = Arc::new(Pipeline::new(places, loaded, Cold::Later)?);
+    let dispatcher = Arc::new(Dispatcher::new(places, loaded, Cold::Later)?);
     // All that comes of it is a line, for which the log is read: whoever waits for a first answer goes before.
     let (ended, ends) = tokio::sync::oneshot::channel::<()>();
     let telling = tokio::spawn(async move {
         let _ = tokio::time::timeout(ANSWERED, ends).await;
         tokio::task::spawn_blocking(tell_unfinished).await
     });
-    server::serve(pipeline, kept, watch).await?;
+    server::serve(dispatcher, kept, watch).await?;
     drop(ended);
     telling.await??;
     Ok(ExitCode::SUCCESS)

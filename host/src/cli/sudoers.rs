@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::out::out;
 use crate::config::Loaded;
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use host_capability::Fragment;
 use host_components::{Cold, Module, Places};
 use host_system_mode::sudoers;
@@ -26,8 +26,8 @@ pub(super) struct Sudoers {
 
 impl Sudoers {
     pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-        let pipeline = Pipeline::new(places, self.place.within(loaded), Cold::Compile)?;
-        let (live, target) = (pipeline.live().await, pipeline.targets().usual());
+        let dispatcher = Dispatcher::new(places, self.place.within(loaded), Cold::Compile)?;
+        let (live, target) = (dispatcher.live().await, dispatcher.targets().usual());
         let account = match self.account {
             Some(account) => account,
             None => target.facts().await?.user.clone(),
@@ -46,7 +46,7 @@ impl Sudoers {
         }
         let mut text = String::new();
         for module in modules {
-            let fragment = sudoers::fragment(target, module, &account, pipeline.knowledge()).await?;
+            let fragment = sudoers::fragment(target, module, &account, dispatcher.knowledge()).await?;
             // Fragments of modules that need nothing say no more than that, so among others they are left out.
             if self.name.is_some() || fragment.is_needed {
                 let _ = writeln!(text, "{}", shown(&fragment));

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::out::out;
 use crate::arguments::Shown;
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use crate::server;
 
 #[derive(Args)]
@@ -18,10 +18,10 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) async fn run(&self, pipeline: &Pipeline) -> anyhow::Result<ExitCode> {
-        let live = pipeline.live().await;
+    pub(super) async fn run(&self, dispatcher: &Dispatcher) -> anyhow::Result<ExitCode> {
+        let live = dispatcher.live().await;
         let mut output = out();
-        let offered = Shown { two_step: false, hosts: pipeline.targets().offers_hosts() };
+        let offered = Shown { two_step: false, hosts: dispatcher.targets().offers_hosts() };
         if self.json {
             let tools: Vec<_> =
                 live.registry.tools().map(|tool| server::describe_tool(tool, offered)).collect();

@@ -22,9 +22,9 @@ use super::list::List;
 use super::{resources, tasks};
 use crate::aliases::Older;
 use crate::arguments::{self, LONGEST_AGENT, Shown};
+use crate::dispatcher::{Begun, Called, Caller, Dispatcher, Request};
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
-use crate::pipeline::{Begun, Called, Caller, Pipeline, Request};
 use crate::running::{Next, Running, Said};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
@@ -55,7 +55,7 @@ after one that failed (`done`, `not_begun`).";
 
 /// The server's side of one connection.
 pub(super) struct Handler {
-    pipeline: Arc<Pipeline>,
+    dispatcher: Arc<Dispatcher>,
     list: List,
     changes: Changes,
     ended: CancellationToken,
@@ -66,23 +66,23 @@ pub(super) struct Handler {
 impl Handler {
     /// Nobody is told anything more from `ended` on; `stopping` ends every call.
     pub(super) fn new(
-        pipeline: Arc<Pipeline>,
+        dispatcher: Arc<Dispatcher>,
         list: List,
         ended: CancellationToken,
         stopping: CancellationToken,
     ) -> Result<Self, Problem> {
-        let changes = Changes::new(pipeline.tools_changed());
-        Ok(Self { pipeline, list, changes, ended, stopping, seal: Seal::new()? })
+        let changes = Changes::new(dispatcher.tools_changed());
+        Ok(Self { dispatcher, list, changes, ended, stopping, seal: Seal::new()? })
     }
 
     /// Whether this client confirms in a second call.
     fn two_step(&self, context: &RequestContext<RoleServer>) -> bool {
-        self.pipeline.way_of(asking::way(context)) == ConfirmationMethod::TwoStep
+        self.dispatcher.way_of(asking::way(context)) == ConfirmationMethod::TwoStep
     }
 
     /// What is known of services: files are read for it, once.
     async fn knowledge(&self) -> Result<Lazy, ErrorData> {
-        let lazy = self.pipeline.knowledge().clone();
+        let lazy = self.dispatcher.knowledge().clone();
         let had = tokio::task::spawn_blocking(move || {
             lazy.get();
             lazy
@@ -92,7 +92,7 @@ impl Handler {
 
     /// The jobs that whoever asks may ask for.
     fn jobs(&self, context: &RequestContext<RoleServer>) -> JobsOf {
-        JobsOf::new(self.pipeline.jobs(), agent_id(context), false)
+        JobsOf::new(self.dispatcher.jobs(), agent_id(context), false)
     }
 
     /// Makes the call a job: what the client has instead of an answer. Given back, where that can't be. The note is in
@@ -104,7 +104,7 @@ impl Handler {
         note: &Option<String>,
     ) -> Result<Result<Envelope, CallToolResponse>, Box<Running>> {
         let (about, started) = (running.about().clone(), running.started().0);
-        let job = self.pipeline.jobs().adopt(running, note.clone().filter(|_| has_tasks))?;
+        let job = self.dispatcher.jobs().adopt(running, note.clone().filter(|_| has_tasks))?;
         Ok(match has_tasks {
             true => Err(CallToolResponse::Task(tasks::created(&job))),
             false => Ok(Envelope::running(&about.tool, &about.host, started, &job.id)),
@@ -119,7 +119,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<Envelope, CallToolResponse> {
         let has_tasks = context.client_capabilities().is_some_and(|client| client.supports_tasks());
-        let after = self.pipeline.job_after(&running.about().tool, has_tasks);
+        let after = self.dispatcher.job_after(&running.about().tool, has_tasks);
         let mut goes_on = after.map(|after| tokio::time::Instant::now() + after);
         let reporter = Reporter::of(&running);
         // Beside the call and not in between: a client that doesn't read what it is told holds up nothing.
@@ -160,7 +160,7 @@ impl Handler {
             };
             let question = asked.question.clone();
             let (came, _) = running.started();
-            running = match self.pipeline.way(asking::way(context), &question) {
+            running = match self.dispatcher.way(asking::way(context), &question) {
                 ConfirmationMethod::Elicitation => {
                     let answer = tokio::select! {
                         answer = asking::elicit(context, &question) => answer,
@@ -172,11 +172,11 @@ impl Handler {
                     let _ = asked.answer(answer);
                     running
                 }
-                way => match (self.pipeline.park(way, asked, running), way) {
+                way => match (self.dispatcher.park(way, asked, running), way) {
                     (Ok(question), ConfirmationMethod::InputRequired) => {
                         return Err(self.seal.input_required(&question).into());
                     }
-                    (Ok(question), _) => return Ok(self.pipeline.waits(&question, way, came)),
+                    (Ok(question), _) => return Ok(self.dispatcher.waits(&question, way, came)),
                     (Err(running), _) => *running,
                 },
             };
@@ -196,7 +196,7 @@ pub fn describe_tool(tool: &host_components::Tool, shown: Shown) -> Tool {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let hosts = if self.pipeline.targets().offers_hosts() { HOSTS } else { "" };
+        let hosts = if self.dispatcher.targets().offers_hosts() { HOSTS } else { "" };
         let instructions = format!("{INSTRUCTIONS}{hosts}");
         let capabilities = ServerCapabilities::builder();
         let capabilities = capabilities.enable_tools().enable_tool_list_changed().enable_tasks();
@@ -213,7 +213,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         // Before it is read: a change in between is told of.
         self.changes.given();
-        let hosts = self.pipeline.targets().offers_hosts();
+        let hosts = self.dispatcher.targets().offers_hosts();
         let shown = Shown { two_step: self.two_step(&context), hosts };
         Ok(ListToolsResult::with_all_items(self.list.tools(shown).await))
     }
@@ -298,7 +298,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.to_string();
-        let is_known = self.pipeline.live().await.registry.tool(&name).is_some();
+        let is_known = self.dispatcher.live().await.registry.tool(&name).is_some();
         let answered = self.seal.answered(&request);
         let asked = Request {
             tool: name,
@@ -309,11 +309,13 @@ impl ServerHandler for Handler {
             answered,
         };
         let came = std::time::Instant::now();
-        let Called { begun, note } = self.pipeline.call(asked).await;
+        let Called { begun, note } = self.dispatcher.call(asked).await;
         let followed = match begun {
             // The future is boxed: it is large, and the task that holds it is moved several times before it runs.
             Begun::Runs(running) => Box::pin(self.follow(*running, &note, &context)).await,
-            Begun::Waits(question) => Ok(self.pipeline.waits(&question, ConfirmationMethod::Terminal, came)),
+            Begun::Waits(question) => {
+                Ok(self.dispatcher.waits(&question, ConfirmationMethod::Terminal, came))
+            }
         };
         let mut envelope = match followed {
             Ok(envelope) => envelope,

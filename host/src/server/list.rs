@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::handler::describe_tool;
 use crate::arguments::Shown;
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use host_components::Modules;
 use host_components::{Places, Registry};
 
@@ -60,7 +60,7 @@ impl KeptList {
 
 /// The list of one server.
 pub(super) struct List {
-    pipeline: Arc<Pipeline>,
+    dispatcher: Arc<Dispatcher>,
     /// Taken by the first who asks.
     kept: Mutex<Option<JoinHandle<Option<Kept>>>>,
     /// The modules' files are read, or about to be.
@@ -69,8 +69,8 @@ pub(super) struct List {
 
 impl List {
     /// Takes what was kept; where nothing was that holds, the modules are loaded at once.
-    pub(super) fn begin(pipeline: Arc<Pipeline>, kept: KeptList) -> Self {
-        let loading = pipeline.clone();
+    pub(super) fn begin(dispatcher: Arc<Dispatcher>, kept: KeptList) -> Self {
+        let loading = dispatcher.clone();
         let kept = tokio::spawn(async move {
             let kept = kept.read().await;
             if kept.is_none() {
@@ -78,7 +78,7 @@ impl List {
             }
             kept
         });
-        Self { pipeline, kept: Mutex::new(Some(kept)), is_checked: OnceLock::new() }
+        Self { dispatcher, kept: Mutex::new(Some(kept)), is_checked: OnceLock::new() }
     }
 
     /// Every tool, as such a client is to see it.
@@ -86,26 +86,26 @@ impl List {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let kept = match kept {
             // Once the modules are loaded, they say what there is: something may have changed since it was read.
-            Some(kept) if !self.pipeline.is_loaded() => {
+            Some(kept) if !self.dispatcher.is_loaded() => {
                 kept.await.unwrap_or_default().filter(|kept| kept.entry.shown == shown)
             }
             _ => None,
         };
         let (given, bytes) = match kept {
             Some(kept) => (kept.entry.tools, Some(kept.bytes)),
-            None => (tools(&self.pipeline.live().await.registry, shown), None),
+            None => (tools(&self.dispatcher.live().await.registry, shown), None),
         };
         if self.is_checked.set(()).is_ok() {
-            tokio::spawn(check(self.pipeline.clone(), shown, bytes));
+            tokio::spawn(check(self.dispatcher.clone(), shown, bytes));
         }
         given
     }
 }
 
 /// Loads the modules, and compiles those that wait for it, beside whatever a client asks.
-async fn load(pipeline: Arc<Pipeline>) {
-    if pipeline.live().await.registry.is_waiting() {
-        pipeline.reload().await;
+async fn load(dispatcher: Arc<Dispatcher>) {
+    if dispatcher.live().await.registry.is_waiting() {
+        dispatcher.reload().await;
     }
 }
 
@@ -115,19 +115,19 @@ fn tools(registry: &Registry, shown: Shown) -> Vec<Tool> {
 
 /// Looks into the modules and reads their files, once the list is on its way. Says so where it isn't what was given out of
 /// the cache, and keeps it where another one is kept.
-async fn check(pipeline: Arc<Pipeline>, shown: Shown, given: Option<Vec<u8>>) {
+async fn check(dispatcher: Arc<Dispatcher>, shown: Shown, given: Option<Vec<u8>>) {
     tokio::time::sleep(GIVEN).await;
     // Loaded first: otherwise the reload announces a change whether there is one or not.
-    pipeline.live().await;
-    pipeline.reload().await;
-    let registry = &pipeline.live().await.registry;
+    dispatcher.live().await;
+    dispatcher.reload().await;
+    let registry = &dispatcher.live().await.registry;
     let tools = tools(registry, shown);
     let as_given = given.as_deref().map(|given| {
         let given = serde_json::from_slice::<Entry>(given).ok();
         given.is_some_and(|given| given.tools == tools)
     });
     if as_given == Some(false) {
-        pipeline.announce();
+        dispatcher.announce();
     }
     // Nothing is kept where the modules may be others at the next start.
     let Some(of) = registry.of().map(str::to_owned) else { return };

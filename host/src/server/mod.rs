@@ -1,4 +1,4 @@
-//! The MCP face of the pipeline: tools, their calls, progress and cancellation, over stdio.
+//! The MCP face of the dispatcher: tools, their calls, progress and cancellation, over stdio.
 
 mod asking;
 mod changes;
@@ -16,7 +16,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::pipeline::Pipeline;
+use crate::dispatcher::Dispatcher;
 use crate::watch::Watch;
 
 pub use handler::describe_tool;
@@ -29,17 +29,17 @@ const GRACE: Duration = Duration::from_secs(1);
 const ENDING: Duration = Duration::from_millis(500);
 
 /// Serves on stdin and stdout until the end of input, or until a signal asks for the end.
-pub async fn serve(pipeline: Arc<Pipeline>, kept: KeptList, watch: Option<Watch>) -> anyhow::Result<()> {
+pub async fn serve(dispatcher: Arc<Dispatcher>, kept: KeptList, watch: Option<Watch>) -> anyhow::Result<()> {
     if let Some(watch) = watch {
-        tokio::spawn(watch.follow(pipeline.clone()));
+        tokio::spawn(watch.follow(dispatcher.clone()));
     }
     tracing::info!("serving MCP on stdin and stdout");
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    serve_over((pipeline, kept), input, output, crate::signals::asked_to_end()).await
+    serve_over((dispatcher, kept), input, output, crate::signals::asked_to_end()).await
 }
 
 async fn serve_over(
-    (pipeline, kept): (Arc<Pipeline>, KeptList),
+    (dispatcher, kept): (Arc<Dispatcher>, KeptList),
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
     asked_to_end: impl Future<Output = ()> + Send + 'static,
@@ -47,8 +47,8 @@ async fn serve_over(
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
     let transport = transport::Lines::new(input, output, ended.clone());
-    let list = list::List::begin(pipeline.clone(), kept);
-    let handler = handler::Handler::new(pipeline.clone(), list, ended.clone(), stopping.clone())?;
+    let list = list::List::begin(dispatcher.clone(), kept);
+    let handler = handler::Handler::new(dispatcher.clone(), list, ended.clone(), stopping.clone())?;
     let service_end = CancellationToken::new();
     tokio::spawn({
         let service_end = service_end.clone();
@@ -72,7 +72,7 @@ async fn serve_over(
         Err(error) => Err(error.into()),
     };
     // What has begun is finished or undone, whoever has gone.
-    pipeline.finished().await;
+    dispatcher.finished().await;
     served
 }
 

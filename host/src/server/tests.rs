@@ -9,7 +9,7 @@ const NEWEST: &str = "2026-07-28";
 
 /// A client in memory.
 struct Client {
-    pipeline: Arc<Pipeline>,
+    dispatcher: Arc<Dispatcher>,
     input: DuplexStream,
     output: Lines<BufReader<DuplexStream>>,
     server: JoinHandle<anyhow::Result<()>>,
@@ -18,17 +18,17 @@ struct Client {
 impl Client {
     /// With a server whose output holds so many bytes that nobody has read.
     async fn new(unread: usize) -> Self {
-        let pipeline = Arc::new(Pipeline::without_modules());
+        let dispatcher = Arc::new(Dispatcher::without_modules());
         let (input, their_input) = tokio::io::duplex(1 << 20);
         let (their_output, output) = tokio::io::duplex(unread);
         let never = std::future::pending();
         let server = tokio::spawn(serve_over(
-            (pipeline.clone(), KeptList::default()),
+            (dispatcher.clone(), KeptList::default()),
             their_input,
             their_output,
             never,
         ));
-        Self { pipeline, input, output: BufReader::new(output).lines(), server }
+        Self { dispatcher, input, output: BufReader::new(output).lines(), server }
     }
 
     async fn open(version: &str) -> Self {
@@ -114,7 +114,7 @@ async fn a_client_of_a_handshake_hears_of_every_change() {
     for version in LEGACY {
         let mut client = Client::open(version).await;
         for _ in 0..100 {
-            client.pipeline.announce();
+            client.dispatcher.announce();
             let told = client.next().await;
             assert!(is_change(&told), "{version}: {told}");
             assert!(subscription(&told).is_null(), "{told}");
@@ -127,7 +127,7 @@ async fn a_client_of_a_handshake_hears_of_every_change() {
 async fn saying_twice_that_it_is_initialized_does_not_make_a_client_hear_twice() {
     let mut client = Client::open("2025-06-18").await;
     client.send(json!({"method": "notifications/initialized"})).await;
-    client.pipeline.announce();
+    client.dispatcher.announce();
     assert!(is_change(&client.next().await));
     client.send(json!({"id": 1, "method": "ping"})).await;
     assert_eq!(client.next().await["id"], 1);
@@ -138,7 +138,7 @@ async fn saying_twice_that_it_is_initialized_does_not_make_a_client_hear_twice()
 async fn a_change_before_a_client_is_initialized_is_told_when_it_is() {
     let mut client = Client::new(1 << 20).await;
     client.initialize("2025-06-18").await;
-    client.pipeline.announce();
+    client.dispatcher.announce();
     client.send(json!({"id": 1, "method": "ping"})).await;
     assert_eq!(client.next().await["id"], 1);
     client.send(json!({"method": "notifications/initialized"})).await;
@@ -149,7 +149,7 @@ async fn a_change_before_a_client_is_initialized_is_told_when_it_is() {
 async fn a_change_before_the_list_was_given_is_not_told() {
     let mut client = Client::new(1 << 20).await;
     client.initialize("2025-06-18").await;
-    client.pipeline.announce();
+    client.dispatcher.announce();
     client.send(json!({"id": 1, "method": "tools/list"})).await;
     assert_eq!(client.next().await["id"], 1);
     client.send(json!({"method": "notifications/initialized"})).await;
@@ -161,11 +161,11 @@ async fn changes_that_nobody_reads_of_are_told_together() {
     let mut client = Client::new(64).await;
     client.initialize("2025-06-18").await;
     client.send(json!({"method": "notifications/initialized"})).await;
-    client.pipeline.announce();
+    client.dispatcher.announce();
     // Not even one notification fits into what may be unread, so the server is still writing the first.
     assert!(is_change(&client.next().await));
     for _ in 0..1000 {
-        client.pipeline.announce();
+        client.dispatcher.announce();
     }
     assert!(is_change(&client.next().await));
     let more = client.close().await;
@@ -178,7 +178,7 @@ async fn a_subscriber_hears_of_every_change_under_its_own_subscription() {
     let acknowledged = client.listen(7, json!({"toolsListChanged": true, "promptsListChanged": true})).await;
     assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
     for _ in 0..100 {
-        client.pipeline.announce();
+        client.dispatcher.announce();
         let told = client.next().await;
         assert!(is_change(&told), "{told}");
         assert_eq!(subscription(&told), 7);
@@ -197,7 +197,7 @@ async fn a_client_of_the_newest_generation_hears_nothing_that_it_did_not_ask_for
     assert_eq!(acknowledged["params"]["notifications"], json!({}));
     // Nor by what clients of a handshake say.
     client.send(json!({"method": "notifications/initialized"})).await;
-    client.pipeline.announce();
+    client.dispatcher.announce();
     client.ask(2, "tools/list", json!({})).await;
     assert_eq!(client.next().await["id"], 2);
     let rest = client.close().await;
@@ -213,7 +213,7 @@ async fn a_cancelled_subscription_hears_nothing_more_and_another_does() {
     // Messages are taken in order: with this answer the other has been seen.
     client.ask(3, "tools/list", json!({})).await;
     assert_eq!(client.next().await["id"], 3);
-    client.pipeline.announce();
+    client.dispatcher.announce();
     assert_eq!(subscription(&client.next().await), 2);
     let rest = client.close().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
@@ -226,7 +226,7 @@ async fn subscriptions_take_no_turns() {
     for id in 0..50 {
         client.listen(id, json!({"toolsListChanged": true})).await;
     }
-    client.pipeline.announce();
+    client.dispatcher.announce();
     for _ in 0..50 {
         assert!(is_change(&client.next().await));
     }
@@ -235,18 +235,18 @@ async fn subscriptions_take_no_turns() {
 
 #[tokio::test]
 async fn a_server_that_is_asked_to_end_ends_its_subscriptions() {
-    let pipeline = Arc::new(Pipeline::without_modules());
+    let dispatcher = Arc::new(Dispatcher::without_modules());
     let (input, their_input) = tokio::io::duplex(1 << 20);
     let (their_output, output) = tokio::io::duplex(1 << 20);
     let asked = CancellationToken::new();
     let asked_to_end = asked.clone().cancelled_owned();
     let server = tokio::spawn(serve_over(
-        (pipeline.clone(), KeptList::default()),
+        (dispatcher.clone(), KeptList::default()),
         their_input,
         their_output,
         asked_to_end,
     ));
-    let mut client = Client { pipeline, input, output: BufReader::new(output).lines(), server };
+    let mut client = Client { dispatcher, input, output: BufReader::new(output).lines(), server };
     client.listen(1, json!({"toolsListChanged": true})).await;
     asked.cancel();
     assert_eq!(client.next().await["id"], 1);

@@ -192,6 +192,10 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     }
     calls.push(("svc_start", json!({"service": r"lsa-tells@\x3bid"})));
     calls.push(("svc_start", json!({"service": "modprobe@loop"})));
+    let raw = "[Unit]\nWants=lsa-tells@\\x3bid.service\n[Service]\nExecStart=/usr/bin/true\n";
+    calls.push(("svc_create_unit", json!({"name": "lsa-tells.service", "raw_content": raw})));
+    let timer = json!({"name": "lsa-tells", "on_calendar": "daily", "unit": r"lsa-tells@\x3bid.service"});
+    calls.push(("timer_create", timer));
     // A port of a service of the system's.
     for listens in ["ListenStream=22", "ListenDatagram=53", "ListenStream=127.0.0.1:443"] {
         let raw = format!("[Socket]\n{listens}\n");
@@ -307,6 +311,7 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["lsa-sudoer"]})));
     calls.push(("user_create", json!({"user": "lsa-new", "primary_group": "lsa-sudoer"})));
     calls.push(("user_modify", json!({"user": "lsa-sudoer", "add_groups": ["lsa-bob"]})));
+    calls.push(("user_modify", json!({"user": "lsa-sudoer", "comment": "umask=0000"})));
     // The place of its home would tell that it isn't the system's.
     calls.push(("user_modify", json!({"user": "lsa-daemon", "home": "/home/lsa-daemon"})));
     for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
