@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::arguments::invalid;
+use crate::schema::invalid;
 use host_base::problem::Problem;
 use host_components::Tool;
 

@@ -4,44 +4,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::call_key::CallKey;
 use crate::running::{Asked, Running};
 use host_approval::Refused;
 use host_audit::{DecidedBy, Person};
 use host_base::problem::{Category, Problem};
-use host_base::sha256;
 use host_gate::{Answer, EXPIRES, expired, unavailable};
 use host_gate::{ConfirmationMethod, Question};
 
 /// For so long an outcome waits for the call to be made again.
 const KEPT: Duration = EXPIRES.saturating_mul(2);
-
-/// What makes two calls the same: the tool, and its arguments but for `confirmed`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallKey {
-    tool: String,
-    arguments: String,
-}
-
-impl CallKey {
-    /// Of a call whose `confirmed`, `agent_id` and `host` have been taken out, by this agent, on these machines. A member
-    /// that is null is as good as left out.
-    pub fn new<'a>(
-        tool: &str,
-        arguments: &Map<String, Value>,
-        agent_id: Option<&str>,
-        hosts: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
-        let mut said = arguments.clone();
-        said.retain(|_, value| !value.is_null());
-        let hosts: Vec<&str> = hosts.into_iter().collect();
-        let said = serde_json::json!({"arguments": said, "agent_id": agent_id, "hosts": hosts});
-        let bytes = host_audit::canonical(&said).unwrap_or_else(|_| said.to_string().into_bytes());
-        Self { tool: tool.to_owned(), arguments: sha256::of(&bytes) }
-    }
-}
 
 /// The calls that wait.
 #[derive(Default)]
@@ -198,6 +172,7 @@ fn unknown() -> Problem {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use serde_json::{Map, Value};
 
     use super::*;
     use crate::envelope::Envelope;

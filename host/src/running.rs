@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::call_key::CallKey;
 use crate::envelope::Envelope;
-use crate::parking::CallKey;
 use crate::turns::{Busy, Turn, Turns};
 use host_base::problem::{Category, Problem};
 use host_components::Progress;

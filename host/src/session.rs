@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::config::{IntegrationMode, Loaded};
-use crate::dispatcher::Live;
+use crate::live::Live;
 use host_components::{Absent, CONTRACT, Module, Session};
 use host_gate::Safety;
 use host_knowledge::{Lazy, Resolved};

@@ -8,6 +8,7 @@ mod apt;
 mod bench;
 mod build;
 mod cmd;
+mod crates;
 mod docs;
 mod files;
 mod fuzz;
@@ -63,6 +64,8 @@ enum Task {
     /// Measure the tools of this program here, for `bench tools`
     #[command(hide = true)]
     BenchTools { binary: PathBuf, examples: PathBuf },
+    /// Print which crate of the host uses which, and check that no modules use each other in a circle
+    Crates,
     /// Check formatting and lints
     Lint,
     /// Check the links of the documentation and build it (target/book), with mdBook, which is installed where it is missing
@@ -99,6 +102,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,
+        Task::Crates => crates::crates()?,
         Task::Lint => lint::lint()?,
         Task::Docs => docs::docs()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,

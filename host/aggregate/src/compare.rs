@@ -3,14 +3,13 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::io;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::items::{self, Pairs};
 use super::node::{
-    Found, Group, Host, Hosts, LeftOut, Node, OWN_NAME, Part, Range, Said, ValueOn, Who, groups, runs, who,
+    At, Found, Group, Host, Hosts, LeftOut, Node, OWN_NAME, Part, Range, Said, ValueOn, Who, groups, length,
+    runs, who,
 };
 use super::{range, text};
 
@@ -34,15 +33,6 @@ pub const EXAMPLES_EMPTY: usize = 28;
 pub const RANGE: usize = 62;
 /// `{"$not_on":[],"$items":[]}`
 pub const PART: usize = 26;
-
-/// What one host said in this place.
-#[derive(Clone, Copy)]
-pub struct At<'a> {
-    /// Which.
-    pub host: Host,
-    /// What.
-    pub value: &'a Value,
-}
 
 /// How something is told, and how long that is in bytes.
 struct Told<'a> {
@@ -330,23 +320,4 @@ fn hosts(here: &[At<'_>]) -> Vec<Host> {
 /// Every value as what it has to be, or none.
 fn each<'a, T: ?Sized>(here: &[At<'a>], as_kind: impl Fn(&'a Value) -> Option<&'a T>) -> Option<Vec<&'a T>> {
     here.iter().map(|at| as_kind(at.value)).collect()
-}
-
-/// As compact JSON, in bytes.
-pub fn length(value: &impl Serialize) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // It can't fail: no key is anything but text, and counting takes everything.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }

@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::compare::{DIFFERS, EXAMPLES_EMPTY, GROUP, PART, RANGE, length};
+use super::compare::{DIFFERS, EXAMPLES_EMPTY, GROUP, PART, RANGE};
+use super::node::length;
 use super::node::{Found, Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Said, Who};
 use host_text::visible::excerpt;
 

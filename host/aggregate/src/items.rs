@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::compare::At;
+use super::node::At;
 
 /// What identifies an item, as tools name it; the first that fits counts. Process numbers are not among them: another
 /// host's 812 is another process.

@@ -1,5 +1,8 @@
 //! What folding comes to before it is written: a tree of what is said in each place, and of whom.
 
+use std::io;
+
+use serde::Serialize;
 use serde_json::Value;
 
 /// The number of a host: its place among the answers.
@@ -167,4 +170,32 @@ pub fn groups(mut found: Vec<Found<'_>>) -> Vec<Group<'_>> {
 /// Items in a row that the same hosts have: who that is, is said once.
 pub fn runs<'r, 'a>(items: &'r [Part<'a>]) -> impl Iterator<Item = &'r [Part<'a>]> {
     items.chunk_by(|a, b| a.who == b.who)
+}
+
+/// What one host said in this place.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// Which.
+    pub host: Host,
+    /// What.
+    pub value: &'a Value,
+}
+
+/// As compact JSON, in bytes.
+pub fn length(value: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // It can't fail: no key is anything but text, and counting takes everything.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }

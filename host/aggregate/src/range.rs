@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::compare::At;
+use super::node::At;
 use super::node::{Host, Range, ValueOn};
 
 /// Hosts that are named at one end, those that have the end itself among them.

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::compare;
 use super::node::{Found, Node, Said};
 
 /// For one answer: how often lines may be compared, so that what is large and unlike doesn't take long.
@@ -31,7 +30,7 @@ pub fn as_diffs(found: &mut [Found<'_>], many: bool, budget: &Cell<usize>) -> bo
     }
     for (found, diff) in found.iter_mut().zip(diffs) {
         if let Some(diff) = diff {
-            (found.length, found.said) = (compare::length(&diff), Said::Diff(diff));
+            (found.length, found.said) = (super::node::length(&diff), Said::Diff(diff));
         }
     }
     all

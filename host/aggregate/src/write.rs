@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::compare;
 use super::cut;
 use super::node::{Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Range, Said, Who, runs};
 use host_text::visible::excerpt;
@@ -82,7 +81,7 @@ pub fn bounded(mut node: Node<'_>, names: &[&str]) -> (Value, Seen) {
     loop {
         node = cut::within(node, names, room);
         let (data, seen) = render(&node, names);
-        if compare::length(&data) <= MOST {
+        if super::node::length(&data) <= MOST {
             return (data, seen);
         }
         // It was longer than it was taken to be.

@@ -58,8 +58,8 @@ pub use journal::SOCKET as JOURNAL;
 pub use process::{Life, Process};
 pub use record::{Fault, Record};
 pub use snapshot::{Records, Snapshot, Unreadable};
-pub use unfinished::{Left, Unfinished, left_lately, unfinished};
-pub use verify::{Broken, Note, Verified, VerifyError, verify};
+pub use unfinished::{Left, Unfinished, left_lately};
+pub use verify::{Broken, Note, Verified, VerifyError, unfinished, verify};
 pub use writer::{Appended, Audit, Durability, directory};
 
 use std::io;

@@ -7,10 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::event::{ChangeBegun, Event};
-use super::heads::Heads;
 use super::record::Record;
 use super::snapshot::Snapshot;
-use super::verify::{VerifyError, scan};
 use super::{AuditError, Life};
 
 /// Bytes at the end of a log that tell of lately.
@@ -40,23 +38,6 @@ impl Unfinished {
             return Life::Uncertain;
         }
         self.begun.process.as_ref().map_or(Life::Unknown, |process| process.life())
-    }
-}
-
-/// Every change that was begun and neither ended for sure nor recovered with nothing left to put back, those included that
-/// are still being made: see [`Unfinished::life`]. The oldest first.
-///
-/// What is found here is about to be put back on a machine, so a log that isn't what was written gives nothing; but
-/// for a last line without its end, which is what a crash leaves.
-pub fn unfinished(directory: &Path) -> Result<Vec<Unfinished>, AuditError> {
-    match scan(Snapshot::open(directory)?, &Heads::default()) {
-        Ok((verified, _)) => Ok(verified.unfinished),
-        Err(VerifyError::Audit(error)) => Err(error),
-        Err(VerifyError::Broken(broken)) => Err(AuditError::Corrupt {
-            place: broken.place,
-            expected: broken.fault.expected,
-            found: broken.fault.found,
-        }),
     }
 }
 

@@ -165,7 +165,7 @@ pub fn verify(directory: &Path, heads: &Heads) -> Result<Verified, VerifyError> 
 }
 
 /// Reads all of it. A last line without its end is told apart: a crash leaves one.
-pub(super) fn scan(snapshot: Snapshot, heads: &Heads) -> Result<(Verified, Option<Broken>), VerifyError> {
+fn scan(snapshot: Snapshot, heads: &Heads) -> Result<(Verified, Option<Broken>), VerifyError> {
     let settled = snapshot.settled;
     let empty = snapshot.files.iter().find(|file| file.full.is_some() && file.length == 0);
     if let Some(file) = empty {
@@ -191,6 +191,23 @@ pub(super) fn scan(snapshot: Snapshot, heads: &Heads) -> Result<(Verified, Optio
         verified.notes.push(Note::NotSettled);
     }
     Ok((verified, torn))
+}
+
+/// Every change that was begun and neither ended for sure nor recovered with nothing left to put back, those included that
+/// are still being made: see [`Unfinished::life`]. The oldest first.
+///
+/// What is found here is about to be put back on a machine, so a log that isn't what was written gives nothing; but
+/// for a last line without its end, which is what a crash leaves.
+pub fn unfinished(directory: &Path) -> Result<Vec<Unfinished>, AuditError> {
+    match scan(Snapshot::open(directory)?, &Heads::default()) {
+        Ok((verified, _)) => Ok(verified.unfinished),
+        Err(VerifyError::Audit(error)) => Err(error),
+        Err(VerifyError::Broken(broken)) => Err(AuditError::Corrupt {
+            place: broken.place,
+            expected: broken.fault.expected,
+            found: broken.fault.found,
+        }),
+    }
 }
 
 /// What was read so far.

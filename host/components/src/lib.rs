@@ -15,6 +15,7 @@ mod engine;
 mod idle;
 mod imports;
 mod install;
+mod instance;
 mod json;
 mod knowledge;
 mod limits;
@@ -23,6 +24,7 @@ mod log;
 mod looking;
 mod module;
 mod output;
+mod reach;
 mod registry;
 mod source;
 mod store;
@@ -38,11 +40,11 @@ pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, Verified, Workshop};
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
+pub use reach::{Connections, Jobs, PublicKey, Reach, Session};
 pub use registry::{Cold, Conflict, Registry, Route, kept_list};
 pub use source::read_sums;
 pub use source::{Absent, Origin, Places, SUMS};
 pub use store::{CallContext, Handing, Progress, Times};
-pub use system::{Connections, Jobs, PublicKey, Reach, Session};
 
 /// The contract that this host speaks, as `sysadmin:module@0.1.0`.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

@@ -21,11 +21,11 @@ use super::compile::{self, CompileError};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{Lazy, Shared};
 use super::idle::{Slot, Slots};
+use super::instance;
 use super::limits::Stopped;
 use super::lock::Entry;
-use super::registry::Bytes;
 use super::source::{Candidate, Origin};
-use super::store::{self, CallContext, State};
+use super::store::{CallContext, State};
 use super::surface::{Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
 use host_base::problem::{Category, Problem};
@@ -90,6 +90,15 @@ impl Ready {
         let grants = Arc::new(description.grants(entry.map(|entry| &entry.grants))?);
         Ok(Self { code, grants })
     }
+}
+
+/// When a file's bytes are read to know that they are those that were pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bytes {
+    /// Always.
+    Read,
+    /// Not where the file is still the one that they were last read from: they are read before anything of them runs.
+    AsKept,
 }
 
 /// What loads components.
@@ -410,7 +419,7 @@ impl Module {
         let _running = shared.running();
         let module: Arc<str> = self.description.name.as_str().into();
         let times = (tool.duration.guest_time(), wall_time);
-        let mut store = store::for_call(shared, times, &module, call)?;
+        let mut store = instance::for_call(shared, times, &module, call)?;
         let (guest_time, looking) = (store.data().guest_time.clone(), store.data().wall_time.clone());
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
@@ -542,7 +551,7 @@ async fn describe(
     imports: Vec<String>,
 ) -> Result<Description, LoadError> {
     let _running = shared.running();
-    let mut store = store::for_description(shared);
+    let mut store = instance::for_description(shared);
     let guest_time = store.data().guest_time.clone();
     let describing = async {
         let instance: SystemModule = pre.instantiate_async(&mut store).await?;

@@ -10,7 +10,7 @@ use super::cache::{Cache, Stamp};
 use super::config::Modules;
 use super::description::Tool;
 use super::engine::Lazy;
-use super::module::{Loader, Module};
+use super::module::{Bytes, Loader, Module};
 use super::source::{Absent, Candidate, Origin, Places, candidates};
 use host_target::Facts;
 
@@ -39,15 +39,6 @@ pub enum Cold {
     Compile,
     /// Leave it out for now: somebody waits for the rest.
     Later,
-}
-
-/// When a file's bytes are read to know that they are those that were pinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bytes {
-    /// Always.
-    Read,
-    /// Not where the file is still the one that they were last read from: they are read before anything of them runs.
-    AsKept,
 }
 
 /// Where a call goes.

@@ -6,9 +6,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::again::differences;
+use super::allowed::Allowed;
 use super::meant::{Meant, STALE};
 use super::method::ConfirmationMethod;
-use super::prepare::{Against, Allowed, Plan};
+use super::prepare::{Against, Plan};
 use super::question::Question;
 use super::{Asking, Gate, Planned, identity, shown, simulate};
 use host_audit::DecidedBy;

@@ -1,48 +1,19 @@
 //! A plan's steps, in order; and where one of them fails, what had succeeded before it is undone, the latest first.
 
-use std::sync::Arc;
-
-use tokio_util::sync::CancellationToken;
-
+use super::allowed::Allowed;
+use super::execution::Execution;
 use super::files::run_one;
 use super::guard::Guard;
-use super::meant::{Meant, STALE};
+use super::meant::STALE;
 use super::plan::{Action, Run};
-use super::prepare::{Allowed, Doing, Plan, Prepared};
-use super::turn::Held;
-use crate::Executed;
+use super::prepare::{Doing, Prepared};
 use host_base::Output;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
-use host_capability::Grants;
-use host_target::Target;
 use host_text::redact::excerpt;
 
 /// Characters of what a command said that are in a problem.
 const SAID: usize = 2000;
-
-/// Told what runs.
-pub type Telling = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
-
-/// What a plan is executed with.
-pub struct Execution {
-    /// What runs.
-    pub plan: Plan,
-    /// Where.
-    pub target: Arc<Target>,
-    /// What the module may do.
-    pub grants: Arc<Grants>,
-    /// The machine that it is for.
-    pub meant: Meant,
-    /// The target is this plan's alone until it is over.
-    pub turn: Held,
-    /// Where commands are noted.
-    pub executed: Arc<Executed>,
-    /// Nobody waits for the answer any more: what can be stopped is, and what was done is undone.
-    pub cancelled: CancellationToken,
-    /// Told what runs.
-    pub telling: Telling,
-}
 
 /// How it went.
 #[derive(Debug, Default)]
@@ -71,13 +42,6 @@ impl Ran {
 }
 
 impl Execution {
-    /// A problem where the target isn't the one that is meant any more, or isn't this plan's alone: a connection that was
-    /// lost may have come back to either.
-    pub async fn still(&self) -> Result<(), Problem> {
-        self.meant.answers(&self.target).await?;
-        self.turn.keep(&self.target).await
-    }
-
     /// All steps, or as many as go well. Nothing is undone here.
     pub async fn steps(&self, guard: Option<&Guard<'_>>, ran: &mut Ran) {
         let count = self.plan.steps.len();
@@ -257,16 +221,6 @@ impl Execution {
             }
         }
         left
-    }
-
-    /// A step in a few words.
-    pub fn title(&self, number: usize) -> String {
-        match (&self.plan.steps[number].doing, &self.plan.change.steps[number].action) {
-            (Doing::Run(command), _) => command.line(),
-            (Doing::File(site, _), Action::Remove(_)) => format!("remove {}", site.path),
-            (Doing::File(site, _), Action::MakeDirectory(_)) => format!("make directory {}", site.path),
-            (Doing::File(site, _), _) => format!("write {}", site.path),
-        }
     }
 }
 

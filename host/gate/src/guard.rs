@@ -20,9 +20,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::execute::Execution;
+use super::allowed::Allowed;
+use super::execution::Execution;
 use super::plan::Action;
-use super::prepare::{Allowed, Doing};
+use super::prepare::Doing;
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 use host_base::program::PATH;

@@ -6,11 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod allowed;
 mod asking;
 mod config;
 mod diff;
 mod execute;
 mod executed;
+mod execution;
+mod file_problems;
 mod files;
 mod guard;
 pub mod locks;
@@ -42,8 +45,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use again::{Again, Planned};
-pub use execute::Telling;
-use execute::{Execution, Ran, interrupted};
+use execute::{Ran, interrupted};
+use execution::Execution;
+pub use execution::Telling;
 use guard::{Guard, Watched};
 use host_base::sha256;
 use host_policy::Policy;
@@ -377,7 +381,7 @@ async fn simulate(asking: &Asking, plan: &Plan) -> Result<Vec<Output>, Problem> 
     let number = asking.executed.push(&allowed.prefix, &allowed.shown);
     // It only looks: one that was lost has changed nothing.
     let output = asking.target.run_all(std::slice::from_ref(&allowed.command)).await.pop();
-    let output = output.unwrap_or_else(|| Err(files::no_answer()))?;
+    let output = output.unwrap_or_else(|| Err(file_problems::no_answer()))?;
     asking.executed.ended(number, output.exit_code);
     Ok(vec![output])
 }

@@ -2,16 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
+use super::allowed::{Allowed, STDIN};
 use super::diff::FileDiff;
 use super::files::octal;
 use super::plan::{Action, FilePath, Write};
-use super::prepare::{Allowed, Doing, Plan, Prepared};
+use super::prepare::{Doing, Plan, Prepared};
 use host_base::sha256;
 use host_base::{Command, Privilege};
 use host_text::redact::excerpt;
 
-/// Characters of what a command reads that are shown.
-pub const STDIN: usize = 8000;
 /// Characters of a module's own sentence.
 const SENTENCE: usize = 500;
 

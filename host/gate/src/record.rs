@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::Asking;
+use super::allowed::Allowed;
 use super::execute::Ran;
 use super::plan::Action;
-use super::prepare::{Allowed, Doing, Plan};
+use super::prepare::{Doing, Plan};
 use crate::target_used;
 use host_audit::{
     ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome,

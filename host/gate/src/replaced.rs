@@ -188,7 +188,7 @@ async fn put_back(
         return Err(Problem::new("INVALID_RECORD", Category::Validation, message));
     }
     let look = target.run_all(&[replaced.look.command(None)]).await.pop();
-    let look = look.unwrap_or_else(|| Err(super::files::no_answer()))?;
+    let look = look.unwrap_or_else(|| Err(super::file_problems::no_answer()))?;
     // Where there is nothing, the program says so by its exit code.
     let now = (look.exit_code == 0).then_some(ended(&look.stdout));
     if now == Some(ended(&before)) {

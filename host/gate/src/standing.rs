@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use host_base::{Command, Keep, Output, Privilege, passwd};
-use host_policy::text::DYNAMIC;
+use host_policy::text::{DYNAMIC, home_at, home_of};
 use host_target::{Facts, Found, Kind, Target};
 
 /// For one question.
@@ -147,6 +147,29 @@ impl<'a> Standing<'a> {
             }
             _ => Some(format!("it can't be told what sudo allows {account}")),
         }
+    }
+
+    /// Whether a path is a home itself, and nothing in one.
+    pub async fn is_home(&self, path: &str) -> bool {
+        let up = Path::new(path).parent().map(|up| up.to_string_lossy().into_owned());
+        match (home_at(path), up) {
+            (Some(_), _) => home_of(path).is_none(),
+            (None, Some(up)) => self.at_home_in(path).await.is_some() && self.at_home_in(&up).await.is_none(),
+            (None, None) => false,
+        }
+    }
+
+    /// Whose home a path is or is in, by the target's accounts of people.
+    pub async fn at_home_in(&self, path: &str) -> Option<String> {
+        let asked = [command("getent", &["passwd"], Privilege::Caller)];
+        let answer = self.target.run_all(&asked).await.into_iter().next()?.ok()?;
+        let people = passwd::parse(&text(&answer)).into_iter().filter(|entry| is_peoples(entry.uid));
+        let homes = people.filter(|entry| {
+            // A home of the system's, as of `nobody`, is nobody's.
+            let depth = entry.home.components().count();
+            depth > 2 && Path::new(path).starts_with(&entry.home)
+        });
+        homes.max_by_key(|entry| entry.home.components().count()).map(|entry| entry.name)
     }
 
     /// Why whoever is in a group may be as good as root, if so. A group that isn't there gives nothing but what programs give

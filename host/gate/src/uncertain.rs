@@ -4,8 +4,10 @@
 
 use serde_json::json;
 
-use super::execute::{Execution, KILLED, Ran};
-use super::prepare::{Allowed, Doing};
+use super::allowed::Allowed;
+use super::execute::{KILLED, Ran};
+use super::execution::Execution;
+use super::prepare::Doing;
 use host_base::problem::Problem;
 use host_text::redact::redact;
 

@@ -122,7 +122,7 @@ pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
     if units.is_empty() {
         return Vec::new();
     }
-    let said = show(target, "Conflicts", units).await.unwrap_or_default();
+    let said = show(target, "Conflicts,ConflictedBy", units).await.unwrap_or_default();
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
@@ -133,6 +133,33 @@ pub async fn of_packages(target: &Target, units: &[&str]) -> bool {
     }
     let said = show(target, "FragmentPath", units).await.unwrap_or_default();
     said.split_whitespace().any(|path| !path.starts_with("/etc/systemd/system/"))
+}
+
+/// Where the kernel lists sockets, proc(5).
+const SOCKETS: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"];
+
+/// The first of these ports on which something listens now.
+pub async fn taken(target: &Target, ports: &[u16]) -> Option<u16> {
+    if ports.is_empty() {
+        return None;
+    }
+    let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+    let request = |path: &str| ReadRequest { path: path.to_owned(), offset: 0, max_bytes: LARGEST };
+    let tables = target.read_all(SOCKETS.map(request).into(), &access, Arc::new(|_, _| Ok(()))).await;
+    let listening: Vec<u16> =
+        tables.into_iter().flatten().flat_map(|table| listening(&String::from_utf8_lossy(&table))).collect();
+    ports.iter().copied().find(|port| listening.contains(port))
+}
+
+/// The local ports of a table's sockets that nothing is connected to: their other end has port 0.
+fn listening(table: &str) -> Vec<u16> {
+    let of_line = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (local, other) = (fields.next()?, fields.next()?);
+        let port = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();
+        (port(other)? == 0).then(|| port(local))?
+    };
+    table.lines().skip(1).filter_map(of_line).collect()
 }
 
 /// The values of properties as `systemctl show` prints them.
@@ -167,6 +194,17 @@ mod tests {
         ] {
             assert_eq!(directories(unit), expected, "{unit}");
         }
+    }
+
+    /// /proc/net/tcp of Linux 6.18.
+    #[test]
+    fn ports_that_are_listened_on_are_read_from_the_kernels_table() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
+                     0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n   \
+                     1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 2 1 0 100 0 0 10 0\n   \
+                     2: 0100007F:0016 0100007F:D4C2 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0 20 4 30 10 -1\n";
+        assert_eq!(listening(table), [22, 8080]);
+        assert!(listening("").is_empty() && listening("x\ny z\n").is_empty());
     }
 
     #[test]

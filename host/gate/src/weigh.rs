@@ -1,9 +1,9 @@
 //! What the policy's rules say of a plan: of each command and each file, and of the command lines in what it would write or
 //! give a program to read, where those become somebody's code.
 
+use super::allowed::Allowed;
 use super::files::Site;
 use super::plan::Action;
-use super::prepare::Allowed;
 use super::standing::Standing;
 use super::units;
 use host_base::Risk;
@@ -127,7 +127,11 @@ impl<'a> Weighing<'a> {
     /// for data, which root may run or keep to itself.
     async fn gives_away(&mut self, rights: &Rights<'_>, path: &str) -> Option<String> {
         let shown = excerpt(path, NAMED);
-        if let Some(owner) = text::home_at(path) {
+        let owner = match text::home_at(path) {
+            Some(owner) => Some(owner),
+            None => self.standing.at_home_in(path).await,
+        };
+        if let Some(owner) = owner {
             if let Some(why) = self.standing.power(&owner).await {
                 return Some(format!(
                     "changes {shown}, the home of who is as good as root or a part of it: {why}"
@@ -136,7 +140,7 @@ impl<'a> Weighing<'a> {
             if rights.owner.is_some_and(|to| to != owner) {
                 return Some(format!("gives {shown}, which is in {owner}'s home, to somebody else"));
             }
-            if text::home_of(path).is_none() && (rights.others_write || rights.shuts_owner_out) {
+            if self.standing.is_home(path).await && (rights.others_write || rights.shuts_owner_out) {
                 return Some(format!("changes {shown} so that {owner} may no longer be able to log in"));
             }
         }
@@ -296,6 +300,12 @@ impl<'a> Weighing<'a> {
             found.extend(self.objection(line, &shown).await);
         }
         self.acts(&code.acts, &before.acts, what).await?;
+        let ports: Vec<u16> =
+            code.ports.iter().filter(|port| !before.ports.contains(port)).copied().collect();
+        if let Some(port) = units::taken(self.target, &ports).await {
+            let why = format!("{what} listens on port {port}, on which something else listens already");
+            self.risks.push((Risk::High, why));
+        }
         for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
             let secret = self.standing.is_secret(path).await;
             found.extend(

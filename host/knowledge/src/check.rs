@@ -6,7 +6,7 @@ use regex::RegexBuilder;
 
 use super::Known;
 use super::candidate::Candidate;
-use super::load::Fault;
+use super::fault::Fault;
 use super::profile::{Family, Profile, When, holds_on};
 use host_base::{Command, Keep, Privilege};
 use host_capability::{Pattern, is_lexically_safe};
@@ -204,7 +204,7 @@ fn paths(profile: &Profile, faults: &mut Vec<Fault>) {
         }
     }
     for (at, path) in all {
-        let fault = match super::grants::glob(path) {
+        let fault = match super::glob::glob(path) {
             Ok(_) if is_lexically_safe(path) => continue,
             Ok(_) => "expected an absolute path without `//`, `.` or `..`".to_owned(),
             Err(error) => error.to_string(),

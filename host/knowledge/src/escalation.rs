@@ -39,7 +39,7 @@ fn is_meant(profile: &Profile, when: &When, done: &Done, systemctl: &[(String, S
             .any(|(done, on)| verb.contains(done) && unit.iter().any(|unit| means(profile, unit, on))),
         (When::Edit { edit }, Done::Edit(paths)) => edit.iter().any(|glob| {
             // It was checked when the profile was loaded.
-            super::grants::glob(glob).is_ok_and(|glob| paths.iter().any(|path| glob.matches(path)))
+            super::glob::glob(glob).is_ok_and(|glob| paths.iter().any(|path| glob.matches(path)))
         }),
         (When::Command { command, subcommand_any, options_any }, Done::Run { program, args }) => {
             let is_option = |option: &String| {

@@ -3,24 +3,11 @@
 
 use super::candidate::Candidate;
 use super::check::{commands, pattern_of};
+use super::glob::glob_text;
 use super::profile::{Profile, holds_on};
 use host_base::Privilege;
 use host_base::Risk;
-use host_capability::{
-    CommandRequest, Effect, Glob, GlobError, GrantError, Grants, PathRequest, Place, Requests,
-};
-
-/// The glob that a profile's path is: a directory's is all that is in it.
-pub fn glob(path: &str) -> Result<Glob, GlobError> {
-    Glob::parse(&glob_text(path))
-}
-
-fn glob_text(path: &str) -> String {
-    match path.strip_suffix('/') {
-        Some(directory) => format!("{directory}/**"),
-        None => path.to_owned(),
-    }
-}
+use host_capability::{CommandRequest, Effect, GrantError, Grants, PathRequest, Place, Requests};
 
 /// What it takes to look, on machines of this family: what sudo is to allow an account. Not what it takes to check a text:
 /// by that, whoever has the account would have root's rights.

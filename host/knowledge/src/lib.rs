@@ -6,6 +6,8 @@ mod candidate;
 mod check;
 mod config;
 mod escalation;
+mod fault;
+mod glob;
 mod grants;
 mod load;
 mod locate;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Settings;
 use super::check::{self, Allowed};
+use super::fault::Fault;
 use super::profile::Profile;
 use super::{Known, locate};
 use host_base::small_file;
@@ -29,21 +30,6 @@ const MOST_FILES: usize = 1000;
 const MOST_FAULTS: usize = 20;
 /// Of what a fault quotes.
 const QUOTED: usize = 300;
-
-/// What is wrong with a file.
-pub struct Fault {
-    /// Names and numbers from the file's root to where it is.
-    pub at: Vec<String>,
-    /// What was found, and what was expected.
-    pub reason: String,
-}
-
-impl Fault {
-    /// At the place of these names.
-    pub fn new(at: &[&str], reason: impl Into<String>) -> Self {
-        Self { at: at.iter().map(|part| (*part).to_owned()).collect(), reason: reason.into() }
-    }
-}
 
 /// Those that come with this program. Tests hold them against everything that others are held against.
 pub fn builtin() -> Vec<Known> {

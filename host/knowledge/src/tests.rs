@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::check::{any_profiles, commands, files};
-use super::load::{Fault, builtin};
+use super::fault::Fault;
+use super::load::builtin;
 use super::*;
 use host_base::Risk;
 use host_base::{Command, Privilege};

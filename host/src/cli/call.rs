@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use super::approve::Terminal;
 use super::out::out;
 use crate::aliases::Older;
-use crate::arguments;
 use crate::dispatcher::{Begun, Called, Caller, Dispatcher, Request};
 use crate::envelope::Envelope;
 use crate::running::{Next, Running};
@@ -46,7 +45,7 @@ impl Call {
             None => {
                 let live = dispatcher.live().await;
                 let tool = live.registry.tool(&self.tool);
-                let schema = tool.map(arguments::schema).unwrap_or_default();
+                let schema = tool.map(crate::schema::schema).unwrap_or_default();
                 let declared =
                     |key: &str| declared(&schema, tool.map_or(key, |tool| tool.aliases.argument(key)));
                 let mut given = Map::new();

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::out::out;
-use crate::arguments::Shown;
 use crate::dispatcher::Dispatcher;
+use crate::schema::Shown;
 use crate::server;
 
 #[derive(Args)]

@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 use super::pipeline::Step;
 use super::{Begun, Called, Dispatcher, Live, Request};
 use crate::arguments::{self, Arguments};
+use crate::call_key::CallKey;
 use crate::envelope::Envelope;
 use crate::many::{Part, Parts};
-use crate::parking::{Again, CallKey};
+use crate::parking::Again;
 use crate::running::{Desk, Room, Running};
 use crate::targets::{Naming, Picked};
 use host_base::Risk;
@@ -46,6 +47,11 @@ impl Dispatcher {
     /// Finds the tool, validates the arguments, and chooses where the call works.
     fn find(&self, live: &Live, request: &mut Request) -> Result<Found, Problem> {
         let Some(tool) = live.registry.tool(&request.tool) else {
+            // No call of it waits, so an answer to one is to another call.
+            if let Some((id, answer)) = request.answered.take() {
+                let key = CallKey::new(&request.tool, &request.arguments, None, []);
+                self.parking.resume(&id?, &key, answer)?;
+            }
             return Err(live.unknown_tool(&request.tool));
         };
         if let Some(agent_id) = arguments::take_agent(tool, &mut request.arguments) {

@@ -31,7 +31,7 @@ use host_policy::{Policy, PolicyError};
 use host_system_mode::Mode;
 use host_target::LookedFor;
 
-pub use modules::Live;
+use crate::live::Live;
 pub use request::{Begun, Called, Caller, Request};
 
 /// Takes requests, and holds everything that a call needs and that outlives it.

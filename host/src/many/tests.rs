@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::parking::CallKey;
+use crate::call_key::CallKey;
 use crate::running::tests::question;
 use crate::running::{About, Room};
 use crate::turns::Turns;

@@ -21,11 +21,12 @@ use super::changes::Changes;
 use super::list::List;
 use super::{resources, tasks};
 use crate::aliases::Older;
-use crate::arguments::{self, LONGEST_AGENT, Shown};
+use crate::arguments::LONGEST_AGENT;
 use crate::dispatcher::{Begun, Called, Caller, Dispatcher, Request};
 use crate::envelope::Envelope;
 use crate::jobs::JobsOf;
 use crate::running::{Next, Running, Said};
+use crate::schema::Shown;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_gate::ConfirmationMethod;
@@ -190,7 +191,7 @@ pub fn describe_tool(tool: &host_components::Tool, shown: Shown) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
     let hints = ToolAnnotations::new().read_only(read_only).open_world(false);
     let hints = if read_only { hints } else { hints.destructive(tool.risk > Risk::Low) };
-    Tool::new(tool.name.clone(), tool.summary.clone(), arguments::shown_schema(tool, shown))
+    Tool::new(tool.name.clone(), tool.summary.clone(), crate::schema::shown_schema(tool, shown))
         .with_annotations(hints)
 }
 

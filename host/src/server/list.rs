@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
 use super::handler::describe_tool;
-use crate::arguments::Shown;
 use crate::dispatcher::Dispatcher;
+use crate::schema::Shown;
 use host_components::Modules;
 use host_components::{Places, Registry};
 

@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::FileType;
 
 use super::Metadata;
-use super::files::name_of;
 use host_base::problem::{Category, Problem};
 use host_base::program::others_write;
 
@@ -147,6 +146,18 @@ pub(super) fn not_a_regular_file(path: &str, kind: FileType) -> Problem {
     };
     let message = format!("{path} is {kind}, not a regular file");
     Problem::new("NOT_A_REGULAR_FILE", Category::Validation, message)
+}
+
+/// The name that a table of the system's gives a number; only local accounts are known by name here.
+pub(super) fn name_of(table: &str, id: u32) -> String {
+    let number = id.to_string();
+    let contents = std::fs::read_to_string(table).unwrap_or_default();
+    let name = contents.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then(|| name.to_owned())
+    });
+    name.unwrap_or(number)
 }
 
 #[cfg(test)]

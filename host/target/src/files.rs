@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::entry::{Entry, Trusted, not_a_regular_file};
+use super::entry::{Entry, Trusted, name_of, not_a_regular_file};
 use super::resolve::{Last, assure, is_kernels};
 use super::{Metadata, PathCheck, ReadRequest};
 use host_base::problem::{Category, Problem};
@@ -173,18 +173,6 @@ fn open_without_links(path: &Path, flags: OFlags) -> Result<File, Errno> {
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// The name that a table of the system's gives a number; only local accounts are known by name here.
-pub(super) fn name_of(table: &str, id: u32) -> String {
-    let number = id.to_string();
-    let contents = std::fs::read_to_string(table).unwrap_or_default();
-    let name = contents.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == number).then(|| name.to_owned())
-    });
-    name.unwrap_or(number)
 }
 
 #[cfg(test)]

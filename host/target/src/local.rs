@@ -5,10 +5,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::process::Child;
 
+use super::ending::{LEFTOVER, timed_out};
 use super::entry::Trusted;
 use super::group::Group;
 use super::resolve::{Last, Resolved, is_kernels, resolve};
@@ -17,13 +18,9 @@ use super::rights::{Ends, Head, head};
 use super::sealed::sealed;
 use super::stream::{Captured, OutputStream, capture, with_last_words};
 use super::{Metadata, PathCheck, ReadRequest, files};
-use host_base::problem::{Category, PRIVILEGE_REQUIRED, Problem};
+use host_base::problem::{Category, Problem};
 use host_base::program::{PATH, Programs};
 use host_base::{Command, Output};
-use host_text::visible::excerpt;
-
-/// How long output is waited for once the command itself has ended: a process that it left behind may hold the pipe.
-pub(super) const LEFTOVER: Duration = Duration::from_millis(250);
 
 /// So many files of the kernel's own are read where we are: they never wait for a device, and the way to another
 /// thread and back would take longer than reading them.
@@ -233,48 +230,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))
-}
-
-pub(super) fn no_root() -> Problem {
-    Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, "this needs the rights of another account")
-}
-
-/// What sudo said, where it was sudo that ended and not the program: its messages as they read without translation.
-pub(super) fn refused_by_sudo(exit_code: i32, said_anything: bool, stderr: &[u8]) -> Option<String> {
-    let said = String::from_utf8_lossy(stderr);
-    let is_sudos = |line: &str| {
-        let refusal = line.strip_prefix("sudo: ").is_some_and(|rest| {
-            ["a password is required", "a terminal is required", "sorry, you must have a tty"]
-                .iter()
-                .any(|refusal| rest.starts_with(refusal))
-        });
-        let words: Vec<&str> = line.split(' ').collect();
-        let of_user = matches!(words[..], ["Sorry,", "user", _, "is" | "may", "not", ..])
-            || matches!(words[..], [_, "is", "not", "in", "the", "sudoers", ..])
-            || matches!(words[..], [_, "is", "not", "allowed", "to", "run", "sudo", ..]);
-        refusal || of_user
-    };
-    let refused = exit_code == 1 && !said_anything && said.lines().any(is_sudos);
-    refused.then(|| excerpt(said.trim(), 300))
-}
-
-pub(super) fn refused(program: &str, said: &str) -> Problem {
-    let mut problem = no_root();
-    problem.message = format!("{}, and {program} was not run: {said}", problem.message);
-    problem
-}
-
-/// `left`: whether processes of it may be.
-pub(super) fn timed_out(program: &str, limit: Duration, left: bool) -> Problem {
-    stopped(&format!("{program} took longer than {} s", limit.as_secs_f64()), left)
-}
-
-pub(super) fn stopped(why: &str, left: bool) -> Problem {
-    let ended = match left {
-        false => "was stopped",
-        true => "was told to stop; processes that it started may still run, which this account can't end",
-    };
-    Problem::new("COMMAND_TIMEOUT", Category::Timeout, format!("{why} and {ended}"))
 }
 
 /// The caller's home: programs look for their configuration there.

@@ -10,7 +10,6 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use tokio::time::Instant;
 
-use super::remote::Held;
 use host_base::problem::Problem;
 
 /// Between two looks at it: flock has no way to be told without a thread that waits for ever.
@@ -23,9 +22,15 @@ pub struct Lock {
     line: Option<(std::sync::Arc<super::fragile::Line>, u64)>,
 }
 
+/// Holds a lock on another machine until it is dropped.
+pub(super) trait Holds: Send + Sync {
+    /// Whether the connection is gone, and the lock with it.
+    fn is_lost(&self) -> bool;
+}
+
 enum Holder {
     Here(File),
-    There(Held),
+    There(Box<dyn Holds>),
 }
 
 /// What became of asking for a lock.
@@ -59,8 +64,8 @@ impl Lock {
         }
     }
 
-    pub(super) fn there(held: Held) -> Self {
-        Self::by(Holder::There(held))
+    pub(super) fn there(held: impl Holds + 'static) -> Self {
+        Self::by(Holder::There(Box::new(held)))
     }
 
     /// One that goes with a connection of a test's.

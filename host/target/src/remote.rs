@@ -9,6 +9,7 @@ mod link;
 mod programs;
 mod quote;
 mod sftp;
+mod told;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,6 @@ use tokio_util::task::TaskTracker;
 
 pub use channel::Stream;
 use channel::{Failed, Running};
-pub use held::Held;
 use link::{First, Link};
 
 use super::entry::Trusted;
@@ -35,6 +35,7 @@ use host_base::program::PATH;
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_openssh::{Given, Keepalive, Peer, Session};
+pub use told::{Connection, KnownAs};
 
 /// Before each attempt to have a lost connection back.
 const PAUSES: [Duration; 5] = [
@@ -60,17 +61,6 @@ pub struct Settings {
     pub keys: Arc<Mutex<BTreeSet<String>>>,
     /// Files that are looked for along with the facts.
     pub looked_for: LookedFor,
-}
-
-/// What is known of a host before anything is asked of it.
-#[derive(Debug)]
-pub struct KnownAs {
-    /// As in `192.0.2.7:22`, or with a name.
-    pub address: String,
-    /// The account there.
-    pub user: String,
-    /// Fingerprints of its keys in known_hosts, as `SHA256:…`.
-    pub host_keys: Vec<String>,
 }
 
 /// A machine behind SSH, and how it is found.
@@ -115,23 +105,6 @@ impl Place {
         };
         Self { name, alias: self.alias, given }
     }
-}
-
-/// What is there of a connection.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// Who is at the other end.
-    pub peer: Peer,
-    /// Of one answer.
-    pub round_trip: Duration,
-    /// Since it was made.
-    pub up: Duration,
-    /// Commands that run on it.
-    pub channels: usize,
-    /// How often one was had back before.
-    pub restored: u64,
-    /// How long it took to be made.
-    pub made_in: Duration,
 }
 
 /// A machine behind SSH.

@@ -9,7 +9,7 @@ pub(super) use rustix::process::Signal;
 
 use std::time::Duration;
 
-use super::local::no_root;
+use crate::ending::no_root;
 use host_base::problem::Problem;
 use host_base::{Command, Privilege};
 

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::group::Group;
-use super::local::{LEFTOVER, refused, refused_by_sudo, stopped};
+use crate::ending::{LEFTOVER, refused, refused_by_sudo, stopped};
 use host_base::heard::HeardStream;
 use host_base::problem::Problem;
 use host_base::{Command, Keep};

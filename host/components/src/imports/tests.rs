@@ -6,8 +6,8 @@ use wasmtime_wasi::WasiView;
 use super::*;
 use crate::CallContext;
 use crate::engine::Lazy;
+use crate::instance;
 use crate::log::tests::Written;
-use crate::store;
 use host_capability::PathRequest;
 use host_target::{Overrides, Target};
 
@@ -50,7 +50,7 @@ async fn call_whose_plan_is(risk: Risk, handing: Handing) -> Store<State> {
     };
     let engine = Lazy::default();
     let time = Duration::from_secs(1);
-    store::for_call(engine.get().unwrap(), (time, time), &"probe".into(), context).unwrap()
+    instance::for_call(engine.get().unwrap(), (time, time), &"probe".into(), context).unwrap()
 }
 
 fn nothing() -> confirm::Change {

@@ -3,14 +3,14 @@ use wasmtime_wasi::WasiCtxBuilder;
 
 use super::*;
 use crate::engine::Lazy;
-use crate::store;
+use crate::instance;
 
 /// Why a component was stopped while it started or while its `run` ran.
 async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {
     let engine = Lazy::default();
     let shared = engine.get().unwrap();
     let component = Component::from_binary(&shared.engine, &wat::parse_str(component).unwrap()).unwrap();
-    let mut store = store::new_store(shared, (allowed, allowed), WasiCtxBuilder::new().build(), None);
+    let mut store = instance::new_store(shared, (allowed, allowed), WasiCtxBuilder::new().build(), None);
     let guest_time = store.data().guest_time.clone();
     let _running = shared.running();
     let calling = async {

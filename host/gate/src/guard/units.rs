@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::files::{no_answer, run_one};
+use crate::file_problems::no_answer;
+use crate::files::run_one;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::Access;

@@ -43,6 +43,8 @@ pub struct Code {
     pub files: Vec<(String, String)>,
     /// What is done to other units along with it.
     pub acts: Vec<Act>,
+    /// Ports that it listens on.
+    pub ports: Vec<u16>,
 }
 
 /// What is done to a unit by the way.
@@ -201,6 +203,7 @@ impl Code {
         self.lines.extend(other.lines);
         self.files.extend(other.files);
         self.acts.extend(other.acts);
+        self.ports.extend(other.ports);
         other.power.into_iter().for_each(|sentence| self.gives(sentence));
         if let Some(why) = other.unreadable {
             self.cannot_read(why);

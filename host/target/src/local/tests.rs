@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::ending::refused_by_sudo;
 use host_base::Keep;
 use host_base::Privilege;
 

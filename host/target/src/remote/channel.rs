@@ -16,7 +16,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::link::Link;
 use super::quote;
 use crate::cancelled;
-use crate::local;
 use crate::rights::Ends;
 use crate::stream::{Captured, KEPT_BYTES, with_last_words};
 use host_base::problem::{Category, Problem};
@@ -234,7 +233,7 @@ impl Running {
                 false if is_told && left => may_go_on(&command.program),
                 false if is_told => cancelled(&command.program),
                 false => {
-                    let problem = local::timed_out(&command.program, command.timeout, left);
+                    let problem = crate::ending::timed_out(&command.program, command.timeout, left);
                     with_last_words(problem, out, err)
                 }
             });
@@ -246,7 +245,7 @@ impl Running {
         let exit_code = self.status.unwrap_or(-1);
         self.let_go();
         if started.elapsed() >= command.timeout && self.ends.was_backstop(exit_code) {
-            let problem = local::timed_out(&command.program, command.timeout, false);
+            let problem = crate::ending::timed_out(&command.program, command.timeout, false);
             return Err(with_last_words(problem, out, err));
         }
         Ok(Output {
@@ -544,7 +543,7 @@ impl Stream {
 
     async fn timed_out(&mut self) -> Problem {
         let left = self.running.end().await;
-        local::timed_out(&self.program, self.limit, left)
+        crate::ending::timed_out(&self.program, self.limit, left)
     }
 
     /// Where a command said nothing at all, it may not have been run.
@@ -559,8 +558,8 @@ impl Stream {
             return Err(self.running.never_came());
         }
         let exit_code = self.running.status().unwrap_or(0);
-        match local::refused_by_sudo(exit_code, false, &self.heard) {
-            Some(said) => Err(local::refused(&self.program, &said)),
+        match crate::ending::refused_by_sudo(exit_code, false, &self.heard) {
+            Some(said) => Err(crate::ending::refused(&self.program, &said)),
             None => Ok(()),
         }
     }

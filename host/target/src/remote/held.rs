@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Remote;
 use super::channel::{close, drained, line};
 use super::link::{First, Link, asking};
-use crate::lock::{Asked, Lock};
+use crate::lock::{Asked, Holds, Lock};
 use crate::verbs::Runner;
 use host_base::problem::Problem;
 use host_base::program::PATH;
@@ -39,7 +39,7 @@ pub(super) struct Left {
 }
 
 /// The lock, as long as the connection lasts.
-pub struct Held {
+struct Held {
     link: Arc<Link>,
     /// Gives it back.
     end: CancellationToken,
@@ -47,8 +47,8 @@ pub struct Held {
     left: Arc<Mutex<Vec<Left>>>,
 }
 
-impl Held {
-    pub(crate) fn is_lost(&self) -> bool {
+impl Holds for Held {
+    fn is_lost(&self) -> bool {
         self.link.is_closed()
     }
 }

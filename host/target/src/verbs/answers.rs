@@ -5,7 +5,6 @@ use rustix::io::Errno;
 
 use crate::entry::Entry;
 use crate::files::too_many_names;
-use crate::local;
 use crate::resolve::utf8;
 use host_base::Output;
 use host_base::problem::{Category, Problem};
@@ -191,7 +190,7 @@ fn unexpected(program: &str, output: &Output) -> Problem {
     let said = if stderr.trim().is_empty() { String::from_utf8_lossy(&output.stdout) } else { stderr };
     let said = excerpt(said.trim(), SHOWN);
     if of_sudo && !said.is_empty() {
-        let mut problem = local::no_root();
+        let mut problem = crate::ending::no_root();
         problem.message = format!("{}, and {program} was not run: {said}", problem.message);
         return problem;
     }

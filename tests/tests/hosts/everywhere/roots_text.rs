@@ -30,6 +30,7 @@ echo A=b > /etc/default/lsa-roots-text
 echo x > /srv/lsa-roots-text/data
 echo x > /srv/lsa-roots-text/adas; chown lsa-ada /srv/lsa-roots-text/adas
 install -m 600 /dev/null /srv/lsa-roots-text/secret
+useradd --create-home --base-dir /srv/lsa-roots-text lsa-eve
 for place in lsa-left.service.d lsa-bound-.service.d; do
   mkdir -p /etc/systemd/system/$place
   printf '[Service]\nUser=root\n' > /etc/systemd/system/$place/o.conf
@@ -38,17 +39,19 @@ printf '[Service]\nType=oneshot\nExecStart=/bin/sh -c "echo %%I"\n' > /etc/syste
 mkdir -p /etc/systemd/system/lsa-calm.service.d
 printf '[Service]\nNice=5\n' > /etc/systemd/system/lsa-calm.service.d/o.conf
 printf '[Unit]\nAfter=lsa-first.service\n[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-second.service
-systemctl daemon-reload; systemctl start lsa-second.service
+printf '[Socket]\nListenStream=18023\n' > /etc/systemd/system/lsa-listens.socket
+printf '[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-listens.service
+systemctl daemon-reload; systemctl start lsa-second.service lsa-listens.socket
 install -D -m 644 /dev/null /root/lsa-roots-text/credentials
 install -D -m 644 /dev/null /srv/lsa-roots-text/closed/way/credentials; chmod 750 /srv/lsa-roots-text/closed
 echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secret
 "#;
 
 const CLEAN: &str = r"
-for user in lsa-ada lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
+for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
-systemctl stop lsa-second.service; rm -rf /etc/systemd/system/lsa-*; systemctl daemon-reload
+systemctl stop lsa-second.service lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-*; systemctl daemon-reload
 ";
 
 fn changing(test: &str) -> Option<Changing> {
@@ -201,6 +204,10 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let raw = format!("[Socket]\n{listens}\n");
         calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
     }
+    if machine.holds("systemctl is-active lsa-listens.socket") {
+        let raw = "[Socket]\nListenStream=18023\n";
+        calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
+    }
     for service in ["ssh.service", "sshd.service", "cron.service", "crond.service"] {
         if machine.holds(&format!("systemctl cat {service}")) {
             let raw = format!("[Socket]\nListenStream=18022\nService={service}\n");
@@ -209,7 +216,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     }
     // Drop-ins that are there already count as well, and so do units that wait for one of the name.
     for name in ["lsa-left", "lsa-bound-x", "lsa-bound-x@", "lsa-first"] {
-        let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n";
+        let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/find /\n";
         calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
     }
     // A dynamic user has the unit's name, and is an account where there is one of that name.
@@ -242,7 +249,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         "[Install]\nRequiredBy=ssh.service\n",
         "[Install]\nUpheldBy=basic.target\n",
         "[Install]\nAlso=ssh.service ufw.service\n",
-        "[Install]\nAlso=cron.service\n",
+        "[Install]\nAlso=firewalld.service\n",
         "[Unit]\nConflicts=unbound.service\n",
         "[Unit]\nConflicts=tmp.mount\n",
         "[Unit]\nPropagatesStopTo=timers.target\n",
@@ -386,6 +393,8 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         "perms_set",
         json!({"path": "/srv/lsa-roots-text/secret", "group": "lsa-ada", "mode": "640"}),
     ));
+    calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "owner": "lsa-ada"})));
+    calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "777"})));
     for (call, envelope) in answers(&machine, &calls).await {

@@ -104,6 +104,9 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 Some("plain") => !word.contains(':'),
                 _ => values.contains(word),
             };
+            if values.first().is_some_and(|first| first == "port") {
+                code.ports.extend(words(value).iter().filter_map(|word| port_of(word)));
+            }
             let is_short = values.first().is_none_or(|first| first != "minutes") || is_short(value);
             if !is_short || !words(value).iter().all(is_one) {
                 code.gives(format_args!(
@@ -250,12 +253,16 @@ fn is_short(value: &str) -> bool {
 /// An address in no file system, with a port that services of the system don't have.
 fn is_port(word: &str) -> bool {
     let is_address = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:[]".contains(&byte));
-    let port = word.rsplit(':').next().and_then(|port| port.parse::<u32>().ok());
-    is_address && port.is_some_and(|port| port >= FIRST_OF_ALL)
+    is_address && port_of(word).is_some_and(|port| port >= FIRST_OF_ALL)
+}
+
+/// The port of an address, which is behind its last colon.
+fn port_of(word: &str) -> Option<u16> {
+    word.rsplit(':').next()?.parse().ok()
 }
 
 /// The first port that every account may listen on.
-const FIRST_OF_ALL: u32 = 1024;
+const FIRST_OF_ALL: u16 = 1024;
 
 fn words(value: &str) -> Vec<String> {
     let mut rest = value;
