@@ -185,7 +185,9 @@ mod tests {
         let is_it =
             |name: &String| name == what || name.strip_prefix(what).is_some_and(|rest| rest.starts_with('-'));
         let users = crates.into_iter().filter(|one| one.uses.iter().any(is_it));
-        users.map(|one| one.name).collect()
+        let mut users: Vec<String> = users.map(|one| one.name).collect();
+        users.sort();
+        users
     }
 
     #[test]
