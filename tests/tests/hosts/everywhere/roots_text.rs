@@ -253,7 +253,6 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         "[Unit]\nConflicts=unbound.service\n",
         "[Unit]\nConflicts=tmp.mount\n",
         "[Unit]\nPropagatesStopTo=timers.target\n",
-        "[Install]\nAlso=%j.service\n",
     ] {
         calls.push((
             "svc_create_unit",
