@@ -194,7 +194,9 @@ impl<'a> Standing<'a> {
         }
         // What an account's own group may write, as its home, it runs.
         let asked = [command("getent", &["passwd", "--", name], Privilege::Caller)];
-        let answer = self.target.run_all(&asked).await.into_iter().next()?.ok()?;
+        let Some(Ok(answer)) = self.target.run_all(&asked).await.into_iter().next() else {
+            return Some("the target doesn't tell whose it is".to_owned());
+        };
         let owner = first_entry(&text(&answer)).filter(|entry| entry.gid.to_string() == number)?;
         let why = self.ask(&owner.name).await?;
         Some(format!("is the own group of {}: {why}", owner.name))

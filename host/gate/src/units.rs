@@ -102,6 +102,11 @@ pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
+/// Whether systemd answers for these names: it answers for none of them where one can't be a unit's.
+pub async fn are_answered_for(target: &Target, units: &[&str]) -> bool {
+    units.is_empty() || show(target, "Id", units).await.is_some()
+}
+
 /// The names that units have for themselves, beside those by which they are called. Where systemd doesn't answer, as they are
 /// called.
 pub async fn named(target: &Target, units: &[&str]) -> Vec<String> {

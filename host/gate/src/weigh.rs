@@ -332,6 +332,14 @@ impl<'a> Weighing<'a> {
                 act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
             };
             let units: Vec<&str> = acts.iter().filter(is_new).map(|act| act.unit.as_str()).collect();
+            // A name that systemd passes over in a unit would hide what the others are.
+            if self.facts.init_system == "systemd" && !units::are_answered_for(self.target, &units).await {
+                let units = excerpt(&units.join(", "), NAMED);
+                self.risks.push((
+                    Risk::High,
+                    format!("{what} names {units}, and the target doesn't say what they are"),
+                ));
+            }
             let command = if verb == text::HANDS_OVER { "start" } else { verb };
             for unit in units::named(self.target, &units).await {
                 self.by_the_way(&["systemctl", command, "--", &unit].map(str::to_owned))?;
@@ -397,8 +405,10 @@ impl<'a> Weighing<'a> {
 /// read, it may put it into.
 fn odd_instances(argv: &[String]) -> Vec<String> {
     let is_systemctl = argv.first().is_some_and(|program| program.rsplit('/').next() == Some("systemctl"));
-    let starts = ["start", "restart", "try-restart", "reload-or-restart", "enable", "reenable"];
-    if !is_systemctl || !argv.iter().any(|word| starts.contains(&word.as_str())) {
+    // These run nothing of an instance that doesn't run. Every other verb may start one.
+    let harmless = ["show", "status", "cat", "is-active", "is-enabled", "is-failed", "stop", "disable"];
+    let verb = argv.iter().skip(1).find(|word| !word.starts_with('-'));
+    if !is_systemctl || verb.is_none_or(|verb| harmless.contains(&verb.as_str())) {
         return Vec::new();
     }
     let is_odd = |unit: &&String| {
