@@ -1,4 +1,4 @@
-//! The guest's side of the contract, generated from `wit/`. Modules use the rest of this crate instead.
+//! The modules' side of the contract, generated from `wit/`. A module uses the rest of this crate instead.
 #![allow(missing_docs, unreachable_pub, clippy::all)]
 
 wit_bindgen::generate!({

@@ -1,4 +1,4 @@
-//! Plans: everything that a tool changes, handed to the host as a whole before its first step.
+//! Plans: a tool hands everything that it changes to the host as a whole, before the first step.
 //!
 //! ```
 //! use linux_sysadmin_sdk::prelude::*;
@@ -13,20 +13,20 @@
 //! }
 //! ```
 //!
-//! The host shows it, asks where it must, executes it, and undoes what had succeeded where a step fails. So a tool
-//! looks first, then applies one plan, then says what has become of it.
+//! The host shows the plan, asks for a confirmation where one is needed, and executes the steps. Where a step fails, it
+//! undoes those that had succeeded. So a tool looks first, then applies one plan, and then reports the outcome.
 
 use crate::bindings::sysadmin::module::confirm;
 use crate::{Command, Output, Place, Privilege, Problem, Risk};
 
 pub use crate::bindings::sysadmin::module::confirm::{Failure, Lock};
 
-/// A plan. Build it with the methods, hand it to [`crate::Context::apply`].
+/// A plan. Build it with its methods and hand it to [`crate::Context::apply`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change(pub(crate) confirm::Change);
 
 impl Change {
-    /// `summary` is one sentence in the imperative: "Restart the nginx service".
+    /// Makes a plan without steps. `summary` is one sentence in the imperative: "Restart the nginx service".
     pub fn new(summary: impl Into<String>) -> Self {
         Self(confirm::Change {
             summary: summary.into(),
@@ -41,50 +41,51 @@ impl Change {
         })
     }
 
-    /// Adds a step; they run in the order of adding.
+    /// Adds a step. Steps run in the order in which they are added.
     pub fn step(mut self, step: Step) -> Self {
         self.0.steps.push(step.0);
         self
     }
 
-    /// Adds a command that runs after an undo, whatever failed, as `systemctl daemon-reload`.
+    /// Adds a command that runs after every undo, such as `systemctl daemon-reload`.
     pub fn after_undo(mut self, command: Command) -> Self {
         self.0.after_undo.push(command);
         self
     }
 
-    /// The change undoes itself on the target, unless the host reaches the target anew within so many seconds after the
-    /// last step. For what could cut the connection.
+    /// Sets a guard: the target undoes the change by itself, unless the host reaches it by a new connection within this many
+    /// seconds after the last step. Use it for a change that could cut the connection.
     pub fn guard(mut self, seconds: u32) -> Self {
         self.0.guard = Some(confirm::Guard { seconds });
         self
     }
 
-    /// Adds a resource whose holder is looked for before the first step.
+    /// Adds a resource that must be free. The host looks for its holder before the first step.
     pub fn lock(mut self, lock: Lock) -> Self {
         self.0.locks.push(lock);
         self
     }
 
-    /// Raises the tool's own risk for this call. Never lowers it.
+    /// Raises the risk of this call above the tool's own. It never lowers the risk.
     pub fn risk(mut self, risk: Risk) -> Self {
         self.0.risk = Some(self.0.risk.map_or(risk, |known| known.max(risk)));
         self
     }
 
-    /// Adds what a person should know before saying yes.
+    /// Adds a sentence that a person should read before saying yes.
     pub fn warning(mut self, warning: impl Into<String>) -> Self {
         self.0.warnings.push(warning.into());
         self
     }
 
-    /// Adds a unit that stops or restarts.
+    /// Adds a unit that the change stops or restarts.
     pub fn affects(mut self, unit: impl Into<String>) -> Self {
         self.0.affected_services.push(unit.into());
         self
     }
 
-    /// The program's own simulation; needs a `dry-run` grant.
+    /// Sets the program's own simulation of the change. It needs a grant by
+    /// [`CommandLine::dry_run`](crate::CommandLine::dry_run).
     pub fn dry_run(mut self, command: Command) -> Self {
         self.0.dry_run = Some(command);
         self
@@ -96,14 +97,14 @@ impl Change {
 pub struct Step(pub(crate) confirm::Step);
 
 impl Step {
-    /// A command that succeeds with exit code 0.
+    /// Runs a command. It succeeds with exit code 0, unless [`Step::success`] says otherwise.
     pub fn run(command: Command) -> Self {
         let run = confirm::RunCommand { command, success: Vec::new(), interruptible: true };
         Self::of(confirm::Action::Run(run))
     }
 
-    /// Replaces or creates a file, all of it or nothing, with root's rights. What isn't said of mode, owner and group
-    /// stays as it is; of a new file they are 0644 and root's.
+    /// Replaces or creates a file atomically, with root's rights. A file that exists keeps its mode, owner and group, unless
+    /// other methods set them; a new file gets mode 0644 and belongs to root.
     pub fn write(path: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
         Self::of(confirm::Action::WriteFile(confirm::FileWrite {
             at: at(path),
@@ -121,7 +122,7 @@ impl Step {
         Self::of(confirm::Action::RemoveFile(at(path)))
     }
 
-    /// Creates a directory that isn't there, with root's rights.
+    /// Creates a directory that doesn't exist yet, with root's rights.
     pub fn make_directory(path: impl Into<String>, mode: u32) -> Self {
         let directory = confirm::Directory { at: at(path), mode, owner: None, group: None };
         Self::of(confirm::Action::MakeDirectory(directory))
@@ -131,13 +132,14 @@ impl Step {
         Self(confirm::Step { action, undo: Vec::new() })
     }
 
-    /// Adds a command that undoes this step. It runs only where the step had succeeded. Files and directories need none.
+    /// Adds a command that undoes this step. It runs only if the step had succeeded. Steps with files and directories need
+    /// none: the host undoes them.
     pub fn undo(mut self, command: Command) -> Self {
         self.0.undo.push(command);
         self
     }
 
-    /// Of a command: which exit codes are success.
+    /// Sets the exit codes with which the command succeeds.
     pub fn success(mut self, codes: &[i32]) -> Self {
         if let confirm::Action::Run(run) = &mut self.0.action {
             run.success = codes.to_vec();
@@ -145,7 +147,7 @@ impl Step {
         self
     }
 
-    /// Of a command: never killed once started, whatever is cancelled, and without a time limit.
+    /// Lets the command run to its end: it is not killed when the call is cancelled, and it has no time limit.
     pub fn uninterruptible(mut self) -> Self {
         if let confirm::Action::Run(run) = &mut self.0.action {
             run.interruptible = false;
@@ -153,7 +155,7 @@ impl Step {
         self
     }
 
-    /// Of a file or directory: permission bits.
+    /// Sets the permission bits of the file or directory.
     pub fn mode(mut self, bits: u32) -> Self {
         match &mut self.0.action {
             confirm::Action::WriteFile(write) => write.mode = Some(bits),
@@ -163,7 +165,7 @@ impl Step {
         self
     }
 
-    /// Of a file or directory: whose it is.
+    /// Sets the owner and the group of the file or directory.
     pub fn owner(mut self, owner: impl Into<String>, group: impl Into<String>) -> Self {
         let (new_owner, new_group) = (Some(owner.into()), Some(group.into()));
         match &mut self.0.action {
@@ -176,7 +178,7 @@ impl Step {
         self
     }
 
-    /// Of a file: left out of previews and of the audit log, but for its hash.
+    /// Keeps the file's contents out of previews and of the audit log, which get its hash only.
     pub fn sensitive(mut self) -> Self {
         if let confirm::Action::WriteFile(write) = &mut self.0.action {
             write.sensitive = true;
@@ -184,8 +186,9 @@ impl Step {
         self
     }
 
-    /// Of a file: run before it goes live. One whole argument `{}`, or `--option={}`, stands for the staged copy, which
-    /// has the file's own name. Matched against the grants as if the file itself stood there.
+    /// Sets a command that checks the new file before it takes the old one's place. One whole argument `{}`, or
+    /// `--option={}`, stands for the staged copy, which has the file's own name. The host matches the command against the
+    /// grants with the file's real path in it.
     pub fn validate(mut self, command: Command) -> Self {
         if let confirm::Action::WriteFile(write) = &mut self.0.action {
             write.validate = Some(command);
@@ -193,7 +196,7 @@ impl Step {
         self
     }
 
-    /// Of a file or directory: whose rights touch it, where those aren't root's.
+    /// Sets the account whose rights write or remove the file or directory. The default is root.
     pub fn files_as(mut self, privilege: Privilege) -> Self {
         match &mut self.0.action {
             confirm::Action::WriteFile(write) => write.at.privilege = privilege,
@@ -209,12 +212,13 @@ fn at(path: impl Into<String>) -> confirm::FilePath {
     confirm::FilePath { path: path.into(), privilege: Privilege::Root, place: Place::Target }
 }
 
-/// A plan that ran, or would have.
+/// The outcome of a plan that ran, or of a dry run.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// One per step that is a command, in order. Of a dry run: the native dry run's, where the plan has one.
+    /// The output of each step that is a command, in order. After a dry run: the output of the program's own simulation,
+    /// where the plan has one.
     pub outputs: Vec<Output>,
-    /// Nothing was changed: say what would have been.
+    /// True where nothing was changed. The answer then says what the tool would have changed.
     pub dry_run: bool,
 }
 
@@ -224,7 +228,7 @@ impl From<confirm::Applied> for Applied {
     }
 }
 
-/// What was undone and what wasn't is in the envelope: the host puts it there.
+/// Keeps the problem only: the host itself reports in the envelope which steps it undid.
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         failure.problem

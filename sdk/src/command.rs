@@ -1,11 +1,12 @@
-//! Builders for commands and what comes out of them.
+//! Builders for commands, and readers for their output.
 
 use std::borrow::Cow;
 
 use crate::{Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem};
 
 impl Command {
-    /// As the account that the target is reached as, for at most 10 s. It runs only where a grant matches.
+    /// A command that runs as the account that the target is reached as, for at most 10 s. The host runs it only if a grant
+    /// matches.
     pub fn new(program: &str) -> Self {
         Self {
             program: program.to_owned(),
@@ -19,42 +20,42 @@ impl Command {
         }
     }
 
-    /// One token.
+    /// Adds one argument.
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    /// A token each.
+    /// Adds several arguments.
     pub fn args<I: IntoIterator<Item: Into<String>>>(mut self, args: I) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// A variable that the grant's pattern spells out.
+    /// Sets an environment variable. The grant's pattern must spell it out.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// How long it may take.
+    /// Sets how long the command may take.
     pub fn duration(mut self, duration: DurationCategory) -> Self {
         self.duration = duration;
         self
     }
 
-    /// With root's rights.
+    /// Runs the command with root's rights.
     pub fn as_root(self) -> Self {
         self.privilege(Privilege::Root)
     }
 
-    /// What it reads on stdin, where the grant's pattern ends in `< stdin`.
+    /// Sets what the command reads on stdin. The grant's pattern must end in `< stdin`.
     pub fn stdin(mut self, contents: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(contents.into());
         self
     }
 
-    /// Whose rights it takes.
+    /// Sets whose rights the command runs with.
     pub fn privilege(mut self, privilege: Privilege) -> Self {
         self.privilege = privilege;
         self
@@ -62,17 +63,17 @@ impl Command {
 }
 
 impl Output {
-    /// Stdout; bytes that aren't UTF-8 become U+FFFD.
+    /// Stdout as text. Bytes that aren't UTF-8 become U+FFFD.
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stdout)
     }
 
-    /// Stderr, trimmed; bytes that aren't UTF-8 become U+FFFD.
+    /// Stderr as text, without blanks around it. Bytes that aren't UTF-8 become U+FFFD.
     pub fn error_text(&self) -> String {
         String::from_utf8_lossy(&self.stderr).trim().to_owned()
     }
 
-    /// Itself where the exit code is 0 and nothing was cut, else a problem that quotes stderr.
+    /// The output, if the exit code is 0 and stdout is complete; otherwise a problem that quotes stderr.
     pub fn success(self, program: &str) -> Result<Self, Problem> {
         if self.exit_code != 0 {
             let said = self.error_text();

@@ -1,5 +1,6 @@
-//! The world as a tool sees it: the target's commands and files, within the module's grants.
+//! What a tool can reach: the target's commands and files, within the module's grants.
 
+use std::array;
 use std::time::Duration;
 
 use crate::bindings::sysadmin::module::confirm;
@@ -11,15 +12,15 @@ use crate::{
 #[cfg(target_family = "wasm")]
 use crate::{Place, bindings::sysadmin::module::target_files};
 
-/// What one file read may return, as in the contract.
+/// The most bytes that one read of a file returns. The contract sets this limit.
 const MOST: u64 = 1 << 20;
 
-/// Handed to every tool.
+/// The context of a call. The host hands one to every tool.
 #[derive(Clone)]
 pub struct Context {
     limit: Option<u32>,
     filter: Option<String>,
-    /// Whose rights reach files.
+    /// The account whose rights read files.
     #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a fake target has one account"))]
     privilege: Privilege,
     #[cfg(not(target_family = "wasm"))]
@@ -37,49 +38,55 @@ impl Context {
         Self { limit, filter, privilege: Privilege::Caller, fake: Default::default() }
     }
 
-    /// At most so many items of a listing, where the module can push that down. The host applies it otherwise.
+    /// The most items that the caller wants of a listing. The host applies it; a tool may do so earlier to save work.
     pub fn limit(&self) -> Option<u32> {
         self.limit
     }
 
-    /// Only items that hold this text, where the module can push that down. The host applies it otherwise.
+    /// The text that items of a listing must hold. The host applies it; a tool may do so earlier to save work.
     pub fn filter(&self) -> Option<&str> {
         self.filter.as_deref()
     }
 
-    /// The same with other rights for files: those that the path grants name.
+    /// This context with other rights for files. The path grants must name the same rights.
     pub fn files_as(&self, privilege: Privilege) -> Self {
         Self { privilege, ..self.clone() }
     }
 
-    /// Runs one command that looks. An exit code other than 0 is no problem here: see [`Output::success`].
+    /// Runs one command that looks. An exit code other than 0 is not a problem here; [`Output::success`] makes it one.
     pub fn run(&self, command: Command) -> Result<Output> {
         self.run_all(vec![command]).remove(0)
     }
 
-    /// Runs independent commands at once; results in the order given.
+    /// Runs independent commands at the same time. The results are in the order of the commands.
     pub fn run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
         let count = commands.len();
         padded(self.host_run_all(commands), count)
     }
 
-    /// A text file of the target; bytes that aren't UTF-8 become U+FFFD. One above 1 MiB is a problem, not half a file.
+    /// [`Context::run_all`] for a fixed number of commands: `let [users, groups] = cx.run_each([a, b]);`
+    pub fn run_each<const N: usize>(&self, commands: [Command; N]) -> [Result<Output>; N] {
+        let mut answers = self.run_all(commands.into()).into_iter();
+        array::from_fn(|_| answers.next().unwrap_or_else(|| Err(no_answer())))
+    }
+
+    /// Reads a text file of the target. Bytes that aren't UTF-8 become U+FFFD. A file of 1 MiB or more is a problem.
     pub fn read(&self, path: &str) -> Result<String> {
         self.read_all(&[path]).remove(0)
     }
 
-    /// Text files at once; results in the order given.
+    /// Reads several text files at the same time. The results are in the order of the paths.
     pub fn read_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<String>> {
         let text = |contents: Vec<u8>| String::from_utf8_lossy(&contents).into_owned();
         self.read_all_bytes(paths).into_iter().map(|contents| contents.map(text)).collect()
     }
 
-    /// A file of the target as it is: for what is written back. One above 1 MiB is a problem, not half a file.
+    /// Reads the bytes of a file of the target, for a tool that writes it back. A file of 1 MiB or more is a problem.
     pub fn read_bytes(&self, path: &str) -> Result<Vec<u8>> {
         self.read_all_bytes(&[path]).remove(0)
     }
 
-    /// [`Context::read_bytes`] of several files at once; results in the order given.
+    /// [`Context::read_bytes`] for several files at the same time. The results are in the order of the paths.
     pub fn read_all_bytes<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<Vec<u8>>> {
         let requests = paths
             .iter()
@@ -89,21 +96,21 @@ impl Context {
         answers.map(|(contents, path)| whole(path.as_ref(), contents?)).collect()
     }
 
-    /// Symlinks aren't followed; `None` for what doesn't exist.
+    /// The metadata of paths, `None` for a path that doesn't exist. Symlinks aren't followed.
     pub fn stat_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<Option<Metadata>>> {
         let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect::<Vec<_>>();
         let count = paths.len();
         padded(self.host_stat_all(paths), count)
     }
 
-    /// Starts a command that looks, and reads its standard output piece by piece: for what doesn't fit in memory.
-    /// Dropping it ends the command. Its exit code and what it says on standard error are not to be had.
+    /// Starts a command that looks, to read its standard output piece by piece, where that doesn't fit in memory. Dropping
+    /// the stream ends the command. The exit code and standard error aren't available.
     pub fn open(&self, command: Command) -> Result<OutputStream> {
         self.host_open(command)
     }
 
-    /// Parts of files, each a path, an offset (a negative one counts from the end) and a length, of which at most 1 MiB
-    /// is given; less at the end of the file. All at once; results in the order given.
+    /// Reads parts of files at the same time. Each part is a path, an offset and a length in bytes. A negative offset counts
+    /// from the end. A result holds at most 1 MiB, and less at the end of the file. The results are in the order of the parts.
     pub fn read_parts<P: AsRef<str>>(&self, parts: &[(P, i64, u64)]) -> Vec<Result<Vec<u8>>> {
         let requests = parts.iter().map(|(path, offset, length)| Request {
             path: path.as_ref().to_owned(),
@@ -118,19 +125,20 @@ impl Context {
         self.list_all(&[path]).remove(0)
     }
 
-    /// [`Context::list_dir`] of several directories at once; results in the order given.
+    /// [`Context::list_dir`] for several directories at the same time. The results are in the order of the paths.
     pub fn list_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<Vec<String>>> {
         let paths = paths.iter().map(|path| path.as_ref().to_owned()).collect::<Vec<_>>();
         let count = paths.len();
         padded(self.host_list_all(paths), count)
     }
 
-    /// Each text as it would be shown, without its secrets. What is searched has to be that.
+    /// The texts as the host would show them, without secrets. A tool that searches text searches these, so that a match
+    /// tells nothing about a secret.
     pub fn redacted(&self, texts: Vec<String>) -> Vec<String> {
         self.host_redact(texts)
     }
 
-    /// The account that the target is reached as; its number where it has no name.
+    /// The name of the account that the target is reached as, or its number where it has no name.
     pub fn account(&self) -> Result<String> {
         let known = self.distro().extra.into_iter().find(|(name, _)| name == "user");
         known.map(|(_, user)| user).ok_or_else(|| {
@@ -138,28 +146,28 @@ impl Context {
         })
     }
 
-    /// What is known of a service, by its profile's id or a unit's name; whether the target has it or not.
+    /// The profile of a service, by the profile's id or a unit's name, whether or not the target has the service.
     pub fn profile(&self, name: &str) -> Option<Profile> {
         self.host_profile(name)
     }
 
-    /// What is known of each service that the target has, by id.
+    /// The profiles of the services that the target has, sorted by id.
     pub fn detected(&self) -> Vec<Profile> {
         self.host_detected()
     }
 
-    /// Hands over the plan, at most once in a call. Returns only where it ran, was a dry run, or broke: a refusal ends
-    /// the call in the host. `?` makes a problem of a failure.
+    /// Hands the plan to the host, at most once in a call. It returns after the plan ran, failed, or was a dry run. If
+    /// somebody refuses the plan, the host ends the call. `?` turns a failure into a problem.
     pub fn apply(&self, change: Change) -> std::result::Result<Applied, Failure> {
         self.host_apply(change).map(Applied::from)
     }
 }
 
-/// Standard output of a running command, as it comes.
+/// The standard output of a running command.
 #[cfg(target_family = "wasm")]
 pub struct OutputStream(crate::bindings::sysadmin::module::exec_command::OutputStream);
 
-/// Standard output of a running command, as it comes.
+/// The standard output of a running command.
 #[cfg(not(target_family = "wasm"))]
 pub struct OutputStream {
     stdout: Vec<u8>,
@@ -167,13 +175,13 @@ pub struct OutputStream {
 }
 
 impl OutputStream {
-    /// What has come, at most so many bytes; empty at the end.
+    /// The next bytes, at most `max_bytes` of them. Empty at the end.
     #[cfg(target_family = "wasm")]
     pub fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>> {
         self.0.read(max_bytes)
     }
 
-    /// What has come, at most so many bytes; empty at the end.
+    /// The next bytes, at most `max_bytes` of them. Empty at the end.
     #[cfg(not(target_family = "wasm"))]
     pub fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>> {
         let rest = self.stdout.get(self.read..).unwrap_or_default();
@@ -183,7 +191,7 @@ impl OutputStream {
     }
 }
 
-/// Not the first part of a larger file.
+/// The contents of a whole file, or a problem where it may be larger than what was read.
 fn whole(path: &str, contents: Vec<u8>) -> Result<Vec<u8>> {
     if (contents.len() as u64) < MOST {
         return Ok(contents);
@@ -192,31 +200,34 @@ fn whole(path: &str, contents: Vec<u8>) -> Result<Vec<u8>> {
     Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message))
 }
 
-/// A host that answers fewer questions than were asked is broken; a tool needn't panic over it.
+/// Fills up missing answers with problems: a tool needn't panic where the host is broken.
 fn padded<T>(mut answers: Vec<Result<T>>, count: usize) -> Vec<Result<T>> {
+    answers.resize_with(count, || Err(no_answer()));
     answers
-        .resize_with(count, || Err(Problem::new("NO_ANSWER", Category::Internal, "the host gave no answer")));
-    answers
+}
+
+fn no_answer() -> Problem {
+    Problem::new("NO_ANSWER", Category::Internal, "the host gave no answer")
 }
 
 #[cfg(target_family = "wasm")]
 impl Context {
-    /// What the host found out about the target.
+    /// The facts that the host found out about the target.
     pub fn distro(&self) -> Distro {
         crate::bindings::sysadmin::module::distro_context::current()
     }
 
-    /// Waits, as between two samples of a counter.
+    /// Waits, for example between two samples of a counter.
     pub fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
     }
 
-    /// Seconds since the epoch, with fractions.
+    /// The time in seconds since the epoch, with fractions.
     pub fn now(&self) -> f64 {
         std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64()
     }
 
-    /// Seconds on a clock that only moves forward: for rates.
+    /// Seconds on a clock that only moves forward, for rates.
     pub fn monotonic(&self) -> f64 {
         use std::sync::OnceLock;
         use std::time::Instant;
@@ -224,7 +235,7 @@ impl Context {
         START.get_or_init(Instant::now).elapsed().as_secs_f64()
     }
 
-    /// Tells the client how far the tool's own work is, from 0 to 1.
+    /// Reports the progress of the tool's own work to the client, from 0 to 1.
     pub fn progress(&self, fraction: Option<f32>, message: &str) {
         crate::bindings::sysadmin::module::progress::report(fraction, message);
     }
@@ -268,27 +279,27 @@ impl Context {
 
 #[cfg(not(target_family = "wasm"))]
 impl Context {
-    /// What the host found out about the target.
+    /// The facts that the host found out about the target.
     pub fn distro(&self) -> Distro {
         self.fake.distro.clone()
     }
 
-    /// Waits, as between two samples of a counter. A fake target goes on to its next recording instead.
+    /// Waits, for example between two samples of a counter. A fake target goes on to its next recording instead.
     pub fn sleep(&self, duration: Duration) {
         self.fake.sleep(duration);
     }
 
-    /// Seconds since the epoch, with fractions.
+    /// The time in seconds since the epoch, with fractions.
     pub fn now(&self) -> f64 {
         self.fake.now()
     }
 
-    /// Seconds on a clock that only moves forward: for rates.
+    /// Seconds on a clock that only moves forward, for rates.
     pub fn monotonic(&self) -> f64 {
         self.fake.now()
     }
 
-    /// Tells the client how far the tool's own work is, from 0 to 1.
+    /// Reports the progress of the tool's own work to the client, from 0 to 1.
     pub fn progress(&self, _fraction: Option<f32>, _message: &str) {}
 
     fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
@@ -325,5 +336,19 @@ impl Context {
 
     fn host_redact(&self, texts: Vec<String>) -> Vec<String> {
         texts.into_iter().map(|text| self.fake.redact(text)).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::{Command, testkit::FakeTarget};
+
+    #[test]
+    fn answers_come_in_the_order_of_the_questions() {
+        let cx = FakeTarget::new().answer(&["a"], 0, "A", "").answer(&["b"], 0, "B", "").context();
+        let [b, missing, a] = cx.run_each(["b", "c", "a"].map(Command::new));
+        assert_eq!((b.unwrap().text(), a.unwrap().text()), ("B".into(), "A".into()));
+        assert_eq!(missing.unwrap_err().code, "NOT_RECORDED");
     }
 }

@@ -1,4 +1,4 @@
-//! From the contract's call to a tool's function. Used by [`crate::export!`].
+//! Passes a call of the contract to the tool's function. [`crate::export!`] uses it.
 
 use crate::bindings::exports::sysadmin::module::tools;
 use crate::{Category, Context, Module, Problem};

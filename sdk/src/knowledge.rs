@@ -1,4 +1,4 @@
-//! What is known of services, as `wit/knowledge.wit` says, and what the output of a profile's command means.
+//! Profiles of services, as `wit/knowledge.wit` describes them, and the reading of a profile's commands.
 
 pub use crate::bindings::sysadmin::module::knowledge::{
     ApplyBy, Backup, Candidate, Cause, ConfigFile, DataPath, Dependant, Diagnosis, Expectation, Finding,
@@ -10,10 +10,10 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{Category, Command, Output, Privilege, Problem, Result};
 
-/// What one expression may take in memory.
+/// The most memory that one expression may take, in bytes.
 const SIZE: usize = 1 << 20;
 
-/// An expression of a profile's, or of a caller's: searched for in time linear in the text, whatever it is.
+/// Compiles an expression of a profile or of a caller. A search takes time linear in the text, whatever the expression is.
 pub fn expression(text: &str) -> Result<Regex> {
     RegexBuilder::new(text).multi_line(true).size_limit(SIZE).dfa_size_limit(SIZE).build().map_err(|error| {
         let message = format!("{text:?} is no regular expression that can be used: {error}");
@@ -22,20 +22,20 @@ pub fn expression(text: &str) -> Result<Regex> {
     })
 }
 
-/// A command of a profile's: with root's rights where it needs them and they can be had.
+/// A command of a profile. With `root`, it runs with root's rights where the target allows them.
 pub fn command(argv: &[String], root: bool) -> Command {
     let (program, args) = argv.split_first().map_or(("", argv), |(program, args)| (program.as_str(), args));
     let command = Command::new(program).args(args);
     if root { command.privilege(Privilege::RootIfAvailable) } else { command }
 }
 
-/// As expressions are searched in it: standard output, then standard error.
+/// The text in which expressions search: standard output, then standard error.
 pub fn text_of(output: &Output) -> String {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{stdout}{stderr}")
 }
 
-/// All that is there has to hold.
+/// Whether an output fulfils every condition that is given.
 fn holds(
     output: &Output,
     exit: Option<i32>,
@@ -52,7 +52,7 @@ fn holds(
 }
 
 impl Expectation {
-    /// Whether an output is as it should be.
+    /// Whether the output is as expected.
     pub fn is_met(&self, output: &Output) -> Result<bool> {
         let (contains, matches) = (self.contains.as_deref(), self.matches.as_deref());
         holds(output, self.exit, contains, matches, self.lacks.as_deref())
@@ -60,7 +60,7 @@ impl Expectation {
 }
 
 impl Finding {
-    /// Whether an output says so.
+    /// Whether the output shows the finding.
     pub fn holds(&self, output: &Output) -> Result<bool> {
         let (contains, matches) = (self.contains.as_deref(), self.matches.as_deref());
         Ok(self.exit_not.is_none_or(|exit| exit != output.exit_code)
@@ -68,21 +68,21 @@ impl Finding {
     }
 }
 
-/// What a health check says.
+/// The result of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// As it should be.
+    /// The service is as it should be.
     Well,
-    /// Otherwise.
+    /// The service is not as it should be.
     Sick,
-    /// It can't tell here.
+    /// The check can't tell on this target.
     Unknown,
 }
 
 impl HealthCheck {
-    /// Of its command's output.
+    /// Judges the output of the check's command.
     pub fn judge(&self, output: &Output) -> Result<Health> {
-        // First: where nothing could be looked at, nothing was found either.
+        // This comes first: an output without any evidence also lacks the expected text.
         if let Some(pattern) = &self.unknown_matches
             && expression(pattern)?.is_match(&text_of(output))
         {
@@ -93,12 +93,12 @@ impl HealthCheck {
 }
 
 impl Profile {
-    /// The unit that is the service; none of what has no unit.
+    /// The main unit of the service. `None` where the service has no unit.
     pub fn main_unit(&self) -> Option<&Unit> {
         self.units.iter().find(|unit| unit.main).or(self.units.first())
     }
 
-    /// The unit of this name, whether it is its own, an alias, or an instance of a template.
+    /// The unit of this name: by its own name, by an alias, or as an instance of a template.
     pub fn unit(&self, name: &str) -> Option<&Unit> {
         self.units.iter().find(|unit| unit.is(name))
     }
@@ -106,14 +106,14 @@ impl Profile {
 
 #[cfg(not(target_family = "wasm"))]
 impl Profile {
-    /// Whether a unit's name means it, with or without its suffix.
+    /// Whether a unit of this name belongs to the service. The suffix `.service` may be left out.
     pub(crate) fn is_meant_by(&self, name: &str) -> bool {
         self.unit(name).or_else(|| self.unit(&format!("{name}.service"))).is_some()
     }
 }
 
 impl Unit {
-    /// Whether a unit's whole name means this one.
+    /// Whether a unit's full name means this unit.
     pub fn is(&self, name: &str) -> bool {
         std::iter::once(&self.name).chain(&self.aliases).any(|own| {
             own == name
@@ -208,7 +208,7 @@ mod tests {
             let problem = expression(text).unwrap_err();
             assert_eq!(problem.code, "INVALID_EXPRESSION", "{text}");
         }
-        // As long as it takes elsewhere, it takes no time here.
+        // A backtracking engine would take very long.
         assert!(!expression("(a+)+$").unwrap().is_match(&format!("{}!", "a".repeat(100_000))));
     }
 }

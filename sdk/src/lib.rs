@@ -1,4 +1,5 @@
-//! What the author of a module writes: tools, grants, and nothing of bindings, JSON or envelopes.
+//! The library for authors of modules. An author writes tools and grants; this crate takes care of bindings, JSON and
+//! envelopes.
 //!
 //! A tool is a function from a typed arguments struct to a typed reply:
 //!
@@ -29,11 +30,11 @@
 //! linux_sysadmin_sdk::export!(module);
 //! ```
 //!
-//! The reply's type gives the tool's shape: [`Single`], [`Listing`] or [`Analysis`]. What the module may do is its
-//! grants, and nothing else. Tests run natively, against a [`testkit::FakeTarget`].
+//! The reply's type gives the tool's shape: [`Single`], [`Listing`] or [`Analysis`]. The module may do what its grants
+//! say, and nothing else. Its tests run natively, against a [`testkit::FakeTarget`].
 //!
-//! A tool changes something by a plan only. It declares its risk, which gives it a `dry_run` argument; its steps are
-//! covered by grants for changing; and it hands the plan over as a whole:
+//! A tool changes something by a plan only. It declares its risk, which gives it a `dry_run` argument. Grants for changing
+//! cover the steps of the plan, and the tool hands the plan to the host as a whole:
 //!
 //! ```
 //! use linux_sysadmin_sdk::prelude::*;
@@ -68,16 +69,17 @@
 // Not `forbid`: generated bindings lower and lift values by hand.
 #![deny(unsafe_code)]
 
+pub mod accounts;
 #[allow(unsafe_code)]
 pub mod bindings;
 mod change;
 mod command;
+mod command_line;
 mod context;
-mod each;
+mod grant;
 #[doc(hidden)]
 pub mod guest;
 pub mod knowledge;
-mod line;
 mod module;
 pub mod packages;
 mod problem;
@@ -87,7 +89,9 @@ mod schema;
 pub mod system;
 #[cfg(not(target_family = "wasm"))]
 pub mod testkit;
+pub mod text;
 pub mod time;
+mod tool;
 
 pub use bindings::sysadmin::module::distro_context::Distro;
 pub use bindings::sysadmin::module::target_files::Metadata;
@@ -95,15 +99,17 @@ pub use bindings::sysadmin::module::types::{
     Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, Risk,
 };
 pub use change::{Applied, Change, Failure, Lock, Step};
+pub use command_line::CommandLine;
 pub use context::{Context, OutputStream};
-pub use line::CommandLine;
-pub use module::{CommandGrant, Module, PathGrant, Tool};
+pub use grant::{CommandGrant, PathGrant};
+pub use module::Module;
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};
+pub use tool::Tool;
 
-/// What a tool returns.
+/// The result of a tool: its reply, or a problem.
 pub type Result<T> = std::result::Result<T, Problem>;
 
-/// Everything that most modules need, the derives included.
+/// Everything that most modules need, including the derives.
 pub mod prelude {
     pub use crate::{
         Analysis, Applied, Change, Command, CommandGrant, CommandLine, Context, Failure, Listing, Lock,
@@ -118,7 +124,7 @@ pub mod prelude {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 pub struct NoArgs {}
 
-/// Makes the crate a component: `export!(module)`, where `module` is a function that returns the [`Module`].
+/// Makes the crate a component. `export!(module)` takes a function that returns the [`Module`].
 #[macro_export]
 macro_rules! export {
     ($module:ident) => {

@@ -1,4 +1,4 @@
-//! The three shapes of an answer.
+//! The shapes of an answer.
 
 use serde::Serialize;
 
@@ -9,50 +9,50 @@ use crate::{Category, Problem};
 /// One object.
 pub struct Single<T>(pub T);
 
-/// One object, with what the caller should know besides, as "already enabled": nothing had to change.
+/// One object with notes for the caller, such as "already enabled: nothing was changed".
 pub struct Noted<T> {
     /// The object.
     pub data: T,
-    /// A sentence each.
+    /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// A list. The host applies `limit` and `filter`, unless the module did and says how many there were.
+/// A list of items. The host applies `limit` and `filter`, unless the module has applied them and gives a `total`.
 pub struct Listing<T> {
-    /// The items, the most wanted first.
+    /// The items, the most important first.
     pub items: Vec<T>,
-    /// How many there were, where the module has applied `limit` and `filter` itself.
+    /// The number of all items, where the module itself has applied `limit` and `filter`.
     pub total: Option<u64>,
-    /// What the caller should know besides.
+    /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One object, with an interpretation to build on.
+/// One object with an interpretation.
 pub struct Analysis<T> {
-    /// The facts.
+    /// The facts that were found.
     pub data: T,
-    /// What they mean, in a sentence or two.
+    /// The meaning of the facts, in a sentence or two.
     pub summary: String,
-    /// How bad that is.
+    /// The severity of the findings.
     pub severity: Severity,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Nothing to do.
+    /// There is nothing to do.
     Info,
-    /// Look at it.
+    /// A person should look at it.
     Warning,
-    /// Act soon.
+    /// A person should act within days.
     High,
-    /// Act now.
+    /// A person should act now.
     Critical,
 }
 
 impl Severity {
-    /// As in the envelope.
+    /// The name in the envelope.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -69,12 +69,12 @@ impl<T> From<Vec<T>> for Listing<T> {
     }
 }
 
-/// What a tool's function may return.
+/// A type that a tool's function may return.
 pub trait IntoReply {
-    /// Which shape it is.
+    /// The shape of the answer.
     const SHAPE: Shape;
 
-    /// As the contract wants it.
+    /// The answer in the contract's form.
     fn into_reply(self) -> Result<Reply, Problem>;
 }
 

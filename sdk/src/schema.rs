@@ -1,10 +1,10 @@
-//! From a type to the JSON Schema that a model reads. Every byte of it is in every client's context.
+//! JSON Schemas of arguments. They are kept short, because every byte of them is in the context of every model.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// The schema of an arguments struct, without what only repeats Rust's names and types.
+/// The schema of an arguments struct, without members that only repeat Rust's names and types.
 pub(crate) fn of<A: JsonSchema>() -> String {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -30,7 +30,7 @@ fn simplify(schema: &mut Value) {
         members.remove("default");
     }
     optional_is_not_null(members);
-    // Below `properties` and `$defs` the keys are the author's names, not keywords.
+    // The keys below `properties` and `$defs` are the author's names, not keywords.
     for (keyword, value) in members.iter_mut() {
         match keyword.as_str() {
             "properties" | "$defs" => {
@@ -45,7 +45,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// `Option<T>` is a member that may be left out; that it may also be null says nothing to a model.
+/// Removes `null` from the types: a model leaves out a member of type `Option<T>`.
 fn optional_is_not_null(members: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = members.get_mut("type") {
         types.retain(|name| name != "null");

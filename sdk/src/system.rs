@@ -1,27 +1,27 @@
-//! What only built-in modules may ask of the host.
+//! Functions of the host that only modules which come with the program may call.
 
-/// What the host knows of itself and of the target: a JSON object.
+/// A JSON object with what the host knows of itself and of the target.
 #[cfg(target_family = "wasm")]
 pub fn session_snapshot() -> String {
     crate::bindings::sysadmin::module::session::snapshot()
 }
 
-/// The same, of facts that are gathered anew.
+/// The same as [`session_snapshot`], after the host has gathered the target's facts again.
 #[cfg(target_family = "wasm")]
 pub fn session_refresh() -> crate::Result<String> {
     crate::bindings::sysadmin::module::session::refresh()
 }
 
-/// What sudo must allow each module on the target, and nothing beyond it: module and sudoers fragment.
+/// The rules that sudo needs on the target, for each module: the module's name and its sudoers fragment.
 #[cfg(target_family = "wasm")]
 pub fn sudoers_reference() -> Vec<(String, String)> {
     crate::bindings::sysadmin::module::session::sudoers_reference()
 }
 
-/// Connections to targets behind SSH, as `wit/target-control.wit` says.
+/// Connections to targets over SSH, see `wit/target-control.wit`.
 #[cfg(target_family = "wasm")]
 pub use crate::bindings::sysadmin::module::target_control as targets;
 
-/// Calls that go on though nobody waits for them, as `wit/jobs.wit` says.
+/// Jobs, which are calls that go on by themselves, see `wit/jobs.wit`.
 #[cfg(target_family = "wasm")]
 pub use crate::bindings::sysadmin::module::jobs;

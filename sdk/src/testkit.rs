@@ -1,4 +1,4 @@
-//! A target made of recordings, for a module's own tests.
+//! A fake target made of recordings, for a module's own tests.
 //!
 //! ```
 //! # use linux_sysadmin_sdk::{prelude::*, testkit::FakeTarget};
@@ -22,16 +22,16 @@ use crate::{Category, Change, Command, Context, Distro, Metadata, Module, Output
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Files and answers that were recorded from a real machine.
+/// A target that answers with files and outputs which were recorded on a real machine.
 #[derive(Clone)]
 pub struct FakeTarget {
-    /// What [`Context::distro`] says.
+    /// The facts that [`Context::distro`] returns.
     pub distro: Distro,
     recordings: Vec<Files>,
-    /// What `stat` says where that isn't plain.
+    /// The metadata of paths that aren't plain files or directories of root.
     metadata: BTreeMap<String, Metadata>,
     answers: Vec<(Vec<String>, Output)>,
-    /// What commands say once a plan has run.
+    /// The outputs of commands after a plan has run.
     later: Vec<(Vec<String>, Output)>,
     has_run: Cell<bool>,
     clock: Cell<f64>,
@@ -42,7 +42,7 @@ pub struct FakeTarget {
     pub(crate) secrets: Vec<String>,
 }
 
-/// The plans that a tool handed over: kept apart, since a fake target is gone once its tool has answered.
+/// The plans that a tool handed over. They outlive the fake target, which a call consumes.
 pub type Plans = Rc<RefCell<Vec<Change>>>;
 
 impl Default for FakeTarget {
@@ -83,7 +83,7 @@ impl Default for FakeTarget {
     }
 }
 
-/// An active service of which nothing else is known, to be filled.
+/// A profile of an active service without any other content. Tests set the fields that they need.
 pub fn profile(id: &str) -> Profile {
     Profile {
         id: id.to_owned(),
@@ -112,13 +112,13 @@ pub fn profile(id: &str) -> Profile {
 }
 
 impl FakeTarget {
-    /// Without any file or answer.
+    /// A target without files and outputs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds files, in the format that `tail -n +1 FILE FILE…` prints. A second recording takes the place of the
-    /// first once the tool has slept; what only an earlier one has stays.
+    /// Adds files in the format that `tail -n +1 FILE FILE…` prints. A second recording replaces the first after the tool has
+    /// slept; files that only an earlier recording has stay.
     pub fn recording(mut self, text: &str) -> Self {
         let mut files = self.recordings.last().cloned().unwrap_or_default();
         files.extend(parse_recording(text));
@@ -137,37 +137,37 @@ impl FakeTarget {
         self
     }
 
-    /// The account that it is reached as.
+    /// Sets the account that the target is reached as.
     pub fn account(mut self, name: &str) -> Self {
         self.distro.extra.push(("user".to_owned(), name.to_owned()));
         self
     }
 
-    /// A text that its host doesn't show.
+    /// Adds a secret that the host doesn't show.
     pub fn secret(mut self, secret: &str) -> Self {
         self.secrets.push(secret.to_owned());
         self
     }
 
-    /// Whose a path is, with which permissions, whether it is a symlink: in place of a plain file or directory of root's.
+    /// Sets the metadata of a path, which otherwise is a plain file or directory of root.
     pub fn metadata(mut self, path: &str, metadata: Metadata) -> Self {
         self.metadata.insert(path.to_owned(), metadata);
         self
     }
 
-    /// What one command line says, with its exit code, stdout (text or bytes) and stderr.
+    /// Adds the output of one command: its exit code, stdout (text or bytes) and stderr.
     pub fn answer(mut self, argv: &[&str], exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Self {
         self.answers.push(recorded(argv, exit_code, stdout.as_ref(), stderr));
         self
     }
 
-    /// Adds commands with what they said, as [`transcript`] reads them. What a command said last is what it says.
+    /// Adds commands with their outputs, as [`transcript`] reads them. The last output of a command counts.
     pub fn transcript(mut self, text: &str) -> Self {
         self.answers.splice(0..0, transcript(text).into_iter().rev());
         self
     }
 
-    /// What one command line says once a plan has run, in place of what it said before.
+    /// Sets another output of one command for the time after a plan has run.
     pub fn answer_after(
         mut self,
         argv: &[&str],
@@ -179,19 +179,19 @@ impl FakeTarget {
         self
     }
 
-    /// How a plan ends: it ran with no output unless said otherwise. A second recording shows once it has.
+    /// Sets the outcome of a plan. By default it runs without output. A second recording replaces the first after that.
     pub fn outcome(mut self, outcome: std::result::Result<confirm::Applied, confirm::Failure>) -> Self {
         self.outcome = outcome;
         self
     }
 
-    /// Adds what is known of a service that it has.
+    /// Adds the profile of a service that the target has.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profiles.push(profile);
         self
     }
 
-    /// Where the plans can be seen that a tool hands over.
+    /// The plans that the tool will hand over.
     pub fn plans(&self) -> Plans {
         self.applied.clone()
     }
@@ -202,14 +202,15 @@ impl FakeTarget {
         self
     }
 
-    /// What a tool is handed.
+    /// The context that a tool gets.
     pub fn context(self) -> Context {
         let mut context = Context::new(None, None);
         context.fake = self;
         context
     }
 
-    /// Calls a tool by its name, arguments as JSON, as the host would; the reply's data is parsed.
+    /// Calls a tool as the host would, by its name and with arguments as JSON. The result is the reply's data as JSON, and the
+    /// reply itself.
     pub fn call(
         self,
         module: &Module,
@@ -319,8 +320,8 @@ fn recorded(argv: &[&str], exit_code: i32, stdout: &[u8], stderr: &str) -> (Vec<
     (argv.iter().map(|token| token.to_string()).collect(), output)
 }
 
-/// Commands and what they said, in order: for each `$ ARGV` (words with blanks in single quotes), `[exit CODE]`, its
-/// stdout, and where there is any, `[stderr]` and that. What stands before the first of them is a comment.
+/// Reads commands and their outputs. Each begins with a line `$ ARGV` (words with blanks are in single quotes) and a line
+/// `[exit CODE]`. Stdout follows, then `[stderr]` and stderr where there is any. Text before the first command is a comment.
 pub fn transcript(text: &str) -> Vec<(Vec<String>, Output)> {
     let blocks = format!("\n{text}");
     let blocks = blocks.split("\n$ ").skip(1).map(|block| {
@@ -343,7 +344,7 @@ pub fn transcript(text: &str) -> Vec<(Vec<String>, Output)> {
     blocks.collect()
 }
 
-/// Apart at blanks, but for those in single quotes.
+/// Splits a line at blanks outside of single quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
@@ -368,7 +369,7 @@ fn parse_recording(text: &str) -> Files {
         let header = line.trim_end().strip_prefix("==> ").and_then(|rest| rest.strip_suffix(" <=="));
         match (header, &mut current) {
             (Some(path), _) => {
-                // `tail` puts an empty line between one file and the next header.
+                // `tail` prints an empty line before the next header.
                 if let Some((path, mut contents)) = current.replace((path.to_owned(), String::new())) {
                     if contents.ends_with('\n') {
                         contents.pop();

@@ -1,6 +1,6 @@
-//! Seconds since the epoch, and the way they are written in replies. The proleptic Gregorian calendar, UTC.
+//! Points in time as seconds since the epoch and as text, in the proleptic Gregorian calendar and UTC.
 
-/// RFC 3339 in UTC, to the second: `2026-11-20T15:57:01Z`.
+/// Writes a time as RFC 3339 in UTC, to the second: `2026-11-20T15:57:01Z`.
 pub fn rfc3339(unix: i64) -> String {
     let (days, second) = (unix.div_euclid(86_400), unix.rem_euclid(86_400));
     let (year, month, day) = date(days);
@@ -8,14 +8,15 @@ pub fn rfc3339(unix: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Seconds since the epoch of a date (`[2026, 11, 20]`) and a time of day (`[15, 57, 1]`) in UTC.
+/// The seconds since the epoch of a date (`[2026, 11, 20]`) and a time of day (`[15, 57, 1]`) in UTC. `None` where a
+/// number is out of its range.
 pub fn unix([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> Option<i64> {
     let plausible = (1..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     let in_day = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
     (plausible && in_day).then(|| days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
-/// Days since the epoch. A year is counted from March, so that the leap day is its last; 400 years have 146,097 days.
+/// The days since the epoch. A year counts from March, so that the leap day is its last day. 400 years have 146,097 days.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

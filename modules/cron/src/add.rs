@@ -1,15 +1,15 @@
-//! `cron_add`: one more line at the end of an account's crontab.
+//! `cron_add`: adds a line at the end of an account's crontab.
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::change::{self, Changed, Replacement};
-use crate::crontab::{self, Form, Found};
+use crate::crontab::{self, Form, PlacedJob};
+use crate::crontab_command::Owner;
+use crate::crontab_update::{self, Changed, CrontabUpdate};
 use crate::describe;
 use crate::dialect;
+use crate::entry::{CRONTAB, Entry};
 use crate::expression::{Expression, Field, When};
-use crate::item::{CRONTAB, Item};
 use crate::parse::{Dialect, parse_as};
-use crate::target::Owner;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
@@ -30,14 +30,14 @@ pub(crate) fn cron_add(args: AddArgs, cx: &Context) -> Result<Noted<Changed>> {
     let mut notes = whose(args.user.is_none(), &owner);
     let before = owner.read_to_edit(cx)?;
     let text = before.as_deref().unwrap_or_default();
-    change::refuse_carriage_returns(&owner.user, text, dialect)?;
+    crontab_update::refuse_carriage_returns(&owner.user, text, dialect)?;
 
     let jobs = crontab::jobs(text, Form::Users, dialect);
     let entries_before = jobs.len();
     let known = jobs.iter().find(|found| is_same(found, &line, &expression, dialect));
     if let Some(known) = known {
         notes.push(format!("line {} says so already: nothing was changed", known.line));
-        let entry = Item::new(known, &owner.user, CRONTAB);
+        let entry = Entry::new(known, &owner.user, CRONTAB);
         let user = owner.user;
         return Ok(Noted {
             data: Changed { user, entry, entries_before, entries: entries_before, would: None },
@@ -49,7 +49,7 @@ pub(crate) fn cron_add(args: AddArgs, cx: &Context) -> Result<Noted<Changed>> {
     let after = crontab::with(text, &lines);
     let jobs = crontab::jobs(&after, Form::Users, dialect);
     let added = jobs.last().ok_or_else(|| Problem::unexpected("the new crontab", &line))?;
-    let entry = Item::new(added, &owner.user, CRONTAB);
+    let entry = Entry::new(added, &owner.user, CRONTAB);
     let mut warnings = about(added, &expression, &owner.user);
     let wrong = jobs.iter().find(|found| found.job.error.is_some());
     warnings.extend(wrong.map(|found| {
@@ -57,8 +57,13 @@ pub(crate) fn cron_add(args: AddArgs, cx: &Context) -> Result<Noted<Changed>> {
     }));
     let entries = jobs.len();
 
-    let new =
-        Replacement { owner: &owner, before: before.as_deref(), after: after.clone(), line: &line, dialect };
+    let new = CrontabUpdate {
+        owner: &owner,
+        before: before.as_deref(),
+        after: after.clone(),
+        line: &line,
+        dialect,
+    };
     let plan = new.plan("Add to", warnings);
     let said = new.apply(cx, plan)?;
     let would = said.is_none().then_some("add");
@@ -67,13 +72,13 @@ pub(crate) fn cron_add(args: AddArgs, cx: &Context) -> Result<Noted<Changed>> {
     Ok(Noted { data: Changed { user, entry, entries_before, entries, would }, notes })
 }
 
-/// Says which account was taken where none was named.
+/// A note that says which account was taken where the caller named none.
 pub(crate) fn whose(is_default: bool, owner: &Owner) -> Vec<String> {
     let note = || format!("no user was named: {}'s crontab was taken, the account in use", owner.user);
     is_default.then(note).into_iter().collect()
 }
 
-/// The crontab's line, and when it runs.
+/// The new line of the crontab, and its schedule.
 fn line(schedule: &str, command: &str, dialect: Dialect) -> Result<(String, Expression)> {
     let expression = parse_as(schedule, dialect).map_err(|problems| crate::invalid(&problems))?;
     let schedule = schedule.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -91,7 +96,7 @@ fn line(schedule: &str, command: &str, dialect: Dialect) -> Result<(String, Expr
         return wrong("begins with `-`, where cronie reads an option of its own");
     }
     let line = format!("{schedule} {command}");
-    // cron must read back what was meant, as an assignment it would be taken first.
+    // cron reads a line as an assignment first, so that it might not read what was meant.
     if crontab::variable(&line, dialect).is_some() {
         return wrong("makes the line an assignment of a variable");
     }
@@ -114,16 +119,16 @@ fn comment(text: &str) -> Result<Option<String>> {
     Ok((!text.is_empty()).then(|| format!("# {text}")))
 }
 
-/// Whether the line does already what the new one would: the same command at the same times.
-fn is_same(found: &Found<'_>, line: &str, expression: &Expression, dialect: Dialect) -> bool {
+/// Whether an entry runs the same command at the same times as the new line.
+fn is_same(found: &PlacedJob<'_>, line: &str, expression: &Expression, dialect: Dialect) -> bool {
     let new = crontab::job(line, Form::Users, dialect);
     let known = &found.job;
     let times = known.expression.as_ref().map(Expression::normalized);
     known.error.is_none() && known.command.trim_end() == new.command && times == Some(expression.normalized())
 }
 
-/// What a person should know before saying yes.
-fn about(found: &Found<'_>, expression: &Expression, user: &str) -> Vec<String> {
+/// The warnings that a person reads before saying yes.
+fn about(found: &PlacedJob<'_>, expression: &Expression, user: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     if user == "root" {
         warnings.push("the command runs as root".to_owned());

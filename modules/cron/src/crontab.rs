@@ -1,7 +1,7 @@
-//! A crontab as text: which of its lines are jobs, how one is added, and how one is taken out. Every other byte stays.
+//! A crontab as text: its lines that are jobs, and how a line is added or removed without a change of any other byte.
 //!
-//! Lines are read as Debian's cron and cronie read them (`load_env` and `load_entry` of their sources): a line that
-//! can be an assignment is one, and what is neither that nor a comment has to be a job.
+//! Lines are read as Debian's cron and cronie read them (`load_env` and `load_entry` of their sources): a line that can
+//! be an assignment is one. A line that is neither an assignment nor a comment has to be a job.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,10 +14,11 @@ use crate::parse::{Dialect, parse_as};
 /// Debian's cron refuses a command of this many bytes (`MAX_COMMAND`); cronie takes 131,071.
 const DEBIANS_COMMAND: usize = 999;
 
-/// Hex digits of an entry's id: 48 bits.
+/// The number of hex digits of an entry's id: 48 bits.
 const ID_DIGITS: usize = 12;
 
-/// Variables that say how cron runs a job. Of all others only the name is shown: a value may be a password.
+/// Variables that tell cron how to run a job. Answers show only the names of all other variables, because a value may be
+/// a password.
 const SHOWN: [&str; 9] = [
     "CONTENT_TRANSFER_ENCODING",
     "CONTENT_TYPE",
@@ -30,46 +31,46 @@ const SHOWN: [&str; 9] = [
     "SHELL",
 ];
 
-/// Whether a line names the account that its command runs as.
+/// The form of a crontab's lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// An account's own crontab: it doesn't.
+    /// The lines of an account's own crontab, which name no account.
     Users,
-    /// `/etc/crontab` and `/etc/cron.d`: it does, before the command.
+    /// The lines of `/etc/crontab` and `/etc/cron.d`, which name the account before the command.
     System,
 }
 
-/// What follows from one line that is neither empty, nor a comment, nor an assignment.
+/// A line that is neither empty, nor a comment, nor an assignment.
 pub(crate) struct Job {
-    /// The fields or the nickname, one blank between them.
+    /// The fields or the nickname, with one blank between the words.
     pub(crate) schedule: String,
-    /// Of the system's crontabs.
+    /// The account that the line names, in a crontab of the system.
     pub(crate) user: Option<String>,
-    /// As written, `%` included.
+    /// The command as written, including `%`.
     pub(crate) command: String,
-    /// The schedule, where it is one.
+    /// The schedule, if it is valid.
     pub(crate) expression: Option<Expression>,
-    /// Why it is none, or why cron doesn't take the line.
+    /// Why the schedule isn't valid, or why cron refuses the line.
     pub(crate) error: Option<String>,
 }
 
-/// A job and its place.
-pub(crate) struct Found<'a> {
-    /// From 1.
+/// A job with its place in the crontab.
+pub(crate) struct PlacedJob<'a> {
+    /// The line number, from 1.
     pub(crate) line: usize,
-    /// The bytes of the line, its newline included.
+    /// The bytes of the line, including its newline.
     pub(crate) range: Range<usize>,
     /// The line without its newline.
     pub(crate) text: &'a str,
-    /// How many lines before it are the same.
+    /// The number of earlier lines with the same text.
     pub(crate) occurrence: usize,
     pub(crate) job: Job,
-    /// The assignments above it that hold for it: name and value.
+    /// The assignments above the line that apply to it, as names and values.
     pub(crate) environment: Vec<(String, String)>,
 }
 
-impl Found<'_> {
-    /// Names this very line of that account's crontab, as long as the line stays what it is.
+impl PlacedJob<'_> {
+    /// An id of this line in that account's crontab. It stays the same as long as the line does.
     pub(crate) fn id(&self, user: &str) -> String {
         let digest = Sha256::digest(format!("{user}\0{}\0{}", self.text, self.occurrence));
         let mut id: String = digest.iter().take(ID_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
@@ -78,8 +79,8 @@ impl Found<'_> {
     }
 }
 
-/// The jobs of a crontab, in its order, the wrong ones included.
-pub(crate) fn jobs(text: &str, form: Form, dialect: Dialect) -> Vec<Found<'_>> {
+/// The jobs of a crontab in their order, including invalid ones.
+pub(crate) fn jobs(text: &str, form: Form, dialect: Dialect) -> Vec<PlacedJob<'_>> {
     let mut jobs = Vec::new();
     let mut environment: Vec<(String, String)> = Vec::new();
     let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -98,7 +99,7 @@ pub(crate) fn jobs(text: &str, form: Form, dialect: Dialect) -> Vec<Found<'_>> {
             continue;
         }
         let count = seen.entry(line).or_default();
-        jobs.push(Found {
+        jobs.push(PlacedJob {
             line: index + 1,
             range,
             text: line,
@@ -111,7 +112,7 @@ pub(crate) fn jobs(text: &str, form: Form, dialect: Dialect) -> Vec<Found<'_>> {
     jobs
 }
 
-/// An assignment: name and value without their quotes.
+/// Splits an assignment into its name and its value, without quotes.
 pub(crate) fn variable(text: &str, dialect: Dialect) -> Option<(String, String)> {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\r' | '\u{b}' | '\u{c}');
     let (name, rest) = match quoted(text) {
@@ -127,14 +128,15 @@ pub(crate) fn variable(text: &str, dialect: Dialect) -> Option<(String, String)>
             let (value, rest) = quoted?;
             rest.trim_start_matches(is_space).is_empty().then_some(value)?
         }
-        // Debian's cron takes `A=` for no assignment, hence for a wrong job.
+        // Debian's cron doesn't read `A=` as an assignment, so that the line is an invalid job.
         None if value.is_empty() && dialect == Dialect::Debian => return None,
         None => value.trim_end_matches(is_space),
     };
     Some((name.to_owned(), value.to_owned()))
 }
 
-/// What stands between quotes at the start, and what follows them: None without quotes, Some(None) where they stay open.
+/// The text between quotes at the start, and the text after them. `None` without quotes, `Some(None)` where they aren't
+/// closed.
 fn quoted(text: &str) -> Option<Option<(&str, &str)>> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     Some(text[1..].split_once(quote))
@@ -142,7 +144,7 @@ fn quoted(text: &str) -> Option<Option<(&str, &str)>> {
 
 /// Reads a line that has no blanks at its start and is neither a comment nor an assignment.
 pub(crate) fn job(text: &str, form: Form, dialect: Dialect) -> Job {
-    // cronie's way to keep a run out of the log.
+    // cronie doesn't log the runs of such a line.
     let mut rest = if dialect == Dialect::Debian { text } else { text.strip_prefix('-').unwrap_or(text) };
     let fields = if rest.starts_with('@') { 1 } else { 5 };
     let mut words = Vec::new();
@@ -173,14 +175,14 @@ pub(crate) fn job(text: &str, form: Form, dialect: Dialect) -> Job {
     Job { schedule, user, command: rest.to_owned(), expression, error }
 }
 
-/// The next word, and the blanks after it skipped.
+/// Takes the next word and the blanks after it.
 fn word<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let (word, after) = rest.split_at(rest.find([' ', '\t']).unwrap_or(rest.len()));
     *rest = after.trim_start_matches([' ', '\t']);
     (!word.is_empty()).then_some(word)
 }
 
-/// The variables in force as an answer shows them: those of cron's own with their values.
+/// The variables as an answer shows them: with values only where cron itself reads the variable.
 pub(crate) fn shown(environment: &[(String, String)]) -> Vec<String> {
     let shown = environment.iter().map(|(name, value)| match SHOWN.contains(&name.as_str()) {
         true => format!("{name}={value}"),
@@ -199,13 +201,13 @@ pub(crate) fn has_input(command: &str) -> bool {
     })
 }
 
-/// With a newline at its end: crontab refuses a text without, so that not even an undo could install it.
+/// The text with a newline at its end. crontab refuses a text without one, even to undo a change.
 pub(crate) fn ended(text: &str) -> String {
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("{text}{newline}")
 }
 
-/// With these lines at its end.
+/// The text with these lines added at its end.
 pub(crate) fn with(text: &str, lines: &[String]) -> String {
     let mut text = ended(text);
     for line in lines {
@@ -215,7 +217,7 @@ pub(crate) fn with(text: &str, lines: &[String]) -> String {
     text
 }
 
-/// Without these bytes.
+/// The text without these bytes.
 pub(crate) fn without(text: &str, range: Range<usize>) -> String {
     ended(&format!("{}{}", &text[..range.start], &text[range.end..]))
 }
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_assignment_is_one_as_cron_reads_it() {
-        // Text, and what Debian's cron 3.0pl1 and cronie 1.7 take it for, by load_env of their sources.
+        // Each row has a text, and what Debian's cron 3.0pl1 and cronie 1.7 read it as, by load_env of their sources.
         let table = [
             ("A=b", Some(("A", "b")), Some(("A", "b"))),
             ("A = \"b c\" ", Some(("A", "b c")), Some(("A", "b c"))),
@@ -291,14 +293,14 @@ mod tests {
             let said = read.error.unwrap_or_default();
             assert_eq!((said.contains(error), said.is_empty()), (true, error.is_empty()), "{text}: {said}");
         }
-        // cronie's sign for "not in the log".
+        // In cronie the `-` keeps runs out of the log.
         assert!(job("-* * * * * true", Form::Users, Dialect::Debian).error.is_some());
         assert!(job("-* * * * * true", Form::Users, Dialect::Any).error.is_none());
     }
 
     #[test]
     fn debians_limit_of_a_command_is_the_one_it_was_seen_to_have() {
-        // 3.0pl1-162: 998 bytes installed, 999 refused as "command too long".
+        // crontab 3.0pl1-162 installed 998 bytes and refused 999 as "command too long".
         for (bytes, dialect, right) in
             [(998, Dialect::Debian, true), (999, Dialect::Debian, false), (999, Dialect::Any, true)]
         {
@@ -316,7 +318,7 @@ mod tests {
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), 6);
-        // It stays while other lines come and go.
+        // The id stays while other lines come and go.
         let later = jobs("# new\n* * * * * b\n", Form::Users, Dialect::Debian);
         assert_eq!(later[0].id("ada"), found[2].id("ada"));
     }

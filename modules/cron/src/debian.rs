@@ -1,22 +1,22 @@
-//! What Debian's cron 3.0pl1 makes of a field: `get_list` of its entry.c.
+//! A field as Debian's cron 3.0pl1 reads it: `get_list` of its entry.c.
 //!
-//! It reads from the left, and what it can't read ends the field: refused where a value is due, and skipped up
-//! to the next blank anywhere else. A range that runs backwards is read and matches nothing.
+//! Debian's cron reads from the left. Where it expects a value and can't read one, it refuses the field; anywhere else it
+//! skips up to the next blank. A range that runs backwards is accepted and matches nothing.
 
 use crate::expression::{Element, Field, Unit};
 
-/// What became of a field.
+/// The result of reading a field.
 pub(crate) enum Reading {
-    /// As if only this had been written.
+    /// cron acts as if only this had been written.
     Takes(Field),
     /// crontab names the field and refuses the file.
     Refuses,
-    /// A number that C's `atoi` doesn't define.
+    /// The field has a number that C's `atoi` doesn't define.
     Unknown,
 }
 
 impl Reading {
-    /// What was read of the field, if it was taken.
+    /// The field that was read, if cron accepts it.
     pub(crate) fn taken(self) -> Option<Field> {
         match self {
             Self::Takes(field) => Some(field),
@@ -25,7 +25,7 @@ impl Reading {
     }
 }
 
-/// As crontab names the field: `bad minute`.
+/// The name of the field in crontab's message: `bad minute`.
 pub(crate) fn complaint(unit: Unit) -> String {
     format!("bad {}", unit.name().replace(' ', "-"))
 }
@@ -46,14 +46,14 @@ pub(crate) fn read(unit: Unit, text: &str) -> Reading {
     }
 }
 
-/// `get_range`.
+/// Reads an element as `get_range` does.
 fn element(unit: Unit, rest: &mut &str) -> Result<Element, Reading> {
     let (low, high) = if eat(rest, '*') {
         (unit.first(), unit.last())
     } else {
         let low = number(unit.names(), unit.first(), rest)?;
         if !eat(rest, '-') {
-            // A step after a single value.
+            // A step after a single value is refused.
             return if rest.starts_with('/') {
                 Err(Reading::Refuses)
             } else {
@@ -81,7 +81,7 @@ fn in_range(unit: Unit, value: u32) -> Result<u8, Reading> {
     if (unit.first()..=unit.last()).contains(&value) { Ok(value) } else { Err(Reading::Refuses) }
 }
 
-/// `get_number`: letters and digits, as many as there are.
+/// Reads letters and digits as `get_number` does.
 fn number(names: &[&str], first: u8, rest: &mut &str) -> Result<u32, Reading> {
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
     let word;

@@ -1,4 +1,4 @@
-//! A schedule in words, and what about it may surprise.
+//! A schedule in words, and warnings about surprising schedules.
 
 use crate::expression::{Element, Expression, Field, Unit, Values, When, values_as_runs};
 use crate::schedule::{Schedule, days_in};
@@ -19,7 +19,7 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// Times of day are listed one by one up to this many.
+/// The most times of day that are listed one by one.
 const LISTED_TIMES: usize = 6;
 
 /// When the expression runs, as one sentence without its full stop.
@@ -107,7 +107,7 @@ fn days(day_of_month: &Field, day_of_week: &Field) -> String {
         (true, true) => String::new(),
         (true, false) if both => weekdays,
         (false, true) if both => dates,
-        // One of them full and neither a star: either field suffices, so that is every day.
+        // One field is full and neither begins with a star. Then either field suffices, so that this is every day.
         (true, _) | (_, true) => String::new(),
         (false, false) if both => format!("{dates} if that is {}", or(&weekday_names(day_of_week.values))),
         (false, false) => format!("{dates} and also on every {}", and(&weekday_names(day_of_week.values))),
@@ -118,7 +118,7 @@ fn weekday_names(values: Values) -> Vec<String> {
     values.iter().map(|value| DAYS[usize::from(value)].to_owned()).collect()
 }
 
-/// `1`, `5 and 20`, `1 through 5`, `every 2nd day from 1 through 31`.
+/// Values in words: `1`, `5 and 20`, `1 through 5`, `every 2nd day from 1 through 31`.
 fn set(values: Values, noun: &str, name: impl Fn(u8) -> String) -> String {
     let listed: Vec<u8> = values.iter().collect();
     if let Some(step) = progression(&listed).filter(|step| *step > 1 && listed.len() > 4) {
@@ -137,7 +137,7 @@ fn set(values: Values, noun: &str, name: impl Fn(u8) -> String) -> String {
     format!("{plural}{}", and(&parts))
 }
 
-/// The distance between neighbours, where it is always the same and there are neighbours.
+/// The distance between neighbouring values, where it is always the same.
 fn progression(values: &[u8]) -> Option<u8> {
     let step = values.get(1)? - values[0];
     values.windows(2).all(|pair| pair[1] - pair[0] == step).then_some(step)
@@ -169,7 +169,7 @@ fn listing(parts: &[String], word: &str) -> String {
     }
 }
 
-/// What a reader of the expression might not expect, each a sentence.
+/// Warnings about what a reader of the expression might not expect, one sentence each.
 pub fn warnings(expression: &Expression) -> Vec<String> {
     let mut warnings = Vec::new();
     let When::Times(fields) = &expression.when else {
@@ -228,7 +228,7 @@ fn random_warning(fields: &[Field; 5]) -> String {
     )
 }
 
-/// Of a step that starts anew before it has come full circle.
+/// A warning about a step that doesn't divide the range evenly.
 fn step_warning(field: &Field, element: Element) -> Option<String> {
     let unit = field.unit;
     let Element::Range { low, high, step: step @ 2.. } = element else { return None };
@@ -247,7 +247,7 @@ fn step_warning(field: &Field, element: Element) -> Option<String> {
         let only = if unit == Unit::DayOfWeek { "Sunday".to_owned() } else { format!("{name} {low}") };
         return Some(format!("a step of {step} in the field {} leaves only {only}", unit.name()));
     }
-    // A month's length changes, so no step of days fits.
+    // The length of a month changes, so that no step of days fits.
     if unit == Unit::DayOfMonth {
         return Some(format!(
             "a step of {step} in the field {} starts anew every month: \
@@ -304,9 +304,9 @@ fn days_warning(day_of_month: &Field, day_of_week: &Field) -> Option<String> {
     }
 }
 
-/// Of days that were named for their own sake and that some month lacks.
+/// A warning about days that some months don't have.
 fn short_months_warning(day_of_month: &Field, month: &Field) -> Option<String> {
-    // A run from an early day on means "until the end", and a step has its own warning.
+    // A range from an early day on means "until the end", and a step has its own warning.
     let runs = values_as_runs(day_of_month.values);
     let named: Vec<u8> = runs.iter().filter(|run| run.0 > 28).flat_map(|run| run.0..=run.1).collect();
     if named.is_empty() || day_of_month.star {

@@ -1,19 +1,19 @@
-//! A cron expression, read: five fields, or `@reboot`.
+//! A parsed cron expression: five fields, or `@reboot`.
 
 use crate::problem::echo;
 
 /// One of the five fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// 0-59.
+    /// The minute, 0-59.
     Minute,
-    /// 0-23.
+    /// The hour, 0-23.
     Hour,
-    /// 1-31.
+    /// The day of the month, 1-31.
     DayOfMonth,
-    /// 1-12 or jan-dec.
+    /// The month, 1-12 or jan-dec.
     Month,
-    /// 0-7 or sun-sat; 0 and 7 are both Sunday.
+    /// The day of the week, 0-7 or sun-sat. 0 and 7 are both Sunday.
     DayOfWeek,
 }
 
@@ -22,10 +22,10 @@ pub(crate) const MONTHS: [&str; 12] =
 pub(crate) const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 impl Unit {
-    /// In the order of an expression.
+    /// The fields in the order of an expression.
     pub const ALL: [Self; 5] = [Self::Minute, Self::Hour, Self::DayOfMonth, Self::Month, Self::DayOfWeek];
 
-    /// As answers name it.
+    /// The name of the field in answers.
     pub const fn key(self) -> &'static str {
         match self {
             Self::DayOfMonth => "day_of_month",
@@ -34,7 +34,7 @@ impl Unit {
         }
     }
 
-    /// As `man 5 crontab` names it.
+    /// The name of the field in `man 5 crontab`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Minute => "minute",
@@ -45,7 +45,7 @@ impl Unit {
         }
     }
 
-    /// The lowest number the field takes.
+    /// The lowest number that the field takes.
     pub const fn first(self) -> u8 {
         match self {
             Self::DayOfMonth | Self::Month => 1,
@@ -53,7 +53,7 @@ impl Unit {
         }
     }
 
-    /// The highest number the field takes.
+    /// The highest number that the field takes.
     pub const fn last(self) -> u8 {
         match self {
             Self::Minute => 59,
@@ -64,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// What the field takes, for people.
+    /// The values that the field takes, in words.
     pub const fn expected(self) -> &'static str {
         match self {
             Self::Minute => "0-59",
@@ -75,7 +75,7 @@ impl Unit {
         }
     }
 
-    /// The names the field takes, the first one standing for [`Self::first`].
+    /// The names that the field takes. The first one stands for [`Self::first`].
     pub const fn names(self) -> &'static [&'static str] {
         match self {
             Self::Month => &MONTHS,
@@ -84,7 +84,7 @@ impl Unit {
         }
     }
 
-    /// Of 7 days of the week, although the field takes 8 numbers.
+    /// The highest of the distinct values: the field takes 8 numbers for 7 days of the week.
     pub(crate) const fn distinct_last(self) -> u8 {
         match self {
             Self::DayOfWeek => 6,
@@ -103,17 +103,17 @@ impl Values {
         value < 64 && self.0 & (1 << value) != 0
     }
 
-    /// Ascending.
+    /// The values in ascending order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = u8> + Clone {
         (0..64).filter(move |&value| self.contains(value))
     }
 
-    /// How many.
+    /// The number of values.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -126,18 +126,18 @@ impl Values {
 /// One part of a field's comma separated list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// `5`
+    /// One value, such as `5`.
     Value(u8),
-    /// `*`, `*/5`, `1-10` or `1-10/2`
+    /// A range, such as `*`, `*/5`, `1-10` or `1-10/2`.
     Range {
         /// The first value.
         low: u8,
         /// The last value that may be taken.
         high: u8,
-        /// 1 where none is written.
+        /// The step, 1 where none is written.
         step: u32,
     },
-    /// cronie's `low~high`: one value of the range, drawn when cron loads the crontab.
+    /// A value that is drawn from the range when cron loads the crontab: `low~high`, which only cronie has.
     Random {
         /// The lowest value that may be drawn.
         low: u8,
@@ -146,19 +146,19 @@ pub enum Element {
     },
 }
 
-/// One field, read.
+/// A parsed field.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Which of the five.
+    /// Which of the five fields it is.
     pub unit: Unit,
-    /// As written, names in lower case.
+    /// The field as written, with names in lower case.
     pub text: String,
-    /// Whether the text starts with `*`. This, not the values, is what cron calls a wildcard: `*/2` is one
-    /// and `0-59` is none.
+    /// Whether the text starts with `*`. cron calls this, and not the values, a wildcard: `*/2` is one, and `0-59` is
+    /// not.
     pub star: bool,
-    /// The list.
+    /// The elements of the list.
     pub elements: Vec<Element>,
-    /// What the list matches, 7 as Sunday's 0. Random elements add nothing.
+    /// The values that the list matches, with 7 as 0. Random elements add no values.
     pub values: Values,
 }
 
@@ -188,7 +188,7 @@ impl Field {
         self.elements.iter().any(|element| matches!(element, Element::Random { .. }))
     }
 
-    /// The shortest text with this meaning. A leading `*` stays, since it is part of the meaning.
+    /// The shortest text with the same meaning. A leading `*` stays, since it is part of the meaning.
     fn normalized(&self) -> String {
         if self.is_random() {
             return self.text.clone();
@@ -201,7 +201,7 @@ impl Field {
         }
     }
 
-    /// The text, or what is left of it if it has ranges that match nothing.
+    /// The text, or the rest of it where it has ranges that match nothing.
     pub(crate) fn read_as(&self) -> String {
         let backwards = |element: &Element| matches!(element, Element::Range { low, high, .. } if low > high);
         match () {
@@ -213,8 +213,7 @@ impl Field {
         }
     }
 
-    /// The values as ranges and single values, months and days of the week by name, and `low~high` for what
-    /// is drawn at random.
+    /// The values as ranges and single values, with names of months and days, and `low~high` for random elements.
     pub fn expanded(&self) -> String {
         let name = |value: u8| match self.unit.names().get(usize::from(value - self.unit.first())) {
             Some(name) => name[..1].to_ascii_uppercase() + &name[1..],
@@ -231,7 +230,7 @@ impl Field {
     }
 }
 
-/// `1-5,7`: runs of three and more as ranges.
+/// The values as `1-5,7`: three or more neighbours become a range.
 fn compact(values: Values, name: impl Fn(u8) -> String) -> String {
     let mut parts = Vec::new();
     for (low, high) in values_as_runs(values) {
@@ -244,7 +243,7 @@ fn compact(values: Values, name: impl Fn(u8) -> String) -> String {
     parts.join(",")
 }
 
-/// The runs of neighbouring values, ascending, first and last of each.
+/// The ranges of neighbouring values in ascending order, as first and last value.
 pub fn values_as_runs(values: Values) -> Vec<(u8, u8)> {
     let mut runs: Vec<(u8, u8)> = Vec::new();
     for value in values.iter() {
@@ -256,26 +255,26 @@ pub fn values_as_runs(values: Values) -> Vec<(u8, u8)> {
     runs
 }
 
-/// The five fields, or cron's start after boot.
+/// The five fields, or the start of cron after boot.
 #[derive(Clone, Debug)]
 pub enum When {
     /// `@reboot`.
     Boot,
-    /// In the order of [`Unit::ALL`].
+    /// The fields in the order of [`Unit::ALL`].
     Times(Box<[Field; 5]>),
 }
 
-/// A valid expression.
+/// A valid cron expression.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// The nickname it was written as, with its `@`.
+    /// The nickname that was written, with its `@`.
     pub nickname: Option<&'static str>,
-    /// What it says.
+    /// The times of the expression.
     pub when: When,
 }
 
 impl Expression {
-    /// The same schedule with numbers for names, ranges for lists and fields for a nickname.
+    /// The same schedule with numbers for names, ranges for lists, and fields for a nickname.
     pub fn normalized(&self) -> String {
         match &self.when {
             When::Boot => "@reboot".to_owned(),

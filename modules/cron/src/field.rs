@@ -1,11 +1,13 @@
-//! Reads one of the five fields.
+//! Parses one of the five fields.
+
+use strsim::levenshtein;
 
 use crate::debian::{self, Reading};
 use crate::expression::{DAYS, Element, Field, Unit};
 use crate::parse::Dialect;
-use crate::problem::{Problem, distance, echo};
+use crate::problem::{Problem, echo};
 
-/// A field with more bad values than this has one cause for all of them.
+/// The most problems that are reported of a field: more bad values than this have one cause.
 const MAX_PROBLEMS: usize = 10;
 
 /// A word of the expression and the column it starts in.
@@ -20,7 +22,7 @@ pub(crate) fn column_of(text: &str, at: usize) -> usize {
     text[..at].chars().count() + 1
 }
 
-/// Reads a field, or says everything that is wrong with it.
+/// Parses a field, or reports everything that is wrong with it.
 pub(crate) fn field(unit: Unit, word: Word<'_>, dialect: Dialect) -> Result<Field, Vec<Problem>> {
     let mut elements = Vec::new();
     let mut problems = Vec::new();
@@ -28,7 +30,7 @@ pub(crate) fn field(unit: Unit, word: Word<'_>, dialect: Dialect) -> Result<Fiel
     let mut not_random = if dialect == Dialect::Debian { debians_random(unit, word.text) } else { None };
     for text in word.text.split(',') {
         let reader = Reader { unit, text, column };
-        // Of a field's random values the first speaks for all.
+        // Only the first random value of a field is reported.
         let read = match not_random.take_if(|_| text.contains('~')) {
             Some(message) => Err(reader.problem(text, 0, message)),
             None => reader.element(),
@@ -43,7 +45,7 @@ pub(crate) fn field(unit: Unit, word: Word<'_>, dialect: Dialect) -> Result<Fiel
     if problems.is_empty() { Ok(Field::new(unit, word.text, elements)) } else { Err(problems) }
 }
 
-/// Why Debian's cron doesn't draw the random values of a field that has some.
+/// Why Debian's cron doesn't draw the random values of a field.
 fn debians_random(unit: Unit, text: &str) -> Option<String> {
     if !text.contains('~') {
         return None;
@@ -58,7 +60,7 @@ fn debians_random(unit: Unit, text: &str) -> Option<String> {
 
 type Read<T> = Result<T, Box<Problem>>;
 
-/// Reads one element of a list.
+/// Parses one element of a list.
 struct Reader<'a> {
     unit: Unit,
     text: &'a str,
@@ -78,7 +80,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A problem with all of the element, and what may have been meant.
+    /// A problem with the whole element, and a suggestion.
     fn instead(&self, message: impl Into<String>, suggestion: impl Into<String>) -> Box<Problem> {
         let mut problem = self.problem(self.text, 0, message);
         problem.suggestion = Some(suggestion.into());
@@ -112,7 +114,7 @@ impl Reader<'_> {
         if let Some(at) = body.find('~') {
             return self.random(body, at, step);
         }
-        // Not at the start, where it would be a sign.
+        // A dash at the start would be a sign.
         let Some(dash) = body[1..].find('-').map(|at| at + 1) else {
             let value = self.value(body, 0)?;
             return match step {
@@ -144,7 +146,7 @@ impl Reader<'_> {
         Ok(Element::Range { low, high, step })
     }
 
-    /// What comes from other schedulers, or from a word processor.
+    /// Refuses syntax of other schedulers, and characters of word processors.
     fn foreign(&self) -> Read<()> {
         let text = self.text;
         if text.is_empty() {
@@ -199,7 +201,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The number that starts at byte `at` and takes the rest of the element.
+    /// The step that starts at byte `at` and goes to the end of the element.
     fn step(&self, at: usize) -> Read<u32> {
         let text = &self.text[at..];
         let problem = |message: &str| {
@@ -213,7 +215,7 @@ impl Reader<'_> {
         if !text.bytes().all(|b| b.is_ascii_digit()) {
             return problem("a step is a number");
         }
-        // cron reads it as a C int.
+        // cron reads the step as a C int.
         match text.parse::<i32>() {
             Ok(0) => problem("a step of 0 never gets on"),
             Ok(step) => Ok(step.unsigned_abs()),
@@ -308,14 +310,14 @@ impl Reader<'_> {
     }
 }
 
-/// A name that is close enough to be meant: the start of what was written, as of `monday`, or two slips away.
+/// A name that the text may mean: the name begins the text, as `mon` begins `monday`, or it differs in one character.
 fn closest_name(names: &[&str], text: &str) -> Option<String> {
     let start = names.iter().find(|name| text.starts_with(**name));
     let near = || {
         names
             .iter()
-            .filter(|name| text.len() <= 4 && distance(name, text) <= 1)
-            .min_by_key(|n| distance(n, text))
+            .filter(|name| text.len() <= 4 && levenshtein(name, text) <= 1)
+            .min_by_key(|n| levenshtein(n, text))
     };
     start.or_else(near).map(|name| (*name).to_owned())
 }

@@ -2,17 +2,18 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::item::{self, Item};
-use crate::target::{self, Owner};
-use crate::{dialect, system};
+use crate::crontab_command::{self, Owner};
+use crate::entry::{self, Entry};
+use crate::{dialect, system_jobs};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
     user: Option<String>,
 }
 
-/// Accounts' own crontabs first, then the system's, then directories of scripts, then anacron's table.
-pub(crate) fn cron_list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
+/// Lists the entries of accounts' own crontabs first, then those of the system, then scripts of directories, then
+/// anacron's.
+pub(crate) fn cron_list(args: ListArgs, cx: &Context) -> Result<Listing<Entry>> {
     let dialect = dialect(cx);
     let (mut items, mut notes) = (Vec::new(), Vec::new());
     match &args.user {
@@ -20,22 +21,22 @@ pub(crate) fn cron_list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
             let owner = Owner::find(cx, Some(user))?;
             match owner.read(cx)? {
                 Some(bytes) => {
-                    items.extend(item::users(&owner.user, &String::from_utf8_lossy(&bytes), dialect))
+                    items.extend(entry::users(&owner.user, &String::from_utf8_lossy(&bytes), dialect))
                 }
                 None => notes.push(format!("{user} has no crontab")),
             }
         }
         None => {
-            let (crontabs, said) = target::all(cx);
+            let (crontabs, said) = crontab_command::all(cx);
             notes.extend(said);
             for crontab in crontabs {
-                items.extend(item::users(&crontab.user, &crontab.text, dialect));
+                items.extend(entry::users(&crontab.user, &crontab.text, dialect));
             }
         }
     }
-    let (system, said) = system::jobs(cx, dialect);
+    let (system, said) = system_jobs::jobs(cx, dialect);
     notes.extend(said);
-    let is_asked_for = |item: &Item| args.user.as_ref().is_none_or(|user| item.user == *user);
+    let is_asked_for = |item: &Entry| args.user.as_ref().is_none_or(|user| item.user == *user);
     items.extend(system.into_iter().filter(is_asked_for));
     Ok(Listing { items, total: None, notes })
 }

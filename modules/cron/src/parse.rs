@@ -1,32 +1,35 @@
-//! Reads a cron expression.
+//! Parses a cron expression.
 //!
-//! The dialect is the one of `man 5 crontab` as Debian's cron (vixie cron 3.0) and cronie read it; where the
-//! two differ from their manual, as on ranges of names, which it forbids, the daemon's source decides. No
-//! published parser was fit for it: `croner` knows seconds, years, `L`, `W` and `#`, takes a day field for
-//! unrestricted only when it is exactly `*`, and reports one error without a place. What is refused here
-//! although Debian's cron takes it (it skips whatever follows a readable start, so `*5` is `*`, and lets
-//! ranges run backwards and match nothing) is refused because it can't mean what it says; the problem then
-//! tells what that cron does.
+//! The dialect is that of `man 5 crontab` as Debian's cron (vixie cron 3.0) and cronie read it. Where a daemon differs
+//! from its manual, as with ranges of names, the daemon's source decides. No published parser was suitable: `croner`
+//! knows seconds, years, `L`, `W` and `#`, takes a day field for unrestricted only where it is exactly `*`, and reports
+//! one error without a place.
+//!
+//! Debian's cron takes some expressions that can't mean what they say: it skips everything after a readable start, so
+//! that `*5` is `*`, and lets ranges run backwards and match nothing. They are refused here, and the problem says what
+//! Debian's cron does.
+
+use strsim::levenshtein;
 
 use crate::debian;
 use crate::expression::{DAYS, Expression, Field, MONTHS, Unit, When};
 use crate::field::{Word, column_of, field};
-use crate::problem::{Problem, distance, echo};
+use crate::problem::{Problem, echo};
 use crate::schedule::Schedule;
 
-/// Longer than any expression that names every value of every field.
+/// The longest expression in bytes: more than any expression that names every value of every field.
 pub const MAX_LENGTH: usize = 1000;
 
-/// Whose cron is to take an expression.
+/// The cron that is to accept an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Either: `~` is cronie's, and taken.
+    /// Any cron: `~`, which only cronie has, is accepted.
     Any,
-    /// Debian's: `~` is refused.
+    /// Debian's cron: `~` is refused.
     Debian,
 }
 
-/// The nicknames, and the fields they stand for.
+/// The nicknames, and the fields that they stand for.
 const NICKNAMES: [(&str, &str); 8] = [
     ("@reboot", ""),
     ("@yearly", "0 0 1 1 *"),
@@ -41,18 +44,18 @@ const NICKNAMES: [(&str, &str); 8] = [
 const FIVE_FIELDS: &str =
     "five fields (minute, hour, day of month, month, day of week) or a nickname like @daily";
 
-/// Reads an expression, or says everything that is wrong with it.
+/// Parses an expression, or reports everything that is wrong with it.
 ///
 /// Blanks around it and a newline at its end are ignored.
 ///
 /// # Errors
 ///
-/// All problems of all fields, at most ten of each, in the order of their columns.
+/// All problems of all fields, at most ten of each field, in the order of their columns.
 pub fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
     parse_as(text, Dialect::Any)
 }
 
-/// [`parse`], for one cron.
+/// [`parse`] for the cron of one dialect.
 ///
 /// # Errors
 ///
@@ -80,7 +83,7 @@ pub fn parse_as(text: &str, dialect: Dialect) -> Result<Expression, Vec<Problem>
         return nickname(&words);
     }
 
-    // Six or seven fields that all look like fields: seconds first, and a year last.
+    // Six or seven words that all look like fields have seconds first, and perhaps a year last.
     let foreign = matches!(words.len(), 6 | 7) && words[5..].iter().all(|word| looks_like_a_field(word.text));
     let mut fields = Vec::new();
     let mut problems = Vec::new();
@@ -136,7 +139,7 @@ fn nickname(words: &[Word<'_>]) -> Result<Expression, Vec<Problem>> {
     match NICKNAMES.into_iter().find(|(name, _)| *name == word.text) {
         Some((name, "")) => read = Some(Expression { nickname: Some(name), when: When::Boot }),
         Some((name, fields)) => {
-            // The nicknames' own fields are right: a test reads them all.
+            // The fields of the nicknames are valid: a test reads them all.
             read = parse(fields).ok().map(|expression| Expression { nickname: Some(name), ..expression });
         }
         None => {
@@ -149,12 +152,12 @@ fn nickname(words: &[Word<'_>]) -> Result<Expression, Vec<Problem>> {
             );
             let lower = word.text.to_ascii_lowercase();
             let close = NICKNAMES.into_iter().map(|(name, _)| name);
-            problem.suggestion = close.min_by_key(|name| distance(name, &lower)).and_then(|name| {
+            problem.suggestion = close.min_by_key(|name| levenshtein(name, &lower)).and_then(|name| {
                 if name == lower {
                     problem.message =
                         format!("nicknames are written in lower case, not `{}`", echo(word.text));
                 }
-                (distance(name, &lower) <= 2).then(|| name.to_owned())
+                (levenshtein(name, &lower) <= 2).then(|| name.to_owned())
             });
             problems.push(problem);
         }
@@ -204,7 +207,7 @@ fn with_command(words: &[Word<'_>], rest_is_right: bool) -> Problem {
     problem
 }
 
-/// As `*`, `2026-2030`, `MON#2` and `LW` do. `w` and `/bin/true` are commands.
+/// Whether a word looks like a field, as `*`, `2026-2030`, `MON#2` and `LW` do. `w` and `/bin/true` are commands.
 fn looks_like_a_field(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let name = |part: &str| DAYS.contains(&part) || MONTHS.contains(&part);
@@ -215,10 +218,10 @@ fn looks_like_a_field(text: &str) -> bool {
         })
 }
 
-/// Says what Debian's cron does with a line that has problems and that it takes all the same: whoever reads an
-/// existing crontab wants to know.
+/// Adds to the problems what Debian's cron does with a line that it accepts all the same, for readers of an existing
+/// crontab.
 fn debians_indulgence(words: &[Word<'_>], dialect: Dialect, problems: &mut [Problem]) {
-    // It takes `A=B` for an assignment and a star for the start of no command.
+    // Debian's cron reads `A=B` as an assignment, and no command starts with a star.
     let is_line = words.len() >= 5
         && !words
             .iter()
@@ -232,7 +235,7 @@ fn debians_indulgence(words: &[Word<'_>], dialect: Dialect, problems: &mut [Prob
     let Ok(fields) = <[Field; 5]>::try_from(fields) else { return };
     let never = !Schedule::new(&fields).is_possible();
     for (field, word) in fields.iter().zip(words) {
-        // Said already.
+        // The problem says so already.
         if dialect == Dialect::Debian && word.text.contains('~') {
             continue;
         }
@@ -242,7 +245,7 @@ fn debians_indulgence(words: &[Word<'_>], dialect: Dialect, problems: &mut [Prob
         let and = match field.unit {
             _ if !field.values.is_empty() => format!("reads the field as {}", field.read_as()),
             _ if never => "never runs the job".to_owned(),
-            // The other day field suffices.
+            // One of the two day fields is enough.
             Unit::DayOfWeek => "runs the job on the days of the month only".to_owned(),
             _ => "runs the job on the days of the week only".to_owned(),
         };
@@ -250,7 +253,7 @@ fn debians_indulgence(words: &[Word<'_>], dialect: Dialect, problems: &mut [Prob
     }
 }
 
-/// Says so where minute and hour look like each other's.
+/// Reports a minute and an hour that seem to be swapped.
 fn swapped(words: &[Word<'_>], problems: &mut [Problem]) {
     let number = |index: usize| words[index].text.parse::<u8>().ok();
     if let (Some(minute), Some(hour)) = (number(0), number(1))

@@ -1,24 +1,24 @@
-//! What is wrong with an expression.
+//! Problems of an expression.
 
 use crate::expression::Unit;
 
-/// How much of a refused value an error repeats, in characters.
+/// The number of characters of a refused value that a message repeats.
 const MAX_ECHO: usize = 40;
 
-/// What is wrong, where, and what would be right.
+/// A problem of an expression: its place, its reason, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// None for what concerns all of the expression.
+    /// The field; `None` for a problem of the whole expression.
     pub field: Option<Unit>,
-    /// Of the value's first character in the expression as given, counted in characters from 1.
+    /// The column of the value's first character in the expression as given, in characters from 1.
     pub column: usize,
-    /// The value, cut at 40 characters, what can't be printed escaped.
+    /// The value, cut at 40 characters, with control characters escaped.
     pub value: String,
-    /// Why it is refused.
+    /// Why the value is refused.
     pub message: String,
     /// What the field takes.
     pub expected: String,
-    /// What to write in the value's place, where that can be guessed.
+    /// What to write in place of the value, where that can be guessed.
     pub suggestion: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A value as an answer repeats it: what can't be printed escaped, and not too much of it.
+/// A value as an answer repeats it: shortened, and with control characters escaped.
 pub fn echo(text: &str) -> String {
     let mut shown = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -46,23 +46,7 @@ pub fn echo(text: &str) -> String {
     shown
 }
 
-/// How many characters to insert, drop or replace to get from one text to the other.
-pub fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
-}
-
-/// An expression as an answer repeats it: whole, unless it is none.
+/// An expression as an answer repeats it: shortened only where it is too long to be one.
 pub fn shown(text: &str) -> String {
     if text.len() > crate::parse::MAX_LENGTH { echo(text) } else { text.to_owned() }
 }

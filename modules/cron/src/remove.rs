@@ -1,20 +1,22 @@
-//! `cron_remove`: exactly one line less in an account's crontab. Comments stay, those above it too.
+//! `cron_remove`: removes exactly one line of an account's crontab. Comments stay, even those above the line.
+
+use strsim::levenshtein;
 
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::add::whose;
-use crate::change::{self, Changed, Replacement};
-use crate::crontab::{self, Form, Found};
-use crate::item::{self, CRONTAB, Item};
-use crate::problem::{distance, echo};
-use crate::target::{self, Owner};
-use crate::{dialect, system};
+use crate::crontab::{self, Form, PlacedJob};
+use crate::crontab_command::{self, Owner};
+use crate::crontab_update::{self, Changed, CrontabUpdate};
+use crate::entry::{self, CRONTAB, Entry};
+use crate::problem::echo;
+use crate::{dialect, system_jobs};
 
-/// An error names so many entries at most.
+/// The most matching entries that an error names.
 const CANDIDATES: usize = 10;
-/// Of entries that are none of them, so many that come close.
+/// The most similar entries that an error names where none matches.
 const NEAREST: usize = 3;
-/// More isn't compared: it takes time by the square.
+/// The number of characters that are compared: a comparison takes time by the square of it.
 const COMPARED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +31,7 @@ pub(crate) struct RemoveArgs {
 }
 
 impl RemoveArgs {
-    fn fits(&self, item: &Item) -> bool {
+    fn fits(&self, item: &Entry) -> bool {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.id.as_ref().is_none_or(|id| item.id.as_ref() == Some(id))
             && self.schedule.as_ref().is_none_or(|schedule| words(schedule) == item.schedule)
@@ -45,7 +47,7 @@ pub(crate) fn cron_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Change
     let dialect = dialect(cx);
     let mut notes = Vec::new();
     let owner = match (&args.user, &args.id) {
-        // An id alone: whose it is has to be found first.
+        // With an id alone, the owner of the entry has to be found first.
         (None, Some(_)) => owner_of(&args, cx)?,
         _ => {
             let owner = Owner::find(cx, args.user.as_deref())?;
@@ -56,21 +58,21 @@ pub(crate) fn cron_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Change
     let before = owner.read_to_edit(cx)?;
     let text = before.as_deref().unwrap_or_default();
     let jobs = crontab::jobs(text, Form::Users, dialect);
-    let candidates: Vec<(&Found<'_>, Item)> = jobs
+    let candidates: Vec<(&PlacedJob<'_>, Entry)> = jobs
         .iter()
-        .map(|found| (found, Item::new(found, &owner.user, CRONTAB)))
+        .map(|found| (found, Entry::new(found, &owner.user, CRONTAB)))
         .filter(|(_, item)| args.fits(item))
         .collect();
     let (found, entry) = match candidates.as_slice() {
         [(found, item)] => (*found, item.clone()),
-        [] => return Err(not_found(&args, cx, &owner.user, &item::users(&owner.user, text, dialect))),
+        [] => return Err(not_found(&args, cx, &owner.user, &entry::users(&owner.user, text, dialect))),
         many => return Err(ambiguous(many)),
     };
-    change::refuse_carriage_returns(&owner.user, text, dialect)?;
+    crontab_update::refuse_carriage_returns(&owner.user, text, dialect)?;
 
     let after = crontab::without(text, found.range.clone());
-    let entries = change::entries(&after, dialect);
-    let new = Replacement { owner: &owner, before: before.as_deref(), after, line: found.text, dialect };
+    let entries = crontab_update::entries(&after, dialect);
+    let new = CrontabUpdate { owner: &owner, before: before.as_deref(), after, line: found.text, dialect };
     let plan = new.plan("Remove from", Vec::new());
     let said = new.apply(cx, plan)?;
     let would = said.is_none().then_some("remove");
@@ -79,12 +81,12 @@ pub(crate) fn cron_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Change
     Ok(Noted { data: Changed { user, entry, entries_before: jobs.len(), entries, would }, notes })
 }
 
-/// Whose crontab has the entry of this id.
+/// The owner of the crontab that has the entry of this id.
 fn owner_of(args: &RemoveArgs, cx: &Context) -> Result<Owner> {
     let dialect = dialect(cx);
-    let (crontabs, notes) = target::all(cx);
+    let (crontabs, notes) = crontab_command::all(cx);
     for crontab in &crontabs {
-        let items = item::users(&crontab.user, &crontab.text, dialect);
+        let items = entry::users(&crontab.user, &crontab.text, dialect);
         if items.iter().any(|item| item.id == args.id) {
             return Owner::find(cx, Some(&crontab.user));
         }
@@ -97,7 +99,7 @@ fn owner_of(args: &RemoveArgs, cx: &Context) -> Result<Owner> {
     Err(problem)
 }
 
-fn ambiguous(candidates: &[(&Found<'_>, Item)]) -> Problem {
+fn ambiguous(candidates: &[(&PlacedJob<'_>, Entry)]) -> Problem {
     let message = format!("{} entries fit, expected exactly one", candidates.len());
     let problem = Problem::validation("AMBIGUOUS_ENTRY", message);
     let named = candidates.iter().take(CANDIDATES).map(|(_, item)| named(item));
@@ -108,15 +110,15 @@ fn ambiguous(candidates: &[(&Found<'_>, Item)]) -> Problem {
     }
 }
 
-fn named(item: &Item) -> String {
+fn named(item: &Entry) -> String {
     let line = item.line.unwrap_or_default();
     format!("{} (line {line}: {} {})", item.id.as_deref().unwrap_or("-"), item.schedule, echo(&item.command))
 }
 
-/// Says where it is, if it is the system's, and else what comes close.
-fn not_found(args: &RemoveArgs, cx: &Context, user: &str, items: &[Item]) -> Problem {
+/// The problem of an entry that isn't in the crontab: it belongs to the system, or other entries are similar.
+fn not_found(args: &RemoveArgs, cx: &Context, user: &str, items: &[Entry]) -> Problem {
     if args.id.is_none() {
-        let (system, _) = system::jobs(cx, dialect(cx));
+        let (system, _) = system_jobs::jobs(cx, dialect(cx));
         if let Some(item) = system.iter().find(|item| args.fits(item)) {
             let place = match item.line {
                 Some(line) => format!("line {line} of {}", item.source),
@@ -134,17 +136,17 @@ fn not_found(args: &RemoveArgs, cx: &Context, user: &str, items: &[Item]) -> Pro
         0 => format!("{user}'s crontab has no entries"),
         count => format!("none of the {count} entries of {user}'s crontab fits"),
     };
-    let far = |item: &&Item| {
+    let far = |item: &&Entry| {
         let parts = [(wanted[0], &item.schedule), (wanted[1], &item.command)];
         let asked = parts.into_iter().filter(|(wanted, _)| !wanted.is_empty());
         let cut = |text: &str| text.chars().take(COMPARED).collect::<String>();
-        asked.map(|(wanted, is)| distance(&cut(wanted), &cut(is))).sum::<usize>()
+        asked.map(|(wanted, is)| levenshtein(&cut(wanted), &cut(is))).sum::<usize>()
     };
     let problem = Problem::not_found("ENTRY_NOT_FOUND", message);
     if wanted.iter().all(|wanted| wanted.is_empty()) {
         return problem.remedy("Look the id up: cron_list");
     }
-    let mut near: Vec<&Item> = items.iter().take(COMPARED).collect();
+    let mut near: Vec<&Entry> = items.iter().take(COMPARED).collect();
     near.sort_by_cached_key(far);
     near.iter().take(NEAREST).fold(problem, |problem, item| problem.remedy(format!("Close: {}", named(item))))
 }

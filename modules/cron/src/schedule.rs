@@ -27,21 +27,21 @@ use crate::expression::{Field, Unit, Values};
 const MINUTE: i64 = 60;
 const DAY_MINUTES: i64 = 24 * 60;
 
-/// Steps above this, in minutes, are corrections of the clock.
+/// Larger steps, in minutes, are corrections of the clock.
 const LARGE: i64 = 3 * 60;
 
-/// An expression's days come back within 40 years at the latest: 29 February on one day of the week, across a
-/// century that is no leap year.
+/// The longest search without a run. An expression's days recur within 40 years: 29 February on one day of the week,
+/// across a century year that is no leap year.
 const PATIENCE: i64 = 50 * 366 * 24 * 60 * 60;
 
-/// Segments are cut at this length, so that a search never looks much further than it must.
+/// The longest segment, so that a search never looks much further than it must.
 const STRIDE: i64 = 366 * 24 * 60 * 60;
 
-/// Before this, cron's state is that of a clock that has been running undisturbed. Longer than any change it
-/// makes up for.
+/// The walk starts this long before the first run, so that cron's state is that of an undisturbed clock. It is longer
+/// than any change that cron makes up for.
 const RUN_UP: i64 = 2 * 24 * 60 * 60;
 
-/// Five fields, ready to be matched.
+/// The five fields in a form that is matched quickly.
 pub struct Schedule {
     minutes_of_day: Vec<i64>,
     days_of_month: Values,
@@ -56,62 +56,62 @@ pub struct Schedule {
 pub enum Cause {
     /// The clock shows the scheduled time.
     Due,
-    /// The scheduled time was skipped, the job starts right after.
+    /// The scheduled time was skipped, and the job starts right after.
     MadeUp,
     /// The clock shows the scheduled time for the second time.
     Again,
 }
 
-/// One run.
+/// One run of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// When it starts, in seconds since 1970.
+    /// The start of the run, in seconds since 1970.
     pub at: i64,
-    /// The minute of the wall clock it was due, in minutes since 1970-01-01 00:00 there.
+    /// The minute of the wall clock at which the run was due, in minutes since 1970-01-01 00:00 of that clock.
     pub scheduled: i64,
-    /// Why then.
+    /// Why the job runs at this time.
     pub cause: Cause,
 }
 
-/// What a change of the clock did to the schedule.
+/// The effect of a clock change on a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// So many runs were made up for.
+    /// cron makes up for this number of runs.
     MadeUp(usize),
-    /// So many runs fell out.
+    /// This number of runs doesn't happen.
     Skipped(usize),
-    /// So many runs happened in both passes.
+    /// This number of runs happens in both passes.
     Twice(usize),
-    /// So many runs happened in the first pass only.
+    /// This number of runs happens in the first pass only.
     Once(usize),
 }
 
-/// A change of the clock that mattered.
+/// A clock change that affects runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When, in seconds since 1970.
+    /// The time of the change, in seconds since 1970.
     pub at: i64,
-    /// What the clock would have shown, in minutes as [`Run::scheduled`].
+    /// The wall clock time that would have come, in minutes as in [`Run::scheduled`].
     pub from: i64,
-    /// What it showed.
+    /// The wall clock time that came instead.
     pub to: i64,
-    /// What came of it.
+    /// The effect on the runs.
     pub effect: Effect,
 }
 
-/// Runs, and what disturbed them.
+/// The next runs, and the clock changes that affect them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
-    /// Ascending.
+    /// The runs in ascending order.
     pub runs: Vec<Run>,
-    /// Ascending, up to the last run.
+    /// The clock changes in ascending order, up to the last run.
     pub changes: Vec<Change>,
-    /// Where the search ended without a run, in seconds since 1970.
+    /// The time at which the search ended without a further run, in seconds since 1970.
     pub gave_up: Option<i64>,
 }
 
 impl Schedule {
-    /// Of fields without random values, in their order.
+    /// Makes a schedule from fields without random values, in their order.
     pub fn new(fields: &[Field; 5]) -> Self {
         let [minute, hour, day_of_month, month, day_of_week] = fields;
         debug_assert!(fields.iter().map(|field| field.unit).eq(Unit::ALL));
@@ -133,14 +133,14 @@ impl Schedule {
         self.wildcard
     }
 
-    /// Whether a calendar has such a day at all.
+    /// Whether any calendar has such a day.
     pub fn is_possible(&self) -> bool {
         let a_date_exists = || {
             let longest = |month| if month == 2 { 29 } else { days_in(2000, month) };
             let first = self.days_of_month.iter().next();
             self.months.iter().any(|month| first.is_some_and(|day| day <= longest(month)))
         };
-        // Either day field suffices otherwise, and no month is without a Monday.
+        // Otherwise one matching day field is enough, and every month has each day of the week.
         !self.minutes_of_day.is_empty()
             && !self.months.is_empty()
             && if self.both_days_must_match {
@@ -158,7 +158,7 @@ impl Schedule {
             && if self.both_days_must_match { day && weekday } else { day || weekday }
     }
 
-    /// The matching minutes of the wall clock, ascending.
+    /// The matching minutes of the wall clock in ascending order.
     fn minutes(&self, range: RangeInclusive<i64>) -> impl Iterator<Item = i64> {
         let (low, high) = range.into_inner();
         let first_day = low.div_euclid(DAY_MINUTES);
@@ -190,7 +190,8 @@ impl Schedule {
     fn walk(&self, zone: &TimeZone, after: i64, count: usize, forecast: &mut Forecast) {
         let mut start = after - RUN_UP;
         let mut offset = offset_at(zone, start);
-        // The last minute whose jobs ran, the last minute there was, and the latest the clock ever showed.
+        // These are the last minute whose jobs ran, the last minute that passed, and the latest minute that the clock
+        // ever showed.
         let mut done = wall_minute(start, offset) - 1;
         let mut previous = done;
         let mut latest = done;
@@ -200,7 +201,7 @@ impl Schedule {
             let last = wall_minute(end - 1, offset);
             let from = previous + 1;
             let step = first - done;
-            // cron wakes up when the minute changes, and set back by one it doesn't.
+            // cron wakes up when the minute changes. A clock that is set back by one minute doesn't wake it.
             let start_at = if first == previous { first + 1 } else { first };
 
             let mut emit = |at: i64, scheduled: i64, cause: Cause| {
@@ -256,8 +257,8 @@ impl Schedule {
     }
 }
 
-/// The end of the stretch of one offset that holds an instant, and the offset that follows; none at the end
-/// of time.
+/// The end of the segment with one offset that holds an instant, and the offset that follows. No offset follows at the
+/// end of time.
 fn segment_end(zone: &TimeZone, start: i64) -> (i64, Option<i32>) {
     let horizon = start + STRIDE;
     let end = Timestamp::from_second(start)
@@ -289,7 +290,7 @@ pub fn wall_text(minute: i64) -> String {
     format!("{date} {:02}:{:02}", minute / 60, minute % 60)
 }
 
-/// The length of a month.
+/// The number of days of a month.
 pub fn days_in(year: i16, month: u8) -> u8 {
     i8::try_from(month)
         .ok()

@@ -1,23 +1,22 @@
-//! Time zones by name, from the database in the component, and the instants that arguments and answers write.
+//! Time zones by name, from the database in the component, and instants in arguments and answers.
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, ToSpan, Zoned};
-
-use crate::problem::distance;
+use strsim::levenshtein;
 
 /// A zone that isn't in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownZone {
-    /// Names that may have been meant, at most three.
+    /// At most three names that may have been meant.
     pub close: Vec<String>,
 }
 
-/// Finds a zone by its IANA name, in any case.
+/// Finds a zone by its IANA name, in upper or lower case.
 ///
 /// # Errors
 ///
-/// With names that come close.
+/// Names that are close to the given one.
 pub fn zone(name: &str) -> Result<TimeZone, UnknownZone> {
     let database = TimeZoneDatabase::bundled();
     match database.get(name) {
@@ -38,7 +37,7 @@ fn close_names(database: &TimeZoneDatabase, name: &str) -> Vec<String> {
             let lower = known.to_lowercase();
             let city = lower.rsplit('/').next().unwrap_or(&lower);
             let wanted_city = wanted.rsplit('/').next().unwrap_or(&wanted);
-            let score = distance(&lower, &wanted).min(1 + distance(city, wanted_city));
+            let score = levenshtein(&lower, &wanted).min(1 + levenshtein(city, wanted_city));
             (score <= 1 + wanted_city.len() / 4).then_some((score, known))
         })
         .collect();
@@ -46,8 +45,8 @@ fn close_names(database: &TimeZoneDatabase, name: &str) -> Vec<String> {
     close.into_iter().map(|(_, known)| known).take(3).collect()
 }
 
-/// Reads an instant: RFC 3339 with an offset, or a local time of the zone, and says how a local time that
-/// happens twice or not at all was taken.
+/// Parses an instant: RFC 3339 with an offset, or a local time of the zone. The note says how a local time was read that
+/// happens twice or not at all.
 ///
 /// # Errors
 ///
@@ -81,14 +80,14 @@ pub fn local_text(at: Timestamp, zone: &TimeZone) -> String {
     format!("{}{offset}", local.datetime())
 }
 
-/// As RFC 3339 wants it, without the seconds that some zones' offsets had long ago.
+/// The offset in RFC 3339, without the seconds that some zones' offsets had long ago.
 fn offset_text(offset: Offset) -> String {
     let minutes = offset.seconds().abs() / 60;
     let sign = if offset.seconds() < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-/// How far away, in the two largest units: `in 3 days 4 h`, `12 min ago`, `now`.
+/// A distance in time in its two largest units: `in 3 days 4 h`, `12 min ago`, `now`.
 pub fn relative(seconds: i64) -> String {
     let total = seconds.unsigned_abs();
     let (days, hours, minutes) = (total / 86_400, total / 3_600 % 24, total / 60 % 60);

@@ -1,5 +1,5 @@
-//! The forecast against the daemon: what Debian's cron was seen to run, and a model of its main loop that
-//! looks at every minute. The model shares nothing with the forecast but the offsets of the time zones.
+//! Compares the forecast with the daemon: with recorded runs of Debian's cron, and with a model of its main loop that
+//! looks at every minute. The model shares only the offsets of the time zones with the forecast.
 #![allow(clippy::unwrap_used)]
 
 use jiff::Timestamp;
@@ -46,7 +46,7 @@ fn runs_are_those_of_debians_cron() {
     assert!(lines > 250, "{lines}");
 }
 
-/// cron.c's main loop: one wake-up a minute, no job that takes time.
+/// cron.c's main loop, with one wake-up per minute and jobs that take no time.
 fn daemon(fields: &[Field; 5], zone: &TimeZone, start: i64, end: i64) -> Vec<i64> {
     let wall = |at: i64| {
         let offset = zone.to_offset(Timestamp::from_second(at).unwrap()).seconds();
@@ -60,7 +60,7 @@ fn daemon(fields: &[Field; 5], zone: &TimeZone, start: i64, end: i64) -> Vec<i64
     };
     let mut running = wall(start);
     let mut virtual_time = running;
-    // No minute of a clock has started in between since 1970.
+    // Since 1970, offsets have been multiples of 30 seconds.
     assert_eq!(start % 30, 0);
     for at in (start..end).step_by(30) {
         let clock = wall(at);
@@ -106,7 +106,7 @@ fn matches(fields: &[Field; 5], minute: i64) -> bool {
     has(0, minute % 60) && has(1, minute / 60) && has(3, date.month().into()) && days
 }
 
-/// Numbers from a fixed seed.
+/// Pseudo-random numbers from a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -121,7 +121,7 @@ impl Numbers {
 
     fn field(&mut self, unit: Unit) -> String {
         let (first, last) = (u64::from(unit.first()), u64::from(unit.last()));
-        // Around the hours at which clocks are changed.
+        // Most hours are around those at which clocks change.
         let (low, high) = if unit == Unit::Hour && self.below(3) > 0 { (0, 4) } else { (first, last) };
         match self.below(10) {
             0..3 => "*".to_owned(),
@@ -149,7 +149,7 @@ impl Numbers {
 
 const DAY: i64 = 86_400;
 
-/// Compares forecast and main loop from a day before to a day after a change, and says how many runs it saw.
+/// Compares the forecast and the main loop from a day before to a day after a change, and returns the number of runs.
 fn compare(zone: &TimeZone, change: i64, expression: &str, after: i64) -> usize {
     let (start, end) = (change - 2 * DAY, change + DAY);
     let mut seen = daemon(&fields(expression), zone, start, end);
@@ -210,7 +210,7 @@ fn runs_are_those_of_the_main_loop_whatever_the_size_of_a_change() {
         let zone = format!("STD0DST-{hours}:{rest:02},J60/2,J300/3");
         let zone = TimeZone::posix(&zone).unwrap();
         for change in changes(&zone, 2 * 366 * DAY) {
-            // The whole clock, and every minute around the change.
+            // These expressions cover the whole clock, and every minute around the change.
             for expression in ["* * * * *", "0-59 0-23 * * *", "*/2 1-4 * * *", "1-59/3 0-5 * * *"] {
                 compared += compare(&zone, change, expression, change - 3600);
             }

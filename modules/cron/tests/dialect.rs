@@ -1,4 +1,4 @@
-//! What is an expression, what isn't and why, what it means, and what is worth a warning.
+//! Valid and invalid expressions, their problems, their meaning, and warnings about them.
 #![allow(clippy::unwrap_used)]
 
 use module_cron::describe::{describe, warnings};
@@ -23,7 +23,7 @@ fn problems(text: &str) -> Vec<Problem> {
 
 #[test]
 fn an_expression_is_written_out_and_normalized() {
-    // As written, normalized, and what the fields match, but for those that match everything.
+    // Each row has an expression, its normalized form, and the values of those fields that don't match everything.
     let table = [
         ("30 2 * * 1-5", "30 2 * * 1-5", "minute=30 hour=2 day of week=Mon-Fri"),
         ("  05\t02 * * mon-FRI \n", "5 2 * * 1-5", "minute=5 hour=2 day of week=Mon-Fri"),
@@ -211,7 +211,7 @@ fn what_debians_cron_makes_of_a_line_it_takes_all_the_same_is_told() {
         let found = problems(text);
         assert!(found[0].message.ends_with(&format!("{TAKES}{does}")), "{text}: {found:?}");
     }
-    // Once for each field.
+    // Each field has its own problem.
     let found = problems("1.5,2.5 3.5 * * *");
     let told: Vec<bool> = found.iter().map(|problem| problem.message.contains(TAKES)).collect();
     assert_eq!(told, [true, false, true]);
@@ -270,9 +270,9 @@ fn all_problems_of_all_fields_come_at_once_in_order() {
             (Some("day of week"), 16)
         ]
     );
-    // Too many fields, and wrong ones.
+    // There are too many fields, and invalid ones.
     assert_eq!(problems("99 * * * * run").len(), 2);
-    // Of Quartz's fields the seconds aren't read as minutes.
+    // The seconds of Quartz's syntax aren't read as minutes.
     let found = problems("0 0 12 ? * MON#2");
     let columns: Vec<_> = found.iter().map(|problem| problem.column).collect();
     assert_eq!(columns, [1, 8, 12], "{found:?}");

@@ -1,5 +1,5 @@
-//! The tools for jobs, against what a Debian 12 host (cron 3.0pl1-162) said, and cronie 1.7.2's `crontab` (built from
-//! its source) where that is another.
+//! The tools for jobs. The outputs were recorded on a Debian 12 host (cron 3.0pl1-162), and with cronie 1.7.2's `crontab`
+//! (built from its source) where it differs.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
@@ -9,7 +9,7 @@ use linux_sysadmin_sdk::{Category, Privilege};
 use module_cron::module;
 use serde_json::{Value, json};
 
-/// `tail -n +1` of the files in question; of scripts the first lines.
+/// The files in the form of `tail -n +1`. Scripts have only their first lines.
 const HOST: &str = include_str!("data/debian-host.txt");
 const ROOTS: &str = include_str!("data/debian-root.crontab");
 const ADMINS: &str = include_str!("data/debian-admin.crontab");
@@ -19,12 +19,12 @@ fn users() -> impl Iterator<Item = &'static str> {
     passwd.take_while(|line| !line.is_empty()).filter_map(|line| line.split(':').next())
 }
 
-/// Reached as this account.
+/// The host, reached as this account.
 fn reached_as(account: &str) -> FakeTarget {
     FakeTarget::new().recording(HOST).account(account)
 }
 
-/// Reached as root, with the crontabs of root and admin.
+/// The host, reached as root, with the crontabs of root and admin.
 fn host() -> FakeTarget {
     users().filter(|user| !["root", "admin"].contains(user)).fold(
         reached_as("root").answer(&["crontab", "-u", "root", "-l"], 0, ROOTS, "").answer(
@@ -37,7 +37,7 @@ fn host() -> FakeTarget {
     )
 }
 
-/// Reached as root; ada's crontab is this, and is that once the plan has run.
+/// The host, reached as root, with these crontabs of ada before and after the plan has run.
 fn adas(before: &str, after: &str) -> FakeTarget {
     reached_as("root").answer(&["crontab", "-u", "ada", "-l"], 0, before, "").answer_after(
         &["crontab", "-u", "ada", "-l"],
@@ -62,7 +62,7 @@ fn list(target: FakeTarget, arguments: Value) -> (Vec<Value>, Vec<String>) {
     (data.as_array().unwrap().clone(), reply.notes)
 }
 
-/// Calls a tool that changes; what it answered with, and the plans it handed over.
+/// Calls a tool that changes something. Returns its answer and its plans.
 fn call(target: FakeTarget, tool: &str, arguments: Value) -> (Result<(Value, Vec<String>)>, Vec<Change>) {
     let plans = target.plans();
     let answer = target.call(&module(), tool, arguments).map(|(data, reply)| (data, reply.notes));
@@ -77,7 +77,7 @@ fn done(target: FakeTarget, tool: &str, arguments: Value) -> (Value, Vec<String>
     (data, notes, plans.remove(0))
 }
 
-/// A problem, and that no plan was handed over.
+/// The problem of a call that hands over no plan.
 fn refusal(target: FakeTarget, tool: &str, arguments: Value) -> Problem {
     let (answer, plans) = call(target, tool, arguments.clone());
     assert!(plans.is_empty(), "{arguments}");
@@ -172,7 +172,7 @@ fn a_hosts_jobs_are_listed_with_their_place_and_meaning() {
         })
     );
     assert_eq!(items[3]["environment"], json!(["SHELL=/bin/bash", "DB_PASSWORD", "MAILTO="]));
-    // Debian's cron takes it, and it isn't what it looks like.
+    // Debian's cron accepts it, but it doesn't mean what it looks like.
     assert!(items[6]["error"].as_str().unwrap().contains("runs backwards"), "{}", items[6]);
     assert_eq!(
         (&items[7]["id"], &items[7]["command"]),
@@ -206,7 +206,7 @@ fn without_root_only_the_accounts_own_crontab_is_listed() {
             &"only the account's own crontab was read: those of others take root's rights".to_owned()
         )
     );
-    // sudo, but not for this.
+    // The account may use sudo, but not for crontab.
     let said = "must be privileged to use -u\n";
     let mut target = users()
         .fold(reached_as("admin").answer(&["crontab", "-l"], 0, ADMINS, ""), |target, user| {
@@ -226,7 +226,7 @@ fn without_root_only_the_accounts_own_crontab_is_listed() {
 
 #[test]
 fn only_accounts_with_a_crontab_are_asked_for_where_the_spool_tells_them() {
-    // The others are not recorded: asking for one of them would be told as a crontab that was not read.
+    // The crontabs of the others aren't recorded. A request for one of them would add a note.
     let target = reached_as("root")
         .answer(&["crontab", "-u", "admin", "-l"], 0, ADMINS, "")
         .file("/var/spool/cron/crontabs/admin", "")
@@ -259,7 +259,7 @@ fn who_doesnt_exist_has_no_crontab() {
 
 #[test]
 fn crontabs_own_refusals_are_carried_over() {
-    // As root with admin missing in cron.allow, and as admin itself; cronie says the latter only.
+    // This is the output as root with admin missing in cron.allow, and as admin. cronie prints only the latter.
     for said in [
         "The user admin cannot use this program (crontab)\n",
         "You (admin) are not allowed to use this program (crontab)\nSee crontab(1) for more information\n",
@@ -476,10 +476,10 @@ fn success_is_believed_only_once_it_is_seen() {
     assert!(problem.message.contains("1 entries, expected 2"), "{}", problem.message);
     let (answer, _) = call(adas("@daily true\n", "@daily true\n"), "cron_remove", arguments.clone());
     assert_eq!(answer.unwrap_err().code, "CRONTAB_NOT_CHANGED");
-    // Somebody else's line came besides.
+    // Somebody else adds a line at the same time.
     let (_, notes, _) = done(adas("", "@daily true\n@hourly b\n"), "cron_add", arguments.clone());
     assert!(notes[0].contains("changed by others"), "{notes:?}");
-    // It can't be looked at any more.
+    // The crontab can't be read after the change.
     let target = reached_as("root").answer(&["crontab", "-u", "ada", "-l"], 0, "", "").answer_after(
         &["crontab", "-u", "ada", "-l"],
         1,
@@ -523,7 +523,7 @@ fn a_wrong_entry_never_becomes_a_plan() {
 fn what_would_not_come_back_as_it_was_is_not_edited() {
     let add = json!({"user": "ada", "schedule": "@daily", "command": "true"});
     let remove = json!({"user": "ada", "command": "true"});
-    // Debian: `printf '*/5 * * * * true\r\n' | crontab -u ada -`, listed.
+    // On Debian, this is the listing after `printf '*/5 * * * * true\r\n' | crontab -u ada -`.
     let carriage = "# a\n*/5 * * * * true\\r\n0 4 * * * true\n";
     for (tool, arguments) in [("cron_add", add), ("cron_remove", remove)] {
         let latin = b"# a\n# caf\xe9\n*/5 * * * * true\n";
@@ -541,7 +541,7 @@ fn what_would_not_come_back_as_it_was_is_not_edited() {
 
 #[test]
 fn cronies_carriage_returns_stay_where_they_are() {
-    // cronie: the same, listed.
+    // With cronie, this is the same listing.
     let before = "*/5 * * * * true\r\n0 4 * * * echo a\tb\\b\n";
     let after = "0 4 * * * echo a\tb\\b\n";
     let mut target = adas(before, after);
@@ -597,7 +597,7 @@ fn an_id_alone_finds_whose_it_is() {
         .step(step)
         .lock(Lock::Named("crontab".to_owned()));
     assert_eq!(made, expected);
-    // Another account's id is none of this one's.
+    // The id of another account's entry doesn't match.
     let problem = refusal(host(), "cron_remove", json!({"id": id, "user": "root"}));
     assert_eq!((problem.code.as_str(), problem.remediation.len()), ("ENTRY_NOT_FOUND", 1));
     let problem = refusal(host(), "cron_remove", json!({"id": "0123456789ab"}));
@@ -684,7 +684,7 @@ fn a_directory_full_of_files_is_looked_at_up_to_a_limit() {
 
 #[test]
 fn what_cannot_be_read_is_noted_and_the_rest_is_listed() {
-    // Nothing is recorded for `crontab -l`, which is a problem of its own.
+    // No output is recorded for `crontab -l`, which would be another problem.
     let target = reached_as("admin");
     let (items, notes) = list(target, json!({}));
     assert!(items.iter().all(|item| item["source"] != "crontab") && items.len() == 9, "{items:?}");

@@ -26,7 +26,7 @@ fn next_runs(arguments: Value) -> Value {
     answer("cron_next_runs", arguments)
 }
 
-/// The runs' local times, cut after the minute and the offset's hours.
+/// The local times of the runs, up to the minute and the hours of the offset.
 fn local(data: &Value) -> Vec<String> {
     let runs = data["runs"].as_array().unwrap().iter();
     runs.map(|run| run["local"].as_str().unwrap().replace(":00+", "+")).collect()
@@ -120,7 +120,7 @@ fn the_next_runs_of_a_wrong_expression_are_an_error() {
 #[test]
 fn runs_are_told_in_the_targets_time() {
     let mut data = next_runs(json!({"expression": "0 6 * * 1", "count": 2}));
-    // `2026e`: another with every update of the crate.
+    // The release, such as `2026e`, changes with updates of the crate.
     let release = data.as_object_mut().unwrap().remove("tzdata").unwrap();
     let (year, letter) = release.as_str().unwrap().split_at(4);
     assert!(year.parse::<u16>().unwrap() >= 2026 && letter.len() == 1, "{release}");
@@ -188,7 +188,7 @@ fn a_run_in_the_repeated_hour_happens_once_unless_it_is_a_wildcards() {
     );
     assert_eq!(wildcard["runs"][1]["second_pass"], Value::Null);
     assert_eq!(wildcard["runs"][2]["second_pass"], true);
-    // Between the two passes.
+    // This is between the two passes of the hour.
     let after = "2026-10-25T00:45:00Z";
     let fixed = next_runs(json!({"expression": "50 2 * * *", "count": 2, "after": after}));
     assert_eq!(local(&fixed), ["2026-10-25T02:50+02:00", "2026-10-26T02:50+01:00"]);
@@ -292,7 +292,7 @@ fn a_schedule_without_times_says_so() {
         ("@reboot", "no clock times"),
         ("0 0 30 2 *", "no day 30 in February"),
         ("0 0 31 4,6,9,11 *", "no day 31 in"),
-        // The last Sunday of March at an hour that Berlin skips then.
+        // This is the last Sunday of March, at an hour that Berlin skips on that day.
         ("*/5 2 25-31 3 */7", "no run until 20"),
     ] {
         let data = next_runs(json!({"expression": expression, "count": 100}));
@@ -354,7 +354,7 @@ fn leap_days_are_found_across_a_century() {
         local(&data).iter().map(|run| run[..10].to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(leap("0 0 29 2 *", "2096-03-01"), ["2104-02-29", "2108-02-29"]);
-    // Sundays only, for the day of the week starts with a star.
+    // The job runs on Sundays only, because the day of the week starts with a star.
     assert_eq!(leap("0 0 29 2 */7", "2060-03-01"), ["2088-02-29", "2128-02-29"]);
     let all = next_runs(json!({"expression": "0 0 29 2 */7", "count": 100}));
     assert_eq!(all["runs"].as_array().unwrap().len(), 100);

@@ -1,4 +1,4 @@
-//! In tests there is no host. Each answer has the question as its id, and a member that the contract doesn't name.
+//! A stand-in for the host in tests. Each answer has the call as its id, and a member that the contract doesn't name.
 
 use linux_sysadmin_sdk::{Problem, Result};
 
@@ -12,19 +12,19 @@ pub(crate) fn list(agent_id: Option<&str>) -> String {
 }
 
 pub(crate) fn output(id: &str, offset: u64, wait_seconds: u32) -> Result<String> {
-    told(id, format!("output {id} {offset} {wait_seconds}"), offset)
+    answer(id, format!("output {id} {offset} {wait_seconds}"), offset)
 }
 
 pub(crate) fn cancel(id: &str, wait_seconds: u32) -> Result<String> {
-    told(id, format!("cancel {id} {wait_seconds}"), 0)
+    answer(id, format!("cancel {id} {wait_seconds}"), 0)
 }
 
-fn told(id: &str, asked: String, offset: u64) -> Result<String> {
+fn answer(id: &str, call: String, offset: u64) -> Result<String> {
     match id {
         "unknown" => Err(Problem::not_found("JOB_NOT_FOUND", "there is no such job")),
         "odd" => Ok("[]".to_owned()),
         _ => Ok(format!(
-            r#"{{"id": "{asked}", "tool": "pkg_upgrade", "status": "done", "output": "text", "offset": {offset},
+            r#"{{"id": "{call}", "tool": "pkg_upgrade", "status": "done", "output": "text", "offset": {offset},
                 "next_offset": {}, "lost": 0, "result": {{"status": "success"}}, "new": 1}}"#,
             offset + 4
         )),

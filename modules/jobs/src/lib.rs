@@ -1,5 +1,5 @@
-//! Jobs: calls that go on though whoever made them doesn't wait any more. What the host says of them, as far as the
-//! contract names it.
+//! The tools for jobs: calls that go on after the client has stopped waiting. The answers are the host's, without members
+//! that the contract doesn't name.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 #[cfg(target_family = "wasm")]
 use linux_sysadmin_sdk::system::jobs as host;
 
-/// Only the host has jobs; here each question is answered by what was asked.
+/// A stand-in for the host in native builds, where there are no jobs.
 #[cfg(not(target_family = "wasm"))]
 mod host;
 
@@ -34,24 +34,25 @@ struct OutputArgs {
 #[derive(Deserialize, JsonSchema)]
 struct CancelArgs {
     id: String,
-    #[serde(default = "a_while")]
+    #[serde(default = "default_wait")]
     #[schemars(range(max = 45))]
     wait_seconds: u32,
 }
 
-fn a_while() -> u32 {
+/// The seconds to wait for the end of a cancelled job.
+fn default_wait() -> u32 {
     10
 }
 
-/// One job.
+/// A job, as the host lists it.
 #[derive(Debug, Deserialize, Serialize)]
 struct Job {
     id: String,
     tool: String,
-    /// Where it works.
+    /// The host or the number of hosts on which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     host: Option<String>,
-    /// `running`, `done`, `failed`, `cancelled`.
+    /// The state: `running`, `done`, `failed` or `cancelled`.
     status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     started_unix: Option<Number>,
@@ -63,56 +64,57 @@ struct Job {
     progress: Option<String>,
 }
 
-/// One job, with what it has said and, once it is there, its answer.
+/// A job with its output and, once it has ended, its answer.
 #[derive(Debug, Deserialize, Serialize)]
-struct Told {
+struct JobOutput {
     #[serde(flatten)]
     job: Job,
     #[serde(default)]
     output: String,
-    /// Of the first line of `output`.
+    /// The number of the first line of `output`.
     #[serde(default)]
     offset: u64,
     #[serde(default)]
     next_offset: u64,
-    /// Lines that are no longer kept.
-    #[serde(default, skip_serializing_if = "is_none_lost")]
+    /// The number of lines that the host no longer has.
+    #[serde(default, skip_serializing_if = "is_zero")]
     lost: u64,
-    /// The envelope.
+    /// The job's answer, an envelope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
 }
 
-fn is_none_lost(lost: &u64) -> bool {
-    *lost == 0
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn job_list(args: ListArgs, _: &Context) -> Result<Listing<Job>> {
-    let jobs: Vec<Job> = typed(&host::list(args.agent_id.as_deref()))?;
+    let jobs: Vec<Job> = parse(&host::list(args.agent_id.as_deref()))?;
     Ok(jobs.into())
 }
 
-fn job_output(args: OutputArgs, _: &Context) -> Result<Single<Told>> {
-    let told = host::output(&args.id, args.offset, args.wait_seconds).map_err(listed)?;
-    Ok(Single(typed(&told)?))
+fn job_output(args: OutputArgs, _: &Context) -> Result<Single<JobOutput>> {
+    let answer = host::output(&args.id, args.offset, args.wait_seconds).map_err(with_remedy)?;
+    Ok(Single(parse(&answer)?))
 }
 
-fn job_cancel(args: CancelArgs, _: &Context) -> Result<Single<Told>> {
-    Ok(Single(typed(&host::cancel(&args.id, args.wait_seconds).map_err(listed)?)?))
+fn job_cancel(args: CancelArgs, _: &Context) -> Result<Single<JobOutput>> {
+    let answer = host::cancel(&args.id, args.wait_seconds).map_err(with_remedy)?;
+    Ok(Single(parse(&answer)?))
 }
 
-fn listed(problem: Problem) -> Problem {
+fn with_remedy(problem: Problem) -> Problem {
     if problem.code == "JOB_NOT_FOUND" { problem.remedy("Call job_list") } else { problem }
 }
 
-/// Members that a later host adds are left out.
-fn typed<T: DeserializeOwned>(said: &str) -> Result<T> {
-    serde_json::from_str(said).map_err(|error| {
+/// Reads an answer of the host, without the members that a later host adds.
+fn parse<T: DeserializeOwned>(answer: &str) -> Result<T> {
+    serde_json::from_str(answer).map_err(|error| {
         Problem::new("INVALID_ANSWER", Category::Internal, format!("what the host says of jobs: {error}"))
     })
 }
 
-/// The module.
+/// The module, with its tools.
 pub fn module() -> Module {
     let waits = |tool: Tool| tool.duration(DurationCategory::Slow).on_controller();
     Module::new("jobs", env!("CARGO_PKG_VERSION"), "jobs", "Calls that go on by themselves")

@@ -1,11 +1,12 @@
-//! What a call may use, so that it ends by itself with what it has found and not by the host's limits with nothing.
+//! The time, calls and bytes that a tool may use. A tool that stops by itself answers with what it has found; one that the
+//! host stops answers with nothing.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use linux_sysadmin_sdk::{Context, OutputStream, Result};
 
-/// Why something was left out.
+/// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spent {
     Time,
@@ -21,7 +22,8 @@ impl Spent {
     }
 }
 
-/// Of one call. The host allows 10,000 calls to it, and tells computing from waiting; so does this.
+/// The budget of one tool call. Like the host, it limits computing apart from waiting. The host allows 10,000 calls of its
+/// functions.
 pub(crate) struct Budget<'a> {
     cx: &'a Context,
     began: f64,
@@ -29,47 +31,52 @@ pub(crate) struct Budget<'a> {
     waited: Cell<f64>,
     calls: Cell<u32>,
     read: Cell<u64>,
-    /// The last piece of a stream was little.
-    was_little: Cell<bool>,
+    /// True where the last piece of a stream was small.
+    was_small: Cell<bool>,
 }
 
 struct Most {
-    /// Seconds by the clock on the wall, and of them for computing.
+    /// The wall time, in seconds.
     wall: f64,
+    /// The time for computing, in seconds.
     computing: f64,
-    /// Bytes. Handing them over is the guest's own time in the host's eyes and waiting in the guest's, and takes a slow
-    /// machine 2 s for a gigabyte. Of lines that are looked at, time is up before; of a hole it isn't.
+    /// The bytes to read. A slow machine takes 2 s to hand over a gigabyte. The host counts that as computing, and this
+    /// module as waiting. Lines use up the computing time first, but a hole in a file does not.
     read: u64,
 }
 
+/// The number of calls of the host's functions.
 const CALLS: u32 = 8_000;
 
 const GIB: u64 = 1 << 30;
 
-/// What is read at once, and what is so little that after a second one it is better to wait for more: many programs write
-/// 4 KiB at a time. So many calls are to be had without that: what is short is read before it would be worth it.
+/// The number of bytes that are read at once.
 const PIECE: u32 = 1 << 20;
-const LITTLE: usize = 48 << 10;
-const WHILE: Duration = Duration::from_millis(3);
-const UNHURRIED: u32 = 100;
+/// A piece below this size is small. Many programs write 4 KiB at a time, and so it is better to wait after two small
+/// pieces.
+const SMALL: usize = 48 << 10;
+/// The time to wait after two small pieces.
+const PAUSE: Duration = Duration::from_millis(3);
+/// The number of calls before there are pauses. A short output is read within them.
+const CALLS_WITHOUT_PAUSE: u32 = 100;
 
 impl<'a> Budget<'a> {
-    /// Of a tool that may take 30 s.
+    /// The budget of a tool that may take 30 s.
     pub(crate) fn quick(cx: &'a Context) -> Self {
         Self::new(cx, Most { wall: 20.0, computing: 3.0, read: GIB })
     }
 
-    /// Of a tool that may take 600 s.
+    /// The budget of a tool that may take 600 s.
     pub(crate) fn slow(cx: &'a Context) -> Self {
         Self::new(cx, Most { wall: 240.0, computing: 20.0, read: 8 * GIB })
     }
 
     fn new(cx: &'a Context, most: Most) -> Self {
-        let (waited, calls, read, was_little) = Default::default();
-        Self { cx, began: cx.monotonic(), most, waited, calls, read, was_little }
+        let (waited, calls, read, was_small) = Default::default();
+        Self { cx, began: cx.monotonic(), most, waited, calls, read, was_small }
     }
 
-    /// A call to the host, which is waited for.
+    /// Calls the host, and counts the time as waiting.
     pub(crate) fn waiting<T>(&self, call: impl FnOnce() -> T) -> T {
         let before = self.cx.monotonic();
         let answer = call();
@@ -78,20 +85,20 @@ impl<'a> Budget<'a> {
         answer
     }
 
-    /// The next piece of a stream; empty at its end.
+    /// Reads the next piece of a stream. It is empty at the end.
     pub(crate) fn read(&self, stream: &mut OutputStream) -> Result<Vec<u8>> {
         let piece = self.waiting(|| stream.read(PIECE))?;
         self.read.set(self.read.get() + piece.len() as u64);
-        let is_little = !piece.is_empty() && piece.len() < LITTLE;
-        if self.was_little.replace(is_little) && is_little && self.calls.get() > UNHURRIED {
+        let is_small = !piece.is_empty() && piece.len() < SMALL;
+        if self.was_small.replace(is_small) && is_small && self.calls.get() > CALLS_WITHOUT_PAUSE {
             let before = self.cx.monotonic();
-            self.cx.sleep(WHILE);
+            self.cx.sleep(PAUSE);
             self.waited.set(self.waited.get() + self.cx.monotonic() - before);
         }
         Ok(piece)
     }
 
-    /// Parts of files.
+    /// Reads parts of files, each given by path, offset and length.
     pub(crate) fn read_parts(&self, cx: &Context, parts: &[(&str, i64, u64)]) -> Vec<Result<Vec<u8>>> {
         let given = self.waiting(|| cx.read_parts(parts));
         let read = given.iter().flatten().map(Vec::len).sum::<usize>();
@@ -99,7 +106,7 @@ impl<'a> Budget<'a> {
         given
     }
 
-    /// Whether there is none left.
+    /// The limit that was reached, if any.
     pub(crate) fn spent(&self) -> Option<Spent> {
         let elapsed = self.cx.monotonic() - self.began;
         if elapsed > self.most.wall || elapsed - self.waited.get() > self.most.computing {

@@ -1,17 +1,18 @@
-//! Lines that are repeated, counted and shown once.
+//! Folds repeated lines: they are counted, and shown once.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use crate::line::{Level, Line, Shown};
+use crate::level::Level;
+use crate::line::{Line, ShownLine};
 use crate::mask::mask;
 
-/// In an answer that keeps the lines' order: how many other messages may stand between two of the same. What a service
-/// says over and over is often two or three lines.
+/// The number of other messages that may stand between two equal ones in an answer that keeps the order. A service often
+/// repeats two or three lines together.
 const NEAR: usize = 8;
 
-/// Those that are the same and near each other as one, at the place of the first.
-pub(crate) fn near(lines: &[Line]) -> Vec<Shown> {
+/// Folds equal lines that are near each other, at the place of the first one.
+pub(crate) fn near(lines: &[Line]) -> Vec<ShownLine> {
     struct Group<'a> {
         key: String,
         first: &'a Line,
@@ -33,37 +34,37 @@ pub(crate) fn near(lines: &[Line]) -> Vec<Shown> {
             None => groups.push(Group { key, first: line, count: 1, last: line.at }),
         }
     }
-    groups.iter().map(|group| Shown::new(group.first, group.count, group.last)).collect()
+    groups.iter().map(|group| ShownLine::new(group.first, group.count, group.last)).collect()
 }
 
-/// As they are.
-pub(crate) fn none(lines: &[Line]) -> Vec<Shown> {
-    lines.iter().map(|line| Shown::new(line, 1, None)).collect()
+/// Shows every line, without folding.
+pub(crate) fn none(lines: &[Line]) -> Vec<ShownLine> {
+    lines.iter().map(|line| ShownLine::new(line, 1, None)).collect()
 }
 
-/// All of the same message, wherever they are.
+/// All lines with the same message, wherever they are.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// The latest one.
+    /// The latest line.
     pub(crate) line: Line,
     pub(crate) count: u64,
     pub(crate) first: Option<i64>,
     pub(crate) last: Option<i64>,
 }
 
-/// Groups of lines, at most so many: the one that was there first makes room.
+/// A bounded number of groups. Once it is full, a new group replaces the oldest one or is dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
     most: usize,
     groups: HashMap<(Rc<str>, Option<Level>, String), Group>,
     order: VecDeque<(Rc<str>, Option<Level>, String)>,
-    /// Those that made room.
+    /// The number of groups that were replaced or dropped.
     pub(crate) dropped: u64,
     keeps_first: bool,
 }
 
 impl Groups {
-    /// `keeps_first`: once they are full, what is new isn't taken.
+    /// With `keeps_first`, new groups are dropped once there are `most` groups.
     pub(crate) fn new(most: usize, keeps_first: bool) -> Self {
         Self { most, groups: HashMap::new(), order: VecDeque::new(), dropped: 0, keeps_first }
     }
@@ -92,7 +93,7 @@ impl Groups {
         self.groups.insert(key, Group { count: 1, first: line.at, last: line.at, line });
     }
 
-    /// In the order in which they were first seen.
+    /// The groups, in the order in which they began.
     pub(crate) fn into_groups(self) -> impl Iterator<Item = Group> {
         let Self { mut groups, order, .. } = self;
         order.into_iter().filter_map(move |key| groups.remove(&key))

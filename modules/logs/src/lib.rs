@@ -1,44 +1,43 @@
-//! Logs: the journal, and text files in `/var/log` or where a service's profile says.
+//! The tools for logs: the journal, and text files in `/var/log` or where a service's profile says.
 #![forbid(unsafe_code)]
 
-mod ask;
 mod budget;
-mod files;
+mod clock;
 mod fold;
-mod form;
-mod inventory;
 mod journal;
+mod level;
 mod line;
+mod line_format;
 mod mask;
-mod moment;
 mod pattern;
-mod pieces;
-mod query;
-mod search;
-mod service;
-mod summary;
-mod tail;
-mod unit;
-mod usage;
+mod redaction;
+mod service_sources;
+mod text_logs;
+mod time_range;
+mod tools;
+mod unit_names;
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
-/// The module.
+use text_logs::{grep, inventory, read};
+use tools::{disk_usage, query, search, service_logs, summary};
+
+/// The module, with its tools and grants.
 pub fn module() -> Module {
     Module::new("logs", env!("CARGO_PKG_VERSION"), "logs", "The journal and text logs")
         .license(env!("CARGO_PKG_LICENSE"))
         .command(journal::grant())
-        .command(unit::grant())
-        .command(ask::grant())
+        .command(unit_names::grant())
+        .command(grep::grant())
         .command(inventory::grant())
-        .command(usage::ROOM.read("how full the filesystem of /var/log is"))
-        .command(usage::JOURNAL.read("what the journal takes").as_root_if_available())
-        .command(usage::DELETED.read("deleted logs that are still open").as_root_if_available())
-        .command(moment::NOW.read("the target's own clock, for `2h ago`"))
-        .command(files::XZ.read("rotated logs that xz packed").as_root_if_available())
-        .command(files::ZSTD.read("rotated logs that zstd packed").as_root_if_available())
-        .command(files::BZIP2.read("rotated logs that bzip2 packed").as_root_if_available())
-        .path(PathGrant::read(moment::LOCALTIME, "the target's time zone: most text logs are in local time"))
+        .command(disk_usage::FREE_SPACE.read("how full the filesystem of /var/log is"))
+        .command(disk_usage::JOURNAL.read("what the journal takes").as_root_if_available())
+        .command(disk_usage::DELETED.read("deleted logs that are still open").as_root_if_available())
+        .command(clock::NOW.read("the target's own clock, for `2h ago`"))
+        .command(read::XZ.read("rotated logs that xz packed").as_root_if_available())
+        .command(read::ZSTD.read("rotated logs that zstd packed").as_root_if_available())
+        .command(read::BZIP2.read("rotated logs that bzip2 packed").as_root_if_available())
+        .path(PathGrant::read(clock::LOCALTIME, "the target's time zone: most text logs are in local time"))
         .path(PathGrant::read("/usr/share/zoneinfo/**", "where that leads"))
         .path(PathGrant::read("/var/log/**", "text logs").as_root_if_available())
         .tool(Tool::new("log_query", "Lines of the journal or of a log file", query::log_query))
@@ -54,8 +53,12 @@ pub fn module() -> Module {
             )
             .duration(DurationCategory::Slow),
         )
-        .tool(Tool::new("log_disk_usage", "What logs take on disk, and which grow", usage::log_disk_usage))
-        .tool(Tool::new("svc_logs", "What a service wrote lately, from all its logs", service::svc_logs))
+        .tool(Tool::new(
+            "log_disk_usage",
+            "What logs take on disk, and which grow",
+            disk_usage::log_disk_usage,
+        ))
+        .tool(Tool::new("svc_logs", "What a service wrote lately, from all its logs", service_logs::svc_logs))
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -1,5 +1,4 @@
-//! What a message says besides its numbers: two lines are the same where only counters, ids, addresses and the like
-//! differ.
+//! Masks the numbers of a message, so that two lines are the same where only counters, ids and addresses differ.
 
 /// The message with every number, hexadecimal id and address as `#`.
 pub(crate) fn mask(message: &str) -> String {
@@ -8,7 +7,7 @@ pub(crate) fn mask(message: &str) -> String {
     while let Some(first) = rest.chars().next() {
         if !first.is_ascii_alphanumeric() {
             let after = &rest[first.len_utf8()..];
-            // Blanks vary with the width of numbers.
+            // The number of blanks varies with the width of numbers.
             if !(first == ' ' && masked.ends_with(' ')) {
                 masked.push(first);
             }
@@ -17,7 +16,7 @@ pub(crate) fn mask(message: &str) -> String {
         }
         let end = rest.find(|letter: char| !is_in_word(letter)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
-        // A sentence's own colon isn't part of a word.
+        // A colon at the end isn't part of the word.
         let trimmed = word.trim_end_matches(':');
         if is_id(trimmed) {
             masked.push('#');
@@ -34,7 +33,7 @@ fn is_in_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == ':'
 }
 
-/// `0x1f`, `deadbeef01`, `fe80::1`, `52:54:00:12:34:56`.
+/// Whether a word is an id or an address: `0x1f`, `deadbeef01`, `fe80::1`, `52:54:00:12:34:56`.
 fn is_id(word: &str) -> bool {
     let digits = word.strip_prefix("0x").unwrap_or(word);
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
@@ -43,7 +42,7 @@ fn is_id(word: &str) -> bool {
     is_hex && (has_digit && (digits.len() >= 6 || digits.len() < word.len()) || colons >= 2)
 }
 
-/// Runs of digits, wherever they are in a word: `sda1`, `nf_conntrack2`.
+/// Masks each run of digits in a word, as in `sda1` and `nf_conntrack2`.
 fn numbers(word: &str, masked: &mut String) {
     let mut was_digit = false;
     for letter in word.chars() {

@@ -1,28 +1,28 @@
-//! What is searched for: an expression that takes time linear in the text, or text as it is, and which words every line
-//! must hold that it finds.
+//! The pattern of a search: an expression, matched in time linear in the text, or plain text. It also knows words of which
+//! every match has one, so that other lines can be skipped.
 
 use linux_sysadmin_sdk::{knowledge, prelude::*};
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};
 
-/// What one expression may take in memory.
+/// The memory that one expression may take, in bytes.
 const SIZE: usize = 1 << 20;
-/// Below that a word is in nearly every line.
+/// The shortest word. Shorter ones are in nearly every line.
 const SHORTEST: usize = 3;
-/// So many words are looked for at once.
+/// The number of words of one alternation.
 const WORDS: usize = 16;
 
-/// A pattern.
+/// The pattern of a search.
 pub(crate) struct Pattern {
     regex: Regex,
-    /// One of these stands in every line that it finds; none where that can't be told.
+    /// Every match has one of these words. Empty where there are no such words.
     pub(crate) words: Vec<String>,
     pub(crate) ignores_case: bool,
 }
 
 impl Pattern {
-    /// An expression, or with `fixed` just text.
+    /// Reads an expression or, with `fixed`, plain text.
     pub(crate) fn new(text: &str, fixed: bool, ignores_case: bool) -> Result<Self> {
         if text.is_empty() {
             return Err(Problem::validation(
@@ -34,11 +34,11 @@ impl Pattern {
         let regex = RegexBuilder::new(&escaped)
             .size_limit(SIZE)
             .dfa_size_limit(SIZE)
-            // Of letters without accents only, as grep does it here.
+            // Like grep in the C locale, it ignores the case of letters without accents only.
             .unicode(!ignores_case)
             .case_insensitive(ignores_case)
             .build()
-            // What is wrong with it is said without the case.
+            // The expression may be wrong in any case, or only without regard to case.
             .or_else(|error| {
                 knowledge::expression(&escaped)?;
                 Err(Problem::validation("INVALID_EXPRESSION", format!("{text:?} can't be used so: {error}"))
@@ -56,19 +56,19 @@ impl Pattern {
     }
 }
 
-/// One of these stands in every line that an expression finds, whatever their case; none where that can't be told.
+/// Words of which every match of an expression has one. Empty where there are no such words.
 pub(crate) fn words_of(expression: &str) -> Vec<String> {
     let hir = ParserBuilder::new().utf8(false).build().parse(expression).ok();
     let words = hir.and_then(|hir| words(&hir)).filter(|words| words.iter().all(|word| is_usable(word)));
     words.unwrap_or_default()
 }
 
-/// Whether a program can be handed the word as an argument, and it is worth it.
+/// Whether the word can be an argument of a program, and is rare enough to help.
 fn is_usable(word: &str) -> bool {
     (SHORTEST..200).contains(&word.len()) && !word.chars().any(char::is_control) && !word.starts_with('-')
 }
 
-/// Words of which every match holds one; the longest that are to be had.
+/// The longest words of which every match has one.
 fn words(hir: &Hir) -> Option<Vec<String>> {
     match hir.kind() {
         HirKind::Literal(literal) => Some(vec![String::from_utf8(literal.0.to_vec()).ok()?]),
@@ -76,7 +76,7 @@ fn words(hir: &Hir) -> Option<Vec<String>> {
         HirKind::Repetition(repetition) if repetition.min > 0 => words(&repetition.sub),
         HirKind::Concat(parts) => {
             let all = parts.iter().filter_map(words);
-            // The shortest of several is what counts.
+            // Several words are as good as their shortest.
             all.max_by_key(|words| words.iter().map(String::len).min())
         }
         HirKind::Alternation(parts) => {

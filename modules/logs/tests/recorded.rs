@@ -1,5 +1,5 @@
-//! The tools against what `journalctl` of systemd 252 (252.39-1~deb12u2) printed on booted machines, Debian 12 and one
-//! that is laid out as Fedora.
+//! Tests the tools against outputs of `journalctl` of systemd 252 (252.39-1~deb12u2), recorded on booted machines: Debian 12
+//! and one with the layout of Fedora.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::knowledge::{Log, LogFormat, LogPattern, LogSource, Profile, Severity, Unit};
@@ -120,7 +120,7 @@ fn behind_a_cursor_it_goes_on_with_the_next_lines() {
     assert_eq!(messages, expected);
     assert!(data["cursor"].as_str().unwrap().contains("i=7d;"), "{}", data["cursor"]);
     assert_eq!(data["truncated"], true);
-    // Where nothing is new, the cursor stays.
+    // The cursor stays the same where there is no new entry.
     let none = FakeTarget::new()
         .answer(&journalctl(&["--after-cursor=s=1;i=2"]), 0, "", "")
         .answer(&journalctl(&["--lines=1", "--after-cursor=s=1;i=2"]), 0, "", "")
@@ -174,7 +174,7 @@ fn bad_input_says_what_was_expected() {
     }
 }
 
-/// As nginx's profile has it.
+/// The logs of nginx's profile.
 fn nginx() -> Profile {
     let log = |source: LogSource, format: LogFormat| Log {
         source,
@@ -341,7 +341,7 @@ fn only_what_is_shown_is_searched() {
         target().call(&module(), "log_search", asked).unwrap().0["matches"].clone()
     };
     for context in [0, 1] {
-        // Letter by letter it would be told otherwise.
+        // Otherwise, a caller could find out the secret letter by letter.
         for part in ["connect\\(", "c.*ct\\(", "connect\\(\\) failed"] {
             assert_eq!(search(part, context), 0, "{part}");
         }
@@ -373,7 +373,8 @@ fn entry(second: i64, priority: u8, identifier: &str, unit: &str, message: &str)
     entry.to_string() + "\n"
 }
 
-/// What the journal is asked for beside errors and warnings: words of the kernel, of systemd, of profiles, and of levels.
+/// The words for which the journal is searched besides errors and warnings: of the kernel, of systemd, of profiles, and of
+/// levels.
 const WORDS: &str = concat!(
     r"--grep=\QKilled process\E|\QScheduled restart job\E|\Qalert\E|",
     r"\Qconnect() failed (111: Connection refused) while connecting to upstream\E|",

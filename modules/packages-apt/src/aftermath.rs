@@ -1,8 +1,8 @@
-//! What is left to do: a reboot, or services that still run what was replaced.
+//! What is left to do after a change: a reboot, or restarts of services that still run replaced files.
 
 use linux_sysadmin_sdk::{DurationCategory, packages::Aftermath, prelude::*};
 
-/// needrestart(1) in batch mode, which restarts nothing.
+/// Runs needrestart(1) in batch mode, which restarts nothing.
 pub(crate) const NEEDRESTART: CommandLine = CommandLine::new("needrestart -b");
 
 const REQUIRED: &str = "/run/reboot-required";
@@ -30,8 +30,8 @@ pub(crate) fn look(cx: &Context) -> Aftermath {
     found
 }
 
-/// Lines of `needrestart -b`, as its README.batch.md describes them: `NEEDRESTART-SVC: ssh.service`, and
-/// `NEEDRESTART-KSTA: 3` where a newer kernel is installed than runs.
+/// Reads lines of `needrestart -b`, as its README.batch.md describes them: `NEEDRESTART-SVC: ssh.service`, and
+/// `NEEDRESTART-KSTA: 3` where a newer kernel is installed than the running one.
 fn read(text: &str, found: &mut Aftermath) {
     for line in text.lines() {
         match line.split_once(": ") {

@@ -1,14 +1,14 @@
-//! The command lines, each both a grant and what is run.
+//! The command lines of the module, each for its grant and for the command.
 //!
-//! Whatever changes something asks nobody (`noninteractive`, `--yes`), keeps configuration files that were changed by
-//! hand (`--force-confold`), and leaves services alone that needrestart would restart by itself (`NEEDRESTART_MODE=l`):
-//! nothing happens that the plan didn't show. Without `--allow-remove-essential`, apt-get itself refuses what a machine
-//! can't do without.
+//! A command that changes something asks nobody (`noninteractive`, `--yes`), keeps configuration files that an
+//! administrator changed (`--force-confold`), and lets needrestart restart no services (`NEEDRESTART_MODE=l`). So nothing
+//! happens that the plan doesn't show. Without `--allow-remove-essential`, apt-get itself refuses to remove packages that
+//! a machine needs.
 
 use linux_sysadmin_sdk::packages::Request;
 use linux_sysadmin_sdk::prelude::*;
 
-/// Every package of dpkg's database, tab-separated: dpkg-query(1).
+/// Prints all packages of dpkg's database, separated by tabs: dpkg-query(1).
 pub(crate) const INSTALLED: CommandLine = CommandLine::new(
     r"dpkg-query --show '--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n'",
 );
@@ -17,11 +17,12 @@ pub(crate) const SEARCH_NAMES: CommandLine = CommandLine::new("apt-cache search 
 pub(crate) const NAMES: CommandLine = CommandLine::new("apt-cache pkgnames -- <package>");
 pub(crate) const POLICY: CommandLine = CommandLine::new("apt-cache policy -- <package>...");
 pub(crate) const SHOW: CommandLine = CommandLine::new("apt-cache show -- <package>...");
-/// The size of exactly what would be installed.
+/// Prints the sizes of exactly the versions that would be installed.
 pub(crate) const SHOW_VERSIONS: CommandLine = CommandLine::new("apt-cache show -- <package>=<version>...");
 pub(crate) const AUTOMATIC: CommandLine = CommandLine::new("apt-mark showauto -- <package>");
 
-/// Everything newer, held or in need of a removal; what is rolled out in phases it names without a version.
+/// Simulates the installation of everything newer, including updates of held packages and updates that remove others.
+/// apt-get names phased updates without their versions.
 pub(crate) const NEWER: CommandLine =
     CommandLine::new("apt-get --simulate --quiet --ignore-hold full-upgrade");
 
@@ -38,7 +39,7 @@ macro_rules! change {
 macro_rules! simulation {
     ($rest:literal) => {
         CommandLine::new(concat!(
-            // Whoever isn't root is told at length that it is a simulation.
+            // This leaves out the note that apt-get prints to accounts other than root.
             "apt-get --simulate --quiet -o APT::Get::Show-User-Simulation-Note=false ",
             $rest
         ))
@@ -61,10 +62,10 @@ const VERSION: [CommandLine; 2] = [
     change!("--allow-downgrades install -- <package>=<version>"),
     simulation!("--allow-downgrades install -- <package>=<version>"),
 ];
-/// A repository that can't be read is an error, and not a warning beside exit code 0.
+/// With this option, a repository that can't be read is an error, and not a warning with exit code 0.
 const REFRESH: CommandLine = CommandLine::new("apt-get --quiet -o APT::Update::Error-Mode=any update");
 
-/// What does it, and what says what that would do.
+/// The command lines of the change and of its simulation, with the values of their holes.
 fn lines(request: &Request) -> Option<(&'static [CommandLine; 2], Vec<String>)> {
     Some(match request {
         Request::Install(names) => (&INSTALL, names.clone()),
@@ -89,7 +90,7 @@ pub(crate) fn simulation(request: &Request) -> Option<Command> {
     lines(request).map(|([_, simulation], values)| simulation.with(values))
 }
 
-/// Everything that the module asks for.
+/// Adds all grants to the module.
 pub(crate) fn granted(module: Module) -> Module {
     let looking = [
         INSTALLED.read("what is installed"),

@@ -1,12 +1,12 @@
-//! What apt-get and dpkg say where something went wrong, or where it went well and there is something to know.
+//! The problems and remarks in the output of apt-get and dpkg.
 
 use linux_sysadmin_sdk::packages::Remarks;
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::output::errors;
 
-/// A code, its category, and what apt-get or dpkg says then; the first that fits. What is a consequence stands after what
-/// it follows from: dpkg's "returned an error code" comes with everything that dpkg failed of.
+/// Causes of failures: a code, its category, and texts of apt-get or dpkg. The first cause that matches is reported. A
+/// consequence comes after its causes: dpkg's "returned an error code" comes with every failure of dpkg.
 const CAUSES: &[(&str, Category, &[&str])] = &[
     (
         "RESOURCE_LOCKED",
@@ -90,7 +90,7 @@ pub(crate) fn explain(output: &Output) -> Option<Problem> {
     Some(Problem::new(code, *category, shortened(message)))
 }
 
-/// What apt-get tells besides its errors.
+/// Details from the output besides the errors.
 fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
     let after = |text: &str, heading: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| !line.contains(heading)).skip(1);
@@ -100,7 +100,7 @@ fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
         "DEPENDENCY_CONFLICT" | "DEPENDENCIES_BROKEN" => after(stdout, "have unmet dependencies"),
         "PACKAGE_NOT_FOUND" => after(stdout, "is a virtual package provided by"),
         "PACKAGE_SCRIPT_FAILED" => {
-            // dpkg's own errors, each over two lines: the package, then what failed.
+            // Each error of dpkg has two lines: the package, and what failed.
             let lines: Vec<_> = stderr.lines().chain(stdout.lines()).collect();
             let starts =
                 lines.iter().enumerate().filter(|(_, line)| line.starts_with("dpkg: error processing"));
@@ -119,7 +119,7 @@ fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
     }
 }
 
-/// apt repeats itself for each file of each repository.
+/// Shortens a message, because apt repeats itself for each file of each repository.
 fn shortened(message: String) -> String {
     const MOST: usize = 1500;
     if message.chars().count() <= MOST {
@@ -128,7 +128,8 @@ fn shortened(message: String) -> String {
     message.chars().take(MOST).collect::<String>() + "…"
 }
 
-/// Configuration files that `--force-confold` kept, and repositories that weren't read. dpkg says the former on stderr.
+/// Reads configuration files that `--force-confold` kept, which dpkg prints on stderr, and repositories that couldn't be
+/// read.
 pub(crate) fn remarks(output: &Output) -> Remarks {
     let stderr = output.error_text();
     let mut kept_config_files = Vec::new();

@@ -1,5 +1,5 @@
-//! What apt and dpkg have done: apt's `history.log`, and of dpkg's log what was done without apt. Both with their rotated
-//! files, compressed or not. Times are the target's own, without a zone, as they stand there.
+//! What apt and dpkg have done: the transactions of apt's `history.log`, and those of dpkg's log that were made without
+//! apt. Rotated logs are read too, compressed or not. Times are in the target's own time zone, as the logs have them.
 
 use std::io::Read;
 
@@ -7,9 +7,9 @@ use flate2::read::MultiGzDecoder;
 use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
 use linux_sysadmin_sdk::prelude::*;
 
-/// Of one log, unpacked: what is older isn't told.
+/// The most bytes that are read of one log, uncompressed. Older transactions aren't reported.
 const MOST_BYTES: usize = 4 << 20;
-/// Enough to look through where no package is named.
+/// The number of transactions after which no older log is read, where no package is named.
 const ENOUGH: usize = 300;
 
 pub(crate) fn read(package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>> {
@@ -23,20 +23,20 @@ pub(crate) fn read(package: Option<&str>, cx: &Context) -> Result<Vec<Transactio
     Ok(all)
 }
 
-/// One run, and its last moment.
+/// A transaction, and the time of its end.
 struct Entry {
     past: Transaction,
     end: String,
 }
 
 impl Entry {
-    /// Whether that one is this one's doing.
+    /// Whether the other transaction is a part of this one.
     fn has(&self, other: &Entry) -> bool {
         self.past.at <= other.past.at && other.past.at <= self.end
     }
 }
 
-/// From a log and its rotated files, the latest first, as many as are enough.
+/// Reads a log and its rotated files, the latest first, until there is enough.
 fn latest(
     directory: &str,
     name: &str,
@@ -58,7 +58,7 @@ fn latest(
     Ok(found)
 }
 
-/// `history.log`, `history.log.1.gz`, `history.log.2.gz` …, as they are there.
+/// The existing files of a log: `history.log`, `history.log.1.gz`, `history.log.2.gz` ….
 fn files(directory: &str, name: &str, cx: &Context) -> Result<Vec<String>> {
     let names = match cx.list_dir(directory) {
         Ok(names) => names,
@@ -75,7 +75,7 @@ fn files(directory: &str, name: &str, cx: &Context) -> Result<Vec<String>> {
     Ok(files.into_iter().map(|(_, file)| file).collect())
 }
 
-/// The last part of a large one: from its end, whole lines.
+/// The text of a log. Of a large file only its end is read, from the first whole line on.
 fn text(path: &str, cx: &Context) -> Result<String> {
     const PART: u64 = 1 << 20;
     let mut bytes = Vec::new();
@@ -97,8 +97,8 @@ fn text(path: &str, cx: &Context) -> Result<String> {
     Ok(if is_cut { text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned()) } else { text })
 }
 
-/// The last part, and whether there is more before it; what is read by the way isn't kept. Of one that breaks off, of what
-/// there is.
+/// Reads the last part of a stream without keeping the rest, and says whether there was more before it. A stream that
+/// breaks off ends there.
 fn tail(mut reader: impl Read) -> (Vec<u8>, bool) {
     let (mut kept, mut piece, mut is_cut) = (Vec::new(), vec![0; 1 << 16], false);
     loop {
@@ -114,7 +114,8 @@ fn tail(mut reader: impl Read) -> (Vec<u8>, bool) {
     }
 }
 
-/// Paragraphs of `Field: value` from `Start-Date` to `End-Date`. One that apt didn't live to end has no `End-Date`.
+/// Parses paragraphs of `Field: value` from `Start-Date` to `End-Date`. A paragraph has no `End-Date` where apt was
+/// killed.
 fn of_apt(text: &str) -> Vec<Entry> {
     text.split("\n\n").filter_map(paragraph).collect()
 }
@@ -159,13 +160,13 @@ fn paragraph(text: &str) -> Option<Entry> {
         return None;
     }
     if end.is_empty() {
-        past.error.get_or_insert_with(|| "it was not ended".to_owned());
+        past.error.get_or_insert_with(|| "it didn't finish".to_owned());
         end.clone_from(&past.at);
     }
     Some(Entry { past, end })
 }
 
-/// `lab-hello:amd64 (1.0, 2.0), lab-dep:amd64 (1.0, automatic)`.
+/// Parses `lab-hello:amd64 (1.0, 2.0), lab-dep:amd64 (1.0, automatic)`.
 fn items(verb: Verb, text: &str) -> Vec<Operation> {
     let items = text.split("), ").filter_map(|item| {
         let (name, rest) = item.split_once(" (")?;
@@ -182,8 +183,8 @@ fn items(verb: Verb, text: &str) -> Vec<Operation> {
     items.collect()
 }
 
-/// Lines as `2026-11-22 20:13:12 upgrade lab-hello:all 1.0 2.0`. dpkg says where a run begins (`startup`), and apt lets it
-/// run several times for one transaction; here a run is what lies between two of its beginnings.
+/// Parses lines such as `2026-11-22 20:13:12 upgrade lab-hello:all 1.0 2.0`. A line `startup` begins a run of dpkg. apt
+/// may run dpkg several times for one transaction; each of these runs is an entry here.
 fn of_dpkg(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut begins = true;
@@ -216,7 +217,7 @@ fn of_dpkg(text: &str) -> Vec<Entry> {
         }
         let Some(entry) = entries.last_mut() else { continue };
         entry.end = at;
-        // What had only configuration left was installed from that version.
+        // A package of which only configuration was left has a former version in the log.
         let from = if verb == Verb::Install { String::new() } else { version(Some(from)) };
         let to = if matches!(verb, Verb::Remove | Verb::Purge) { String::new() } else { version(to) };
         entry.past.operations.push(Operation::new(verb, name, from, to));

@@ -1,15 +1,15 @@
-//! Packages with apt and dpkg: apt-get, apt-cache and dpkg-query in the forms that programs read.
+//! Packages with apt and dpkg, by apt-get, apt-cache and dpkg-query in forms that programs can read.
 //!
-//! `apt` itself is not used: it says of itself that its command line isn't stable.
+//! The module doesn't use `apt`, whose manual says that its command line isn't stable.
 #![forbid(unsafe_code)]
 
 mod aftermath;
+mod apt_cache;
 mod commands;
-mod database;
+mod dpkg_query;
 mod explain;
 mod history;
 mod output;
-mod records;
 mod simulation;
 
 use linux_sysadmin_sdk::packages::{
@@ -46,19 +46,19 @@ impl Backend for Apt {
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
-        database::installed(cx)
+        dpkg_query::installed(cx)
     }
 
     fn search(&self, words: &[String], names_only: bool, cx: &Context) -> Result<Vec<Found>> {
-        records::search(words, names_only, cx)
+        apt_cache::search(words, names_only, cx)
     }
 
     fn info(&self, name: &str, cx: &Context) -> Result<Option<Info>> {
-        records::info(name, cx)
+        apt_cache::info(name, cx)
     }
 
     fn versions(&self, name: &str, cx: &Context) -> Result<Vec<Available>> {
-        Ok(records::policy(&[name], cx)?.remove(name).map(|policy| policy.available).unwrap_or_default())
+        Ok(apt_cache::policy(&[name], cx)?.remove(name).map(|policy| policy.available).unwrap_or_default())
     }
 
     fn updates(&self, cx: &Context) -> Result<Updates> {
@@ -70,19 +70,19 @@ impl Backend for Apt {
     }
 
     fn names(&self, like: &str, cx: &Context) -> Result<Vec<String>> {
-        records::names(like, cx)
+        apt_cache::names(like, cx)
     }
 
     fn unknown(&self, names: &[String], cx: &Context) -> Result<Vec<String>> {
-        let known = records::policy(names, cx)?;
+        let known = apt_cache::policy(names, cx)?;
         Ok(names.iter().filter(|name| !known.contains_key(name.as_str())).cloned().collect())
     }
 
-    fn run(&self, request: &Request) -> Option<Command> {
+    fn command(&self, request: &Request) -> Option<Command> {
         commands::run(request)
     }
 
-    fn dry_run(&self, request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, request: &Request) -> Option<Command> {
         commands::simulation(request)
     }
 

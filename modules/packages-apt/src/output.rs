@@ -1,8 +1,8 @@
-//! What apt-get prints besides: headings with the names below them.
+//! Parts of apt-get's output: headings with names below them, and errors.
 
-/// Names below the first heading that begins so, as apt-get lists them: indented, several in a line, each perhaps with
-/// a `*` (purged) behind it. A package of another architecture stands as `name:arch`. Where apt's configuration has
-/// `APT::Get::Show-Versions`, each has its line, with its versions in brackets.
+/// The names below the first heading that begins with this text. apt-get indents them, prints several in a line, and
+/// marks purged ones with `*`. It writes a package of another architecture as `name:arch`. With `APT::Get::Show-Versions`
+/// in apt's configuration, each name has its own line with the versions in parentheses.
 pub(crate) fn names_below(text: &str, heading: &str) -> Vec<String> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
     let indented = lines.by_ref().take_while(|line| line.starts_with("  "));
@@ -13,7 +13,7 @@ pub(crate) fn names_below(text: &str, heading: &str) -> Vec<String> {
     names
 }
 
-/// The lines of stderr that apt marks as errors, without the mark; all of it where none is marked.
+/// The lines of stderr that apt marks as errors, without the mark. All of stderr where no line is marked.
 pub(crate) fn errors(stderr: &str) -> String {
     let marked: Vec<_> = stderr.lines().filter_map(|line| line.strip_prefix("E: ")).collect();
     let said = if marked.is_empty() { stderr.trim().to_owned() } else { marked.join("; ") };
@@ -32,7 +32,7 @@ mod tests {
         assert!(names_below(text, "The following packages will be REMOVED").is_empty());
     }
 
-    /// apt 2.6.1's `full-upgrade` and `purge`, without and with `-o APT::Get::Show-Versions=true`.
+    /// The texts come from `full-upgrade` and `purge` of apt 2.6.1, without and with `-o APT::Get::Show-Versions=true`.
     #[test]
     fn a_name_is_one_whatever_stands_behind_it() {
         let kept = "The following packages have been kept back";

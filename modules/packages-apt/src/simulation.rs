@@ -1,19 +1,19 @@
-//! What `apt-get --simulate` says would happen, and with it what there is to update.
+//! Simulations by `apt-get --simulate`, and the updates that they show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::packages::{Operation, Request, Simulated, State, Update, Updates, Verb};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
+use crate::apt_cache::Sizes;
 use crate::commands::{INSTALLED, NEWER, SHOW_VERSIONS};
 use crate::output::{errors, names_below};
-use crate::records::Sizes;
-use crate::{commands, database, explain, records};
+use crate::{apt_cache, commands, dpkg_query, explain};
 
-/// Of so many packages the sizes are asked.
+/// The most packages whose sizes are asked for.
 const MOST_SIZES: usize = 500;
 
-/// `apt-get update` leaves one of these behind.
+/// Files of which `apt-get update` writes one.
 const STAMPS: [&str; 2] = ["/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists/partial"];
 
 pub(crate) fn of(request: &Request, cx: &Context) -> Result<Simulated> {
@@ -22,11 +22,9 @@ pub(crate) fn of(request: &Request, cx: &Context) -> Result<Simulated> {
     let text = said(cx.run(command.duration(linux_sysadmin_sdk::DurationCategory::Normal))?)?;
     let held = names_below(&text, "The following held packages will be changed:");
     if !held.is_empty() {
-        let message = format!("kept at their version by a hold: {}", held.join(", "));
+        let message = format!("a hold keeps these at their version: {}", held.join(", "));
         let problem = Problem::new("PACKAGE_HELD", Category::State, message);
-        return Err(
-            problem.remedy(format!("Where that is wanted, let go: `apt-mark unhold {}`", held.join(" ")))
-        );
+        return Err(problem.remedy(format!("To release the hold: `apt-mark unhold {}`", held.join(" "))));
     }
     let mut simulated = parse(&text)?;
     size(&mut simulated, cx);
@@ -36,7 +34,7 @@ pub(crate) fn of(request: &Request, cx: &Context) -> Result<Simulated> {
     Ok(simulated)
 }
 
-/// What a simulation printed, or why there is none.
+/// The output of a simulation, or the problem of its failure.
 fn said(output: Output) -> Result<String> {
     if output.exit_code != 0 {
         let unknown = || {
@@ -60,7 +58,7 @@ fn parse(text: &str) -> Result<Simulated> {
     })
 }
 
-/// Those of a phased roll-out have a heading of their own since apt 2.5.
+/// Since apt 2.5, phased updates have their own heading.
 fn held_back(text: &str) -> Vec<String> {
     let kept = names_below(text, "The following packages have been kept back");
     [kept, names_below(text, "The following upgrades have been deferred due to phasing")].concat()
@@ -74,14 +72,14 @@ fn no_longer_needed(text: &str) -> Vec<String> {
     [one, more].concat()
 }
 
-/// A line, and where the version comes from.
+/// An operation, and the archives of its new version.
 struct Line {
     operation: Operation,
     origins: String,
 }
 
-/// `Inst NAME [OLD] (NEW ORIGIN:ARCHIVE/SUITE, … [ARCH]) […]`, `Remv NAME [OLD]`, `Purg NAME [OLD]`, and `Purg NAME` of
-/// what has only configuration left; `Conf` says nothing new.
+/// Parses `Inst NAME [OLD] (NEW ORIGIN:ARCHIVE/SUITE, … [ARCH]) […]`, `Remv NAME [OLD]`, `Purg NAME [OLD]`, and `Purg
+/// NAME` for a package of which only configuration is left. `Conf` lines add nothing.
 fn operation(line: &str, lower: &[String]) -> Result<Option<Line>> {
     let Some((verb, rest)) = line.split_once(' ') else { return Ok(None) };
     if !["Inst", "Remv", "Purg"].contains(&verb) {
@@ -89,7 +87,7 @@ fn operation(line: &str, lower: &[String]) -> Result<Option<Line>> {
     }
     let unexpected = || Problem::unexpected("apt-get --simulate", line);
     let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-    // A package of another architecture stands as `name:arch`.
+    // A package of another architecture is written as `name:arch`.
     let name = name.split_once(':').map_or(name, |(name, _arch)| name);
     let old = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(old, _)| old);
     if verb != "Inst" {
@@ -110,7 +108,8 @@ fn operation(line: &str, lower: &[String]) -> Result<Option<Line>> {
     Ok(Some(Line { operation, origins: origins.to_owned() }))
 }
 
-/// What is downloaded and what it takes on disk, as far as the lists tell; they are an estimate, and not worth a failure.
+/// Adds the size of the download and on disk, as far as the lists have them. They are an estimate, so that a failure is
+/// ignored.
 fn size(simulated: &mut Simulated, cx: &Context) {
     let is_known = |(_, version): &(&String, &String)| !version.is_empty();
     let pairs = simulated.operations.iter().flat_map(|operation| {
@@ -123,8 +122,8 @@ fn size(simulated: &mut Simulated, cx: &Context) {
     }
     let operands = pairs.iter().map(|(name, version)| format!("{name}={version}"));
     let Ok(said) = cx.run(SHOW_VERSIONS.with(operands)) else { return };
-    let sizes = records::sizes(&said.text());
-    // Of a version that there is none of, nothing is downloaded or unpacked.
+    let sizes = apt_cache::sizes(&said.text());
+    // Without a version, nothing is downloaded or unpacked.
     let of = |name: &str, version: &str| match version {
         "" => Some(Sizes { file: Some(0), unpacked: Some(0) }),
         version => sizes.get(&(name.to_owned(), version.to_owned())).copied(),
@@ -139,14 +138,14 @@ fn size(simulated: &mut Simulated, cx: &Context) {
     (simulated.download_bytes, simulated.disk_bytes) = (download, disk);
 }
 
-/// Everything newer, and what an update of everything would leave out of it.
+/// All newer versions, and a note on those that an update of all packages leaves out.
 pub(crate) fn updates(cx: &Context) -> Result<Updates> {
     let ours = commands::simulation(&Request::UpdateAll).unwrap_or_else(|| NEWER.command());
     let slow = |command: Command| command.duration(linux_sysadmin_sdk::DurationCategory::Normal);
     let [newer, ours, installed] = cx.run_each([slow(NEWER.command()), slow(ours), INSTALLED.command()]);
     let newer = said(newer?)?;
     let ours: BTreeSet<_> = parse(&said(ours?)?)?.operations.into_iter().map(|done| done.name).collect();
-    let installed = database::read(installed)?;
+    let installed = dpkg_query::read(installed)?;
     let installed: BTreeMap<_, _> = installed
         .iter()
         .filter(|package| package.state != State::ConfigFiles)
@@ -161,7 +160,7 @@ pub(crate) fn updates(cx: &Context) -> Result<Updates> {
         held_back(&newer).into_iter().filter(|name| !items.iter().any(|update| update.name == *name));
     let without: Vec<_> = without.collect();
     if !without.is_empty() {
-        let mut policies = records::policy(&without, cx)?;
+        let mut policies = apt_cache::policy(&without, cx)?;
         items.extend(without.into_iter().filter_map(|name| {
             let (policy, here) = (policies.remove(&name)?, installed.get(name.as_str())?);
             let candidate = policy.candidate.filter(|candidate| *candidate != here.version)?;
@@ -182,14 +181,14 @@ pub(crate) fn updates(cx: &Context) -> Result<Updates> {
     let back: Vec<_> = back.map(|update| update.name.as_str()).collect();
     let mut notes = Vec::new();
     if !back.is_empty() {
-        notes.push(format!("an update of everything leaves these as they are: {}", back.join(", ")));
+        notes.push(format!("an update of all packages leaves these out: {}", back.join(", ")));
     }
     let stamps = cx.stat_all(&STAMPS).into_iter().filter_map(|found| found.ok().flatten());
     let refreshed = stamps.map(|found| found.modified_unix as f64).reduce(f64::max);
     Ok(Updates { items, refreshed, notes })
 }
 
-/// Of what is installed already.
+/// The update of a line, where the package is installed.
 fn update(line: Line) -> Option<Update> {
     let Operation { verb, name, from, to } = line.operation;
     (verb == Verb::Upgrade).then(|| Update {
@@ -202,7 +201,7 @@ fn update(line: Line) -> Option<Update> {
     })
 }
 
-/// `Debian-Security:12/stable-security [amd64]`: the label, or the archive.
+/// Whether an archive is for security updates, by its label or its name: `Debian-Security:12/stable-security [amd64]`.
 fn is_security(origins: &str) -> bool {
     let mut origins = origins.split(", ");
     origins.any(|origin| {
@@ -212,7 +211,7 @@ fn is_security(origins: &str) -> bool {
     })
 }
 
-/// Without the architecture at the end.
+/// The archives without the architecture at the end.
 fn repository(origins: &str) -> String {
     origins.split_once(" [").map_or(origins, |(origins, _arch)| origins).to_owned()
 }

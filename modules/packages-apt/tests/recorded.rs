@@ -1,4 +1,4 @@
-//! The ten tools on what apt and dpkg really said.
+//! The ten tools, with recorded outputs of apt and dpkg.
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied;
 use linux_sysadmin_sdk::testkit::FakeTarget;
@@ -11,7 +11,7 @@ const OLDER: &str = include_str!("data/older.txt");
 const HELD: &str = include_str!("data/held.txt");
 const TWINS: &str = include_str!("data/twins.txt");
 
-/// A history.log of apt 2.6.2 on Debian 12, the dates of its third transaction's end left out as by a run that was killed.
+/// A history.log of apt 2.6.2 on Debian 12. The end of its third transaction is left out, as after a run that was killed.
 const HISTORY: &str = "\nStart-Date: 2026-11-22  20:30:05\n\
     Commandline: /usr/bin/apt-get --yes --quiet install -- lab-hello\nRequested-By: admin (1000)\n\
     Install: lab-hello:amd64 (1.0), lab-dep:amd64 (1.0, automatic)\nEnd-Date: 2026-11-22  20:30:06\n\n\
@@ -19,7 +19,7 @@ const HISTORY: &str = "\nStart-Date: 2026-11-22  20:30:05\n\
     Error: Sub-process /usr/bin/dpkg returned an error code (1)\nEnd-Date: 2026-11-22  20:31:55\n\n\
     Start-Date: 2026-11-22  20:40:00\nCommandline: apt-get install lab-slow\nInstall: lab-slow:amd64 (1.0)\n";
 
-/// dpkg.log of dpkg 1.21.22: the same installation, and one by dpkg alone.
+/// A dpkg.log of dpkg 1.21.22, with the same installation, and one by dpkg alone.
 const DPKG: &str = "2026-11-22 20:30:05 startup archives unpack\n\
     2026-11-22 20:30:05 install lab-hello:all <none> 1.0\n\
     2026-11-22 20:30:05 status half-installed lab-hello:all 1.0\n\
@@ -31,22 +31,22 @@ fn fresh() -> FakeTarget {
     FakeTarget::new().transcript(FRESH)
 }
 
-/// lab-hello and lab-conf at 1.0, lab-dep installed.
+/// A target with lab-hello and lab-conf at 1.0, and with lab-dep installed.
 fn older() -> FakeTarget {
     fresh().transcript(OLDER)
 }
 
-/// Two architectures, and packages that are neither installed as a whole nor away.
+/// A target with two architectures, and with packages that are only partly installed.
 fn twins() -> FakeTarget {
     FakeTarget::new().transcript(TWINS)
 }
 
-/// The same, where nothing is really done.
+/// The target in a dry run.
 fn dry(target: FakeTarget) -> FakeTarget {
     target.outcome(Ok(Applied { outputs: vec![], dry_run: true }))
 }
 
-/// What dpkg-query says of the twins once this line isn't there any more.
+/// The target where dpkg-query doesn't print this line after the plan has run.
 fn without(target: FakeTarget, line: &str) -> FakeTarget {
     let argv = dpkg_query();
     let argv: Vec<_> = argv.iter().map(String::as_str).collect();
@@ -73,7 +73,7 @@ fn code(target: FakeTarget, tool: &str, arguments: Value) -> (String, String) {
     (problem.code, problem.message)
 }
 
-/// The plan that a tool hands over; nothing of it has run.
+/// The plan that a tool hands over. The target doesn't run it.
 fn plan(target: FakeTarget, tool: &str, arguments: Value) -> Change {
     let plans = target.plans();
     let _ = call(target, tool, arguments);
@@ -121,7 +121,7 @@ fn a_package_is_described_installed_or_not() {
     let bash = data(fresh(), "pkg_info", json!({"package": "bash"}));
     assert_eq!((&bash["essential"], &bash["installed_bytes"]), (&json!(true), &json!(7164 * 1024)));
     assert_eq!(bash["depends"][0], "libc6 (>= 2.36)");
-    // What is installed and in no repository has no version to be had.
+    // An installed package that is in no repository has no available version.
     assert_eq!(bash.get("versions"), None);
     let (code, message) = code(fresh(), "pkg_info", json!({"package": "lab-helo"}));
     assert_eq!(code, "PACKAGE_NOT_FOUND");
@@ -265,11 +265,11 @@ fn history_is_apts_with_what_dpkg_did_alone_and_old_logs_as_well() {
     );
     assert_eq!((&all[3]["by"], &all[3]["operations"][1]), (&json!("admin"), &json!("install lab-dep 1.0")));
     assert!(all[2]["error"].as_str().is_some_and(|error| error.contains("dpkg")));
-    assert_eq!(all[1]["error"], "it was not ended");
+    assert_eq!(all[1]["error"], "it didn't finish");
     let (one, notes) = call(target(), "pkg_history", json!({"package": "lab-hello"})).expect("told");
     assert_eq!(one.as_array().map(Vec::len), Some(2));
     assert_eq!(one[1]["operations"], json!(["install lab-hello 1.0"]));
-    assert_eq!(notes, ["versions of lab-hello that can be had: 2.0, 1.0"]);
+    assert_eq!(notes, ["available versions of lab-hello: 2.0, 1.0"]);
     assert_eq!(data(fresh(), "pkg_history", json!({})), json!([]));
 }
 
@@ -282,7 +282,7 @@ fn without_a_version_the_way_back_is_the_version_before_by_history() {
     assert!(format!("{:?}", plan_of_rollback(older(), named)).contains("lab-hello=2.0"));
 }
 
-/// Its simulation wasn't recorded: it is that of the upgrade, which says the same.
+/// The plan of a rollback. Its simulation is that of the upgrade, because none was recorded.
 fn plan_of_rollback(target: FakeTarget, arguments: Value) -> Change {
     let simulation = ["apt-get", "--simulate", "--quiet", "-o", "APT::Get::Show-User-Simulation-Note=false"];
     let argv = [&simulation[..], &["--allow-downgrades", "install", "--", "lab-hello=2.0"]].concat();
@@ -341,7 +341,7 @@ fn what_is_kept_back_is_an_update_of_any_architecture_and_of_security_by_any_sou
         ("only386", false),
     ];
     assert_eq!(shown, expected);
-    assert_eq!(notes, ["an update of everything leaves these as they are: lab-needs, lab-sec, only386"]);
+    assert_eq!(notes, ["an update of all packages leaves these out: lab-needs, lab-sec, only386"]);
 }
 
 #[test]
@@ -353,14 +353,14 @@ fn the_size_of_a_change_counts_what_is_in_no_repository_any_more() {
     };
     assert_eq!(sizes("pkg_update", json!({"packages": "lab-hello"})), (Some(7.0), Some(10.24)));
     assert_eq!(sizes("pkg_remove", json!({"package": "lab-hello"})), (None, Some(-20.48)));
-    // How much the present version takes, nobody knows.
+    // The size of the current version isn't known.
     assert_eq!(sizes("pkg_update", json!({"packages": "lab-pri"})), (Some(0.5), None));
 }
 
 #[test]
 fn what_cannot_be_done_as_it_was_meant_is_refused() {
     let table = [
-        // It would be configured once more at most.
+        // The package would only be configured again.
         ("lab-half", "PACKAGES_INTERRUPTED", "lab-half 1.0 is half-configured"),
         ("lab-virt", "PACKAGE_NOT_FOUND", "lab-prov 1.0"),
     ];
@@ -377,7 +377,7 @@ fn what_cannot_be_done_as_it_was_meant_is_refused() {
 #[test]
 fn a_search_that_failed_is_not_told_as_one_that_found_nothing() {
     assert_eq!(data(twins(), "pkg_search", json!({"query": "nonesuch"})), json!([]));
-    // apt 2.6.1's words for a sources.list with a line that isn't whole.
+    // This is apt 2.6.1's message for an incomplete line of sources.list.
     let said = "E: Malformed entry 1 in list file /etc/apt/sources.list (Suite)\n\
         E: The list of sources could not be read.\n";
     let argv = dpkg_query();

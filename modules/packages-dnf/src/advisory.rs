@@ -1,23 +1,23 @@
-//! Advisories and CVEs that updates settle, by the name of the package.
+//! The advisories and CVEs that updates fix, by the names of packages.
 
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::command::{ADVISORIES, CVES, look};
-use crate::package;
+use crate::nevra;
 
-/// What is known of a package's updates.
+/// What the updates of a package fix.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     pub security: bool,
-    /// Of the worst.
+    /// The severity of the worst advisory.
     pub severity: Option<String>,
     pub advisories: Vec<String>,
     pub cves: Vec<String>,
 }
 
-/// The worst first.
+/// The severities, the worst first.
 const SEVERITIES: [&str; 4] = ["Critical", "Important", "Moderate", "Low"];
 
 pub fn settled(cx: &Context) -> BTreeMap<String, Settled> {
@@ -45,7 +45,8 @@ struct Line {
     package: String,
 }
 
-/// dnf 4: `LAB-2026-0001 Important/Sec. lab-hello-2.0-1.noarch`. dnf 5 has columns `Name Type Severity Package Issued`.
+/// Parses a line of dnf 4, `LAB-2026-0001 Important/Sec. lab-hello-2.0-1.noarch`, or of dnf 5, which has the columns
+/// `Name Type Severity Package Issued`.
 fn parse(line: &str) -> Option<Line> {
     let words: Vec<_> = line.split_whitespace().collect();
     let (id, security, severity, package) = match words[..] {
@@ -57,7 +58,7 @@ fn parse(line: &str) -> Option<Line> {
         _ => return None,
     };
     let severity = SEVERITIES.contains(&severity).then(|| severity.to_owned());
-    let package = package::parse(package)?.name.to_owned();
+    let package = nevra::parse(package)?.name.to_owned();
     Some(Line { id: id.to_owned(), security, severity, package })
 }
 
@@ -84,7 +85,7 @@ mod tests {
     fn an_advisory_is_read_from_either_dnf() {
         let of_security = ("FEDORA-2026-1".to_owned(), true, Some("Important".to_owned()), "bash".to_owned());
         assert_eq!(parsed("FEDORA-2026-1 Important/Sec. bash-5.2-1.fc41.x86_64"), Some(of_security.clone()));
-        // The columns of libdnf5-cli/output/advisorylist.cpp, dnf 5.2.
+        // These are the columns of libdnf5-cli/output/advisorylist.cpp, dnf 5.2.
         let columns = "FEDORA-2026-1 security Important bash-0:5.2-1.fc41.x86_64 2026-01-15 00:00:00";
         assert_eq!(parsed(columns), Some(of_security));
         let bug = ("FEDORA-2026-2".to_owned(), false, None, "bash".to_owned());

@@ -1,4 +1,5 @@
-//! What is left to do after a change, by dnf's `needs-restarting`, which is a plugin: where it isn't there, nothing is said.
+//! What is left to do after a change, by dnf's plugin `needs-restarting`. Nothing is reported where the plugin isn't
+//! installed.
 
 use linux_sysadmin_sdk::packages::Aftermath;
 use linux_sysadmin_sdk::prelude::*;
@@ -17,7 +18,7 @@ pub fn aftermath(cx: &Context) -> Aftermath {
     }
 }
 
-/// `  * kernel`, and below it `Reboot is required`.
+/// Reads lines such as `  * kernel`, where `Reboot is required` follows.
 fn reboot_required_by(text: &str) -> Vec<String> {
     if !text.contains("Reboot is required") {
         return Vec::new();
@@ -27,7 +28,7 @@ fn reboot_required_by(text: &str) -> Vec<String> {
     if names.is_empty() { vec!["*".to_owned()] } else { names }
 }
 
-/// One unit a line.
+/// Reads one unit per line.
 fn units(text: &str) -> Vec<String> {
     let is_unit = |line: &&str| line.ends_with(".service") && !line.contains(char::is_whitespace);
     text.lines().map(str::trim).filter(is_unit).map(str::to_owned).collect()
@@ -37,7 +38,8 @@ fn units(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Texts of `dnf needs-restarting --reboothint`: of dnf-plugins-core 4.3.1's source, and recorded.
+    /// The texts of `dnf needs-restarting --reboothint` come from the source of dnf-plugins-core 4.3.1, and from a
+    /// recording.
     #[test]
     fn a_reboot_is_required_by_the_packages_that_are_listed() {
         let required = "Core libraries or services have been updated since boot-up:\n  * glibc\n  * systemd\n\n\

@@ -1,78 +1,78 @@
-//! Every command line and path that the module may use, and which of them does what.
+//! The command lines and paths of the module.
 
 use linux_sysadmin_sdk::packages::Request;
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{DurationCategory, Privilege};
 
-/// Everything that rpm's database holds.
+/// Prints all packages of rpm's database.
 pub const INSTALLED: CommandLine = CommandLine::new(
     r"rpm --query --all '--queryformat=%{NAME}\t%{EPOCHNUM}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n'",
 );
 
-/// All that can be had, at its newest version.
+/// Prints all available packages at their newest version.
 pub const AVAILABLE: CommandLine = CommandLine::new(
     r"dnf --cacheonly repoquery --latest-limit=1 '--queryformat=%{name}\t%{evr}\t%{summary}\n'",
 );
 
-/// Every version of some packages.
+/// Prints all versions of some packages.
 pub const VERSIONS: CommandLine =
     CommandLine::new(r"dnf --cacheonly repoquery '--queryformat=%{name}\t%{evr}\t%{repoid}\n' <package>...");
 
-/// The same with the streams of modules that aren't enabled.
+/// Prints the same, including streams of modules that aren't enabled.
 pub const HIDDEN: CommandLine = CommandLine::new(
     r"dnf --cacheonly repoquery --disable-modular-filtering '--queryformat=%{name}\t%{evr}\t%{repoid}\n' <package>...",
 );
 
-/// One package at its newest version. Requirements and the like have a line each, a description as many as it likes.
+/// Prints one package at its newest version. Each requirement has a line, and a description has any number of lines.
 pub const INFO: CommandLine = CommandLine::new(
     r"dnf --cacheonly repoquery --latest-limit=1 '--queryformat=%{name}\t%{arch}\t%{evr}\t%{downloadsize}\t%{installsize}\t%{license}\t%{url}\t%{summary}\n@requires\n%{requires}\n@conflicts\n%{conflicts}\n@description\n%{description}\n' <package>",
 );
 
-/// The same of an installed one.
+/// Prints the same for an installed package.
 pub const INFO_INSTALLED: CommandLine = CommandLine::new(
     r"dnf --cacheonly repoquery --installed '--queryformat=%{name}\t%{arch}\t%{evr}\t%{downloadsize}\t%{installsize}\t%{license}\t%{url}\t%{summary}\n@requires\n%{requires}\n@conflicts\n%{conflicts}\n@description\n%{description}\n' <package>",
 );
 
-/// Why an installed package is there, and since when.
+/// Prints why a package is installed, and since when.
 pub const REASON: CommandLine = CommandLine::new(
     r"TZ=UTC dnf --cacheonly repoquery --installed '--queryformat=%{name}\t%{reason}\t%{installtime}\n' <package>",
 );
 
-/// Newer versions of what is installed.
+/// Prints the newer versions of installed packages.
 pub const UPGRADES: CommandLine = CommandLine::new(
     r"dnf --cacheonly repoquery --upgrades --latest-limit=1 '--queryformat=%{name}\t%{arch}\t%{evr}\t%{repoid}\n'",
 );
 
-/// Advisories that updates would settle, with the packages that do it.
+/// Prints the advisories that updates fix, with the packages that fix them.
 pub const ADVISORIES: CommandLine = CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates");
 
-/// The same by CVE.
+/// Prints the same for CVEs.
 pub const CVES: CommandLine =
     CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates --with-cve");
 
-/// One line for each transaction.
+/// Prints one line for each transaction.
 pub const TRANSACTIONS: CommandLine = CommandLine::new("dnf --quiet history list");
 
-/// Everything about some of them.
+/// Prints the details of some transactions.
 pub const TRANSACTION: CommandLine = CommandLine::new("TZ=UTC dnf --quiet history info <int>...");
 
-/// Whether the machine has to be rebooted.
+/// Prints whether the machine has to be rebooted.
 pub const REBOOT: CommandLine = CommandLine::new("dnf --quiet --cacheonly needs-restarting --reboothint");
 
-/// Units that run what is no longer there.
+/// Prints the units that run replaced files.
 pub const RESTART: CommandLine = CommandLine::new("dnf --quiet --cacheonly needs-restarting --services");
 
-/// Where dnf 4 and dnf 5 keep what they have downloaded.
+/// The directories in which dnf 4 and dnf 5 keep their downloads.
 pub const CACHES: [&str; 2] = ["/var/cache/dnf", "/var/cache/libdnf5"];
 
-/// Files that name what dnf refuses to remove.
+/// The directory of files that name protected packages.
 pub const PROTECTED: &str = "/etc/dnf/protected.d";
 
-/// Versions that are locked, in dnf 4 and in dnf 5.
+/// The files with locked versions in dnf 4 and in dnf 5.
 pub const LOCKED: [&str; 2] = ["/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml"];
 
-/// A request's simulation and the change itself, side by side: they differ in nothing but who answers dnf's question,
-/// and that the change may download packages.
+/// Defines the simulation of a request and its change side by side. They differ only in the answer to dnf's question, and
+/// in that the change may download packages.
 macro_rules! twice {
     ($simulation:ident, $change:ident, $words:literal) => {
         const $simulation: CommandLine = CommandLine::new(concat!("dnf --cacheonly --assumeno ", $words));
@@ -88,21 +88,21 @@ twice!(TRY_REINSTALL, REINSTALL, "reinstall <package>...");
 twice!(TRY_REMOVE, REMOVE, "remove <package>...");
 twice!(TRY_UPGRADE, UPGRADE, "upgrade <package>...");
 twice!(TRY_UPGRADE_ALL, UPGRADE_ALL, "upgrade");
-// A name and a version in one word, as dnf takes them: two holes can't share it, since either may hold a dash. What a
-// version is made of is what such a word is made of.
+// dnf takes a name and a version in one word. Two holes can't share the word, because each of them may contain a dash. A
+// `<version>` has all characters that such a word may have.
 twice!(TRY_DOWNGRADE, DOWNGRADE, "downgrade <version>");
 twice!(TRY_UNDO, UNDO, "history undo <int>");
-/// A repository that can't be read is an error, and not a warning beside exit code 0.
+/// With this option, a repository that can't be read is an error, and not a warning with exit code 0.
 const REFRESH: CommandLine = CommandLine::new(
     "dnf --assumeyes --setopt=exit_on_lock=1 '--setopt=*.skip_if_unavailable=0' --refresh makecache",
 );
 
-/// dnf's own simulation, which it answers with no.
+/// dnf's own simulation, which answers dnf's question with no.
 pub fn simulation(request: &Request) -> Option<Command> {
     let command = match request {
         Request::Install(names) => TRY_INSTALL.with(names),
         Request::Reinstall(names) => TRY_REINSTALL.with(names),
-        // rpm knows no configuration that outlives its package but what it saves by itself.
+        // rpm keeps no configuration of a removed package except changed files, which it saves under another name.
         Request::Remove(names) | Request::Purge(names) => TRY_REMOVE.with(names),
         Request::Update(names) => TRY_UPGRADE.with(names),
         Request::UpdateAll => TRY_UPGRADE_ALL.command(),
@@ -113,7 +113,7 @@ pub fn simulation(request: &Request) -> Option<Command> {
     Some(command.as_root().duration(DurationCategory::Normal))
 }
 
-/// What does it.
+/// The command of the change.
 pub fn change(request: &Request) -> Command {
     let command = match request {
         Request::Install(names) => INSTALL.with(names),
@@ -128,17 +128,17 @@ pub fn change(request: &Request) -> Command {
     command.as_root().duration(DurationCategory::LongRunning)
 }
 
-/// As long as dnf takes to read what it has downloaded.
+/// The command with the time that dnf needs to read its downloads.
 pub fn look(command: Command) -> Command {
     command.duration(DurationCategory::Normal)
 }
 
-/// With root's rights where they can be had: else it knows the caller's processes only.
+/// The command with root's rights where the target allows them: without them it knows only the caller's processes.
 pub fn after(line: CommandLine) -> Command {
     look(line.command()).privilege(Privilege::RootIfAvailable)
 }
 
-/// The module with all that it asks for.
+/// Adds all grants to the module.
 pub fn granted(module: Module) -> Module {
     let looks = [
         (INSTALLED, "installed packages"),

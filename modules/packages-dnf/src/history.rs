@@ -1,15 +1,15 @@
-//! What dnf has done, by `dnf history`: each transaction with its packages, in dnf 4's words and dnf 5's.
+//! What dnf has done, by `dnf history`: each transaction with its packages, as dnf 4 and dnf 5 print it.
 
 use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::command::{TRANSACTION, TRANSACTIONS, look};
-use crate::{package, problem};
+use crate::{nevra, problem};
 
-/// So many of the latest are looked at where no package is named; where one is, so many.
+/// The number of transactions that are read where no package is named, and where one is.
 const MOST: usize = 100;
 const MOST_OF_PACKAGE: usize = 1000;
-/// As much as is read at once, and in all.
+/// The number of bytes that are read at once, and in all.
 const PIECE: u32 = 1 << 18;
 const MOST_BYTES: usize = 16 << 20;
 
@@ -18,7 +18,7 @@ pub fn history(package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>> 
     let mut ids = ids(&list.text());
     ids.truncate(if package.is_some() { MOST_OF_PACKAGE } else { MOST });
     if ids.is_empty() {
-        // dnf 4 fails with a traceback where it is asked about none.
+        // dnf 4 fails with a traceback where it gets no number.
         return Ok(Vec::new());
     }
     let ids = ids.iter().map(u64::to_string);
@@ -39,7 +39,7 @@ pub fn history(package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>> 
     Ok(past)
 }
 
-/// The first column, the latest first.
+/// The numbers in the first column, the latest first.
 fn ids(text: &str) -> Vec<u64> {
     let mut ids: Vec<u64> =
         text.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect();
@@ -48,7 +48,7 @@ fn ids(text: &str) -> Vec<u64> {
     ids
 }
 
-/// Where a line stands.
+/// The part of the output that a line belongs to.
 #[derive(PartialEq)]
 enum Part {
     Head,
@@ -56,7 +56,7 @@ enum Part {
     Other,
 }
 
-/// Every transaction that is described.
+/// Parses all transactions.
 fn parse(text: &str) -> Vec<Transaction> {
     let mut past: Vec<(Transaction, Vec<Line>)> = Vec::new();
     let mut part = Part::Other;
@@ -91,17 +91,18 @@ fn fill(transaction: &mut Transaction, key: &str, value: &str) {
     let said = || Some(value.to_owned()).filter(|value| !value.is_empty());
     match key {
         "Begin time" => transaction.at = moment(value),
-        // `System <unset>` is who wasn't logged in.
+        // `System <unset>` stands for nobody who was logged in.
         "User" => transaction.by = said().filter(|by| !by.ends_with("<unset>")),
         "Command Line" => transaction.command = said(),
-        // dnf 5, which says it with the program.
+        // In dnf 5 the description is the command line with the program.
         "Description" => transaction.command = said(),
         "Return-Code" | "Status" if !["Success", "Ok", "OK"].contains(&value) => transaction.error = said(),
         _ => {}
     }
 }
 
-/// `Sun Nov 22 20:18:52 2026` or `2026-11-22 20:18:52`, in UTC since dnf was asked so.
+/// Parses `Sun Nov 22 20:18:52 2026` or `2026-11-22 20:18:52`. The times are in UTC, because the command sets the time
+/// zone.
 fn moment(text: &str) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -116,7 +117,7 @@ fn moment(text: &str) -> String {
     }
 }
 
-/// One package of a transaction.
+/// A package in a transaction.
 struct Line {
     action: String,
     name: String,
@@ -125,18 +126,18 @@ struct Line {
 }
 
 impl Line {
-    /// `    Upgrade  lab-conf-2.0-1.noarch  @lab`, with ` ** ` in front where it failed.
+    /// Parses `    Upgrade  lab-conf-2.0-1.noarch  @lab`. A failed operation has ` ** ` before it.
     fn parse(line: &str) -> Option<Self> {
         let line = line.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         let words: Vec<_> = line.split_whitespace().collect();
         let action = *words.first()?;
-        let package = package::parse(words.get(1)?)?;
+        let package = nevra::parse(words.get(1)?)?;
         let [name, version, arch] = [package.name, package.version, package.arch].map(str::to_owned);
         Some(Self { action: action.to_owned(), name, version, arch })
     }
 }
 
-/// What replaces and what is replaced, in one operation.
+/// Joins the new and the old version of a package into one operation.
 fn with_operations(mut transaction: Transaction, lines: Vec<Line>) -> Transaction {
     let from = |of: &Line| {
         let replaced = ["Upgraded", "Downgraded", "Replaced"];
@@ -155,7 +156,7 @@ fn with_operations(mut transaction: Transaction, lines: Vec<Line>) -> Transactio
             "Removed" | "Remove" | "Erase" | "Obsoleted" => {
                 (Verb::Remove, line.version.clone(), String::new())
             }
-            // A package of another name took its place, in dnf 5's words.
+            // In dnf 5, a package of another name replaced this one.
             "Replaced"
                 if !lines.iter().any(|other| other.name == line.name && other.action != "Replaced") =>
             {
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The form of libdnf5-cli/output/transactioninfo.cpp, dnf 5.2.
+    /// The text has the form of libdnf5-cli/output/transactioninfo.cpp, dnf 5.2.
     #[test]
     fn a_transaction_of_dnf_5_is_read_like_one_of_dnf_4() {
         let text = "Transaction ID : 7\nBegin time     : 2026-11-22 20:18:48\nBegin rpmdb    : 1\n\

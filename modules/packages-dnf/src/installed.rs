@@ -1,4 +1,4 @@
-//! What is installed, what of it is kept at its version, and what dnf would refuse to remove.
+//! The installed packages, with those that are kept at their version and those that dnf protects.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use linux_sysadmin_sdk::packages::{Installed, State};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::command::{INSTALLED, LOCKED, PROTECTED};
-use crate::package;
+use crate::nevra;
 
-/// dnf protects itself even where no file says so.
+/// dnf protects itself even where no file names it.
 const ALWAYS: [&str; 2] = ["dnf", "dnf5"];
 
 pub fn installed(cx: &Context) -> Result<Vec<Installed>> {
@@ -26,7 +26,7 @@ pub fn installed(cx: &Context) -> Result<Vec<Installed>> {
                 "0" => format!("{version}-{release}"),
                 epoch => format!("{epoch}:{version}-{release}"),
             },
-            // Keys that signed packages are kept as packages, which have none.
+            // Keys of signed packages are stored as packages without an architecture.
             arch: if arch == "(none)" { String::new() } else { arch.to_owned() },
             state: State::Installed,
             held: locked.contains(name),
@@ -36,11 +36,11 @@ pub fn installed(cx: &Context) -> Result<Vec<Installed>> {
     packages.filter(|package| !matches!(package, Ok(package) if package.name == "gpg-pubkey")).collect()
 }
 
-/// Names of packages whose version is locked.
+/// The names of packages whose version is locked.
 pub fn locked(cx: &Context) -> BTreeSet<String> {
     let [list, table] = LOCKED;
     let mut names = BTreeSet::new();
-    // A file that isn't there, or that the caller may not read, locks nothing that could be told.
+    // A file that doesn't exist, or that the caller may not read, is taken for empty.
     if let Ok(text) = cx.read(list) {
         names.extend(text.lines().filter_map(locked_by_line).map(str::to_owned));
     }
@@ -50,16 +50,16 @@ pub fn locked(cx: &Context) -> BTreeSet<String> {
     names
 }
 
-/// `lab-hello-0:1.0-1.*`; what begins with `!` excludes a version, and locks none.
+/// Parses `lab-hello-0:1.0-1.*`. A line with `!` at its beginning excludes a version and locks none.
 fn locked_by_line(line: &str) -> Option<&str> {
     let line = line.trim();
     if line.is_empty() || line.starts_with(['#', '!']) {
         return None;
     }
-    Some(package::parse(line).map_or(line, |package| package.name))
+    Some(nevra::parse(line).map_or(line, |package| package.name))
 }
 
-/// The packages of dnf 5's `versionlock.toml`, of which only names matter here.
+/// The names of the packages in dnf 5's `versionlock.toml`.
 fn locked_by_table(text: &str) -> Vec<String> {
     let mut is_package = false;
     let mut names = Vec::new();
@@ -77,7 +77,7 @@ fn locked_by_table(text: &str) -> Vec<String> {
     names
 }
 
-/// What dnf refuses to remove.
+/// The packages that dnf refuses to remove.
 pub fn protected(cx: &Context) -> BTreeSet<String> {
     let files = cx.list_dir(PROTECTED).unwrap_or_default();
     let paths: Vec<_> = files.iter().filter(|file| file.ends_with(".conf")).collect();
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// The form of dnf5-versionlock(8).
+    /// The table has the form of dnf5-versionlock(8).
     #[test]
     fn the_table_of_dnf_5_locks_the_packages_that_it_names() {
         let table = "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\ncomment = \"name = x\"\n\

@@ -1,23 +1,23 @@
-//! The package tools with dnf: versions 4 and 5, `yum` where it is another name of them.
+//! Packages with dnf, versions 4 and 5, and with `yum` where it is another name of dnf.
 //!
-//! What looks asks for what is downloaded already (`--cacheonly`), with nobody's rights but the caller's: so it needs no
-//! network, writes nothing that the system shares, and tells the same as root would see. What changes something takes the
-//! very same metadata (`metadata_expire=never`): what was simulated is what runs. `pkg_update` with `refresh_only` reads
-//! the repositories anew, and nothing else does.
+//! Commands that look read only what was downloaded before (`--cacheonly`), with the caller's rights. So they need no
+//! network, write nothing that the system shares, and print what root would see. A change uses the same metadata
+//! (`metadata_expire=never`), so that it does what was simulated. Only `pkg_update` with `refresh_only` reads the
+//! repositories anew.
 //!
-//! dnf's words are read in English: the host sets the locale of every command.
+//! The module reads dnf's output in English: the host sets the locale of every command.
 #![forbid(unsafe_code)]
 
 mod advisory;
 mod aftermath;
-mod back;
 mod command;
 mod history;
 mod installed;
-mod package;
+mod nevra;
 mod problem;
 mod remarks;
 mod repository;
+mod rollback;
 mod simulation;
 mod version;
 
@@ -26,7 +26,7 @@ use linux_sysadmin_sdk::packages::{
 };
 use linux_sysadmin_sdk::prelude::*;
 
-/// dnf, whichever of its versions the target has.
+/// The backend for dnf 4 and dnf 5.
 struct Dnf;
 
 impl Backend for Dnf {
@@ -70,11 +70,11 @@ impl Backend for Dnf {
         repository::unknown(names, cx)
     }
 
-    fn run(&self, request: &Request) -> Option<Command> {
+    fn command(&self, request: &Request) -> Option<Command> {
         Some(command::change(request))
     }
 
-    fn dry_run(&self, request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, request: &Request) -> Option<Command> {
         command::simulation(request)
     }
 
@@ -94,8 +94,8 @@ impl Backend for Dnf {
         aftermath::aftermath(cx)
     }
 
-    fn back(&self, name: &str, current: &str, cx: &Context) -> Result<Request> {
-        back::back(name, current, cx)
+    fn rollback_request(&self, name: &str, current: &str, cx: &Context) -> Result<Request> {
+        rollback::rollback_request(name, current, cx)
     }
 }
 

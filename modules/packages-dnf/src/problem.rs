@@ -1,10 +1,10 @@
-//! What dnf says where it fails, as problems that are known.
+//! The problems in dnf's output.
 
 use linux_sysadmin_sdk::Category;
 use linux_sysadmin_sdk::prelude::*;
 
-/// A known failure: what dnf says then, in any of these words. The first that fits is meant, so that a full disk isn't
-/// told as a download that broke.
+/// A known failure, and texts that dnf prints for it. The first one that matches is reported, so that a full disk isn't
+/// reported as a failed download.
 struct Known {
     code: &'static str,
     category: Category,
@@ -100,7 +100,7 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// Words that stand before a line that says what it is about.
+/// Beginnings of lines that describe an error.
 const TELLING: &[&str] =
     &["Error", "error:", "Problem", "- ", "Cannot find", "No match", "At least", "Failed"];
 
@@ -114,20 +114,20 @@ pub fn explain(output: &Output) -> Option<Problem> {
     })
 }
 
-/// A cache that isn't there is had by reading the repositories.
+/// Adds the advice to read the repositories, which makes the missing cache.
 pub fn unread(problem: Problem) -> Problem {
     problem.remedy("`pkg_update` with refresh_only reads the repositories")
 }
 
-/// dnf's own lines that say what went wrong: not all that it prints, since it shows a repository's settings with the
-/// passwords in them.
+/// The lines of dnf's output that describe the error. The other lines are left out, because they may show a repository's
+/// settings with passwords.
 fn message(known: &Known, text: &str) -> String {
     const MOST_LINES: usize = 12;
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim) {
         let is_meant = known.says.iter().any(|words| line.contains(words))
             || TELLING.iter().any(|words| line.starts_with(words));
-        // "Error:" alone goes before what stands on the next line.
+        // A line "Error:" only introduces the next line.
         if is_meant && line.trim_end_matches(':') != "Error" && !lines.contains(&line) {
             lines.push(line);
         }
@@ -141,7 +141,7 @@ fn message(known: &Known, text: &str) -> String {
     format!("dnf says: {message}")
 }
 
-/// Itself where it succeeded; else what is known of how it failed.
+/// The output of a successful command, otherwise the known problem of its failure.
 pub fn success(output: Output) -> Result<Output> {
     if output.exit_code != 0
         && let Some(problem) = explain(&output)

@@ -1,4 +1,5 @@
-//! What dnf and rpm say beside having succeeded: files that an administrator had changed, scripts that failed all the same.
+//! Remarks of dnf and rpm in the output of a successful command: files that an administrator had changed, and scripts
+//! that failed all the same.
 
 use linux_sysadmin_sdk::packages::Remarks;
 use linux_sysadmin_sdk::prelude::*;
@@ -12,7 +13,7 @@ pub fn remarks(output: &Output) -> Remarks {
         }
     };
     for line in text.lines().map(str::trim) {
-        // rpm's, in dnf 5 behind a sign of its own: `>>> warning: /etc/x created as /etc/x.rpmnew`
+        // rpm prints this line, and dnf 5 puts a sign before it: `>>> warning: /etc/x created as /etc/x.rpmnew`
         let warning = line.split_once("warning: ").map_or("", |(_, rest)| rest);
         let kept = warning.split_once(" created as ");
         let saved = warning.split_once(" saved as ").map(|(_, saved)| saved);
@@ -24,7 +25,7 @@ pub fn remarks(output: &Output) -> Remarks {
         } else if line.contains("scriptlet failed") {
             note(format!("a script of a package failed: {line}"));
         } else if let Some(repositories) = line.strip_prefix("Ignoring repositories: ") {
-            note(format!("couldn't be read, and were left out: {repositories}"));
+            note(format!("repositories that couldn't be read were left out: {repositories}"));
         }
     }
     remarks

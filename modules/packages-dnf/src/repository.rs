@@ -1,4 +1,4 @@
-//! What the repositories have, by what was downloaded of them.
+//! The contents of the repositories, by what was downloaded of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::command::{AVAILABLE, CACHES, HIDDEN, INFO, INFO_INSTALLED, REASON, UP
 use crate::version::{compare, plain};
 use crate::{advisory, installed, problem};
 
-/// As much of a listing as is read at once.
+/// The number of bytes of a listing that are read at once.
 const PIECE: u32 = 1 << 18;
-/// No repository's line is longer.
+/// The most bytes of a line.
 const MOST_LINE: usize = 1 << 16;
 
-/// Every package of the repositories, one call for each, without holding them all: there may be a hundred thousand.
+/// Calls `take` for each package of the repositories. They aren't kept, because there may be a hundred thousand.
 fn each(cx: &Context, mut take: impl FnMut(&str, &str, &str)) -> Result<()> {
     let mut stream = cx.open(look(AVAILABLE.command()))?;
     let (mut rest, mut any) = (Vec::new(), false);
@@ -41,7 +41,7 @@ fn each(cx: &Context, mut take: impl FnMut(&str, &str, &str)) -> Result<()> {
             break;
         }
     }
-    // How the listing ended isn't known; a listing that ends well is never empty.
+    // The exit code of the stream isn't known. A listing that succeeds is never empty.
     if any { Ok(()) } else { upgrades(cx).map(drop) }
 }
 
@@ -51,7 +51,7 @@ pub fn search(words: &[String], names_only: bool, cx: &Context) -> Result<Vec<Fo
         let (low_name, low_summary) = (name.to_lowercase(), summary.to_lowercase());
         let is_in = |word: &String| low_name.contains(word) || !names_only && low_summary.contains(word);
         if words.iter().all(is_in) {
-            // Two architectures of one name may differ for a while.
+            // Two architectures of one package may have different versions for a while.
             let known = found.entry(name.to_owned()).or_default();
             if compare(version, &known.0).is_ge() {
                 *known = (version.to_owned(), summary.to_owned());
@@ -78,8 +78,8 @@ pub fn names(cx: &Context) -> Result<Vec<String>> {
     Ok(names.into_iter().collect())
 }
 
-/// Names for which there is no package of exactly this name: dnf takes what a package provides, a name with a version,
-/// and a file for an operand as well, so that something else would be installed than was asked for.
+/// The names of which there is no package of exactly this name. dnf also takes a name that a package provides, a name
+/// with a version, and a file, and would install something else than requested.
 pub fn unknown(names: &[String], cx: &Context) -> Result<Vec<String>> {
     let known: BTreeSet<_> = listed(VERSIONS, names, cx)?.into_iter().map(|(name, _)| name).collect();
     let unknown: Vec<_> = names.iter().filter(|name| !known.contains(*name)).cloned().collect();
@@ -105,7 +105,7 @@ pub fn versions(name: &str, cx: &Context) -> Result<Vec<Available>> {
     Ok(versions)
 }
 
-/// Packages with their names, whichever of them an operand means to dnf.
+/// Asks for packages, and returns them with their names, because dnf may find packages of other names.
 fn listed(line: CommandLine, names: &[String], cx: &Context) -> Result<Vec<(String, Available)>> {
     let output = problem::success(cx.run(look(line.with(names)))?)?;
     let found: Vec<_> = output.text().lines().filter_map(version_of).collect();
@@ -121,19 +121,18 @@ fn version_of(line: &str) -> Option<(String, Available)> {
     Some((name.to_owned(), version))
 }
 
-/// dnf goes on without a repository of which it has nothing, and finds nothing in it.
+/// Refuses an output for which dnf ignored repositories, because it found nothing in them.
 fn all_read(output: &Output) -> Result<()> {
     match unread(output) {
         Some(repositories) => {
-            let message =
-                format!("nothing is known of the repositories {repositories}: they weren't read yet");
+            let message = format!("the repositories {repositories} weren't read yet");
             Err(problem::unread(Problem::new("REPOSITORIES_NOT_READ", Category::State, message)))
         }
         None => Ok(()),
     }
 }
 
-/// The repositories that dnf has left out.
+/// The repositories that dnf ignored.
 pub fn unread(output: &Output) -> Option<String> {
     let said = output.error_text();
     let ignored = said.lines().find_map(|line| line.trim().strip_prefix("Ignoring repositories: "));
@@ -151,12 +150,12 @@ pub fn info(name: &str, cx: &Context) -> Result<Option<Info>> {
     let installed = described(&here.text(), name);
     let Some(mut info) = candidate.clone().or_else(|| installed.clone()) else {
         all_read(&available)?;
-        // Says so where a module hides it.
+        // This is a problem where a module hides the package.
         unknown(&[name.to_owned()], cx)?;
         return Ok(None);
     };
     if let Some(installed) = &installed {
-        // What the repositories don't say of what is here already.
+        // These are facts that only the installed package has.
         info.installed = installed.candidate.clone();
         info.held = installed::locked(cx).contains(name);
         info.essential = installed::protected(cx).contains(name);
@@ -185,7 +184,7 @@ fn reason_of(text: &str, name: &str) -> Option<[String; 2]> {
     })
 }
 
-/// The first package of exactly this name; its version is the candidate.
+/// The first package of exactly this name, with its version as the candidate.
 fn described(text: &str, name: &str) -> Option<Info> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with(name));
     let mut lines =
@@ -210,14 +209,14 @@ fn described(text: &str, name: &str) -> Option<Info> {
     for line in lines {
         match line {
             "@requires" | "@conflicts" | "@description" if section != "@description" => section = line,
-            // Where the next package begins, of another architecture or version.
+            // Here the same package begins with another architecture or version.
             _ if line.split('\t').count() >= 8 => break,
             _ if section == "@description" => {
                 info.description += line;
                 info.description.push('\n');
             }
             "" => {}
-            // What rpm itself must be able to do.
+            // These are requirements on rpm itself.
             _ if line.starts_with("rpmlib(") => {}
             _ if section == "@requires" => info.depends.push(line.to_owned()),
             _ if section == "@conflicts" => info.conflicts.push(line.to_owned()),
@@ -228,7 +227,7 @@ fn described(text: &str, name: &str) -> Option<Info> {
     Some(info)
 }
 
-/// Name, architecture, version and repository of each.
+/// Name, architecture, version and repository.
 type Upgrade = [String; 4];
 
 fn upgrades(cx: &Context) -> Result<(Vec<Upgrade>, Option<String>)> {
@@ -275,15 +274,17 @@ pub fn updates(cx: &Context) -> Result<Updates> {
         installed.iter().filter(|package| package.held).map(|package| package.name.as_str()).collect();
     let mut notes = Vec::new();
     if !held.is_empty() {
-        notes.push(format!("versions are locked, and newer ones aren't shown, of: {}", held.join(", ")));
+        notes.push(format!(
+            "newer versions aren't shown of packages with a locked version: {}",
+            held.join(", ")
+        ));
     }
-    notes.extend(unread.map(|repositories| {
-        format!("nothing is known of the repositories {repositories}: they weren't read")
-    }));
+    notes.extend(unread.map(|repositories| format!("the repositories {repositories} weren't read")));
     Ok(Updates { items, refreshed: refreshed(cx), notes })
 }
 
-/// When the repositories were read last: dnf touches a repository's list of packages even where it hasn't changed.
+/// The time when the repositories were last read: dnf touches a repository's list of packages even where it hasn't
+/// changed.
 fn refreshed(cx: &Context) -> Option<f64> {
     let below = |directories: &[String]| {
         let names = cx.list_all(directories).into_iter().map(Result::unwrap_or_default);

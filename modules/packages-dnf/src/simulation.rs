@@ -1,7 +1,7 @@
-//! What dnf says that it would do, read from the table that it shows before it asks.
+//! Simulations by dnf: the table that it prints before it asks.
 //!
-//! The table is made for people: it breaks lines that are too long, and dnf 4 and dnf 5 draw it differently. So what was
-//! read is held against the counts below it, and a table that was misread is refused rather than shown.
+//! The table is made for people. It breaks long lines, and dnf 4 and dnf 5 print different forms. So the operations are
+//! compared with the counts below the table, and a table that was misread is refused.
 
 use linux_sysadmin_sdk::packages::{Installed, Operation, Request, Simulated, Verb};
 use linux_sysadmin_sdk::prelude::*;
@@ -38,19 +38,16 @@ pub fn simulate(request: &Request, cx: &Context) -> Result<Simulated> {
         }
     }
     if matches!(request, Request::Purge(_)) {
-        let note =
-            "configuration files that were changed stay, as rpm keeps them: with .rpmsave behind their names";
+        let note = "rpm keeps changed configuration files: it appends .rpmsave to their names";
         simulated.notes.push(note.to_owned());
     }
     if let Some(repositories) = repository::unread(&output) {
-        simulated
-            .notes
-            .push(format!("nothing is known of the repositories {repositories}: they weren't read"));
+        simulated.notes.push(format!("the repositories {repositories} weren't read"));
     }
     Ok(simulated)
 }
 
-/// Its exit code is 1 where it has answered its own question with no.
+/// Runs the simulation. dnf's exit code is 1 where it answered its own question with no.
 fn run(simulation: Command, cx: &Context) -> Result<Output> {
     let output = cx.run(simulation)?;
     let is_over = |text: &str| {
@@ -62,7 +59,7 @@ fn run(simulation: Command, cx: &Context) -> Result<Output> {
     problem::success(output)
 }
 
-/// The version that is named is the one that is taken, and no other.
+/// Refuses a simulation that takes another version than the requested one.
 fn is_that_version(request: &Request, simulated: &Simulated) -> Result<()> {
     let Request::Version(name, version) = request else { return Ok(()) };
     let is_it = |operation: &Operation| operation.name == *name && operation.to == *version;
@@ -75,13 +72,13 @@ fn is_that_version(request: &Request, simulated: &Simulated) -> Result<()> {
     Err(problem.remedy("pkg_update takes a package to its newest version"))
 }
 
-/// Where a line of the table stands.
+/// The section of the table that a line belongs to.
 #[derive(Clone, Copy, PartialEq)]
 enum Section {
     Of(Verb),
     Skipped,
     Modules,
-    /// Groups, reasons: nothing that becomes of a package.
+    /// Groups, reasons and other sections without packages.
     Other,
 }
 
@@ -103,13 +100,13 @@ fn section(heading: &str) -> Option<Section> {
     }
 }
 
-/// Stands before what another package takes the place of.
+/// The word before a package that another one replaces.
 const REPLACING: &str = "replacing";
 
 fn parse(text: &str, before: &[Installed]) -> Result<Simulated> {
     let mut simulated = Simulated::default();
     let mut now = None;
-    // A row whose columns were too long goes on in the next line.
+    // A row with long columns continues on the next line.
     let mut rows: Vec<(Section, Vec<&str>)> = Vec::new();
     for line in text.lines() {
         if line.starts_with("Transaction Summary") {
@@ -117,7 +114,7 @@ fn parse(text: &str, before: &[Installed]) -> Result<Simulated> {
         }
         let heading =
             line.strip_suffix(':').filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
-        // dnf 4 says behind it how to have the packages all the same.
+        // After this, dnf 4 prints how to install the packages all the same.
         let skipped = line.starts_with("Skipping packages with").then_some(line);
         if let Some(heading) = skipped.or(heading) {
             now = section(heading);
@@ -137,7 +134,7 @@ fn parse(text: &str, before: &[Installed]) -> Result<Simulated> {
         match section {
             Section::Of(verb) => {
                 let operation = operation(*verb, row, before)?;
-                // dnf 5 shows the version that is left behind in the same form as another package.
+                // dnf 5 prints the replaced version of a package in the same form as another package.
                 simulated
                     .operations
                     .extend(operation.filter(|found| row.first() != Some(&REPLACING) || found.name != above));
@@ -157,15 +154,15 @@ fn parse(text: &str, before: &[Installed]) -> Result<Simulated> {
     Ok(simulated)
 }
 
-/// `lab-dep noarch 1.0-1 lab 6.0 k`, or below it `replacing lab-old.noarch 0.9-1`, which dnf 5 writes as
-/// `replacing lab-old noarch 0.9-1 lab 6.0 KiB`, and also of the version that is left behind.
+/// Parses `lab-dep noarch 1.0-1 lab 6.0 k`, or below it `replacing lab-old.noarch 0.9-1`. dnf 5 writes the latter as
+/// `replacing lab-old noarch 0.9-1 lab 6.0 KiB`, and also for the former version of the package itself.
 fn operation(verb: Verb, row: &[&str], before: &[Installed]) -> Result<Option<Operation>> {
     let misread = || Problem::unexpected("dnf's table of packages", &row.join(" "));
     if let [REPLACING, rest @ ..] = row {
         let (name, version) = match rest {
             [name, _arch, version, _, ..] => (*name, *version),
             [package, version] => (package.rsplit_once('.').ok_or_else(misread)?.0, *version),
-            // Of the very package above, without its name.
+            // This is the former version of the package above, without its name.
             _ => return Ok(None),
         };
         let is_package =
@@ -186,7 +183,7 @@ fn operation(verb: Verb, row: &[&str], before: &[Installed]) -> Result<Option<Op
     }))
 }
 
-/// Holds the counts of the summary against what was read: `Install  2 Packages` or ` Installing:         2 packages`.
+/// Compares the operations with the counts of the summary: `Install  2 Packages` or ` Installing:         2 packages`.
 fn counted(text: &str, operations: &[Operation]) -> Result<()> {
     let summary = text.lines().skip_while(|line| !line.starts_with("Transaction Summary")).skip(1);
     let counts = [
@@ -204,7 +201,7 @@ fn counted(text: &str, operations: &[Operation]) -> Result<()> {
             continue;
         }
         let read = operations.iter().filter(|operation| operation.verb == *verb).count();
-        // What is replaced isn't counted as removed.
+        // A replaced package isn't counted as removed.
         if read < count || *verb != Verb::Remove && read != count {
             let message = format!("{read} packages to {} were read, and dnf counts {count}", verb.name());
             return Err(Problem::unexpected("dnf's table of packages", &message));
@@ -213,7 +210,8 @@ fn counted(text: &str, operations: &[Operation]) -> Result<()> {
     Ok(())
 }
 
-/// dnf 4: `Total download size: 6.3 k`, or `Total size: 6.0 k` where all is there already. dnf 5: `Need to download 35 MiB.`
+/// The size of the download. dnf 4 prints `Total download size: 6.3 k`, or `Total size: 6.0 k` where everything is
+/// downloaded. dnf 5 prints `Need to download 35 MiB.`
 fn download(text: &str) -> Option<u64> {
     let of = |line: &str| {
         let amount = line.strip_prefix("Total download size: ").or_else(|| line.strip_prefix("Total size: "));
@@ -222,8 +220,8 @@ fn download(text: &str) -> Option<u64> {
     text.lines().find_map(of)
 }
 
-/// dnf 4: `Installed size: 56  `, `Freed space: 29  `. dnf 5: `After this operation, 7 MiB extra will be used (…).`, or
-/// `… 5 MiB will be freed (…)`.
+/// The change of the space on disk. dnf 4 prints `Installed size: 56  ` or `Freed space: 29  `. dnf 5 prints `After this
+/// operation, 7 MiB extra will be used (…).`, or `… 5 MiB will be freed (…)`.
 fn disk(text: &str) -> Option<i64> {
     text.lines().find_map(|line| {
         let signed = |bytes: u64, is_freed: bool| {
@@ -240,7 +238,7 @@ fn disk(text: &str) -> Option<i64> {
     })
 }
 
-/// `6.3 k`, `56`, `35 MiB.`: in powers of 1024 with either.
+/// Parses a size: `6.3 k`, `56`, `35 MiB.`. Both dnf 4 and dnf 5 count in powers of 1024.
 fn bytes(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let amount: f64 = words.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Which of two versions is the newer one, as rpm has it: rpm-version(7), `rpmvercmp`.
+//! The order of versions in rpm: rpm-version(7), `rpmvercmp`.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub fn compare(one: &str, other: &str) -> Ordering {
         .then_with(|| segments(release, other_release))
 }
 
-/// As rpm and dnf 4 write it: an epoch of 0 is left out.
+/// The version without an epoch of 0, as rpm and dnf 4 write it.
 pub fn plain(version: &str) -> &str {
     version.strip_prefix("0:").unwrap_or(version)
 }
@@ -22,7 +22,7 @@ fn parts(text: &str) -> (u64, &str, &str) {
     (epoch.parse().unwrap_or(0), version, release)
 }
 
-/// Runs of digits and runs of letters, one after the other. `~` sorts before everything, the end included, and `^`
+/// Compares runs of digits and runs of letters one after the other. `~` sorts before everything, even the end. `^` sorts
 /// before everything but the end.
 fn segments(mut one: &str, mut other: &str) -> Ordering {
     loop {
@@ -76,7 +76,7 @@ fn segments(mut one: &str, mut other: &str) -> Ordering {
 mod tests {
     use super::*;
 
-    /// From rpm's own test-suite, tests/rpmvercmp.at of rpm 4.18.
+    /// The rows come from rpm's own tests, tests/rpmvercmp.at of rpm 4.18.
     #[test]
     fn versions_are_in_the_order_that_rpm_has_them_in() {
         let table = [

@@ -1,4 +1,4 @@
-//! The ten tools, against what dnf and rpm said on a real machine.
+//! The ten tools, with outputs of dnf and rpm that were recorded on a real machine.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::{Applied, Failure};
@@ -23,7 +23,7 @@ fn target(text: &str) -> FakeTarget {
     FakeTarget::new().transcript(text)
 }
 
-/// The same, which says what was recorded in the second place once a plan has run.
+/// The target with other outputs after a plan has run.
 fn then(target: FakeTarget, text: &str) -> FakeTarget {
     transcript(text).iter().fold(target, |target, (argv, output)| {
         let argv: Vec<_> = argv.iter().map(String::as_str).collect();
@@ -31,14 +31,14 @@ fn then(target: FakeTarget, text: &str) -> FakeTarget {
     })
 }
 
-/// What every command whose line ends so has said.
+/// The outputs of all commands that end with this text.
 fn outputs(text: &str, end: &str) -> Vec<Output> {
     let meant =
         transcript(text).into_iter().filter(|(argv, _)| format!(" {}", argv.join(" ")).ends_with(end));
     meant.map(|(_, output)| output).collect()
 }
 
-/// The last of them.
+/// The last of these outputs.
 fn output(text: &str, end: &str) -> Output {
     outputs(text, end).pop().expect("a recorded command")
 }
@@ -56,7 +56,7 @@ fn refused(target: FakeTarget, tool: &str, arguments: Value) -> Problem {
     }
 }
 
-/// A plan that ran, and what its command said.
+/// A plan that ran, with the output of its command.
 fn ran(output: Output) -> Result<Applied, Failure> {
     Ok(Applied { outputs: vec![output], dry_run: false })
 }
@@ -74,7 +74,7 @@ fn broke(output: Output) -> Result<Applied, Failure> {
     })
 }
 
-/// The lines of a plan: its only step, and the simulation in its preview.
+/// The command lines of a plan: its only step, and the simulation of its preview.
 fn lines(change: &Change) -> (String, String) {
     let expected = format!("{change:?}");
     let of = |marker: &str| {
@@ -145,7 +145,7 @@ fn a_hundred_thousand_packages_are_searched_piece_by_piece() {
     assert_eq!(data.as_array().unwrap().len(), 1);
 }
 
-/// Only what rpm says.
+/// A target with rpm's output only.
 const FRESH_WITHOUT_LIST: &str = "$ rpm --query --all '--queryformat=%{NAME}\\t%{EPOCHNUM}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\n'\n\
     [exit 0]\nlab-base\t0\t40\t1\tnoarch\n";
 
@@ -163,7 +163,7 @@ fn a_package_is_told_with_what_is_installed_and_what_could_be() {
     assert_eq!((&data["installed"], &data["candidate"]), (&json!("1.0-1"), &json!("2.0-1")));
     assert_eq!(data["versions"][0]["version"], "2.0-1");
     assert_eq!(data["versions"][1]["version"], "1.0-1");
-    // Installed, and in no repository.
+    // The package is installed, and no repository has it.
     let (data, _) = told(target(FRESH), "pkg_info", json!({"package": "lab-base"}));
     assert_eq!(
         (&data["installed"], data.get("candidate"), data.get("versions")),
@@ -175,7 +175,7 @@ fn a_package_is_told_with_what_is_installed_and_what_could_be() {
 fn only_the_very_name_of_a_package_is_one() {
     let missing = refused(target(FRESH), "pkg_info", json!({"package": "lab-nonesuch"}));
     assert_eq!(missing.code, "PACKAGE_NOT_FOUND");
-    // dnf itself takes this for version 1.0 of lab-hello.
+    // dnf would read this as version 1.0 of lab-hello.
     let versioned = refused(target(FRESH), "pkg_install", json!({"packages": ["lab-hello-1.0"]}));
     assert_eq!(versioned.code, "PACKAGE_NOT_FOUND", "{versioned:?}");
     assert!(versioned.message.contains("close to lab-hello-1.0: lab-hello"), "{versioned:?}");
@@ -183,7 +183,7 @@ fn only_the_very_name_of_a_package_is_one() {
 
 #[test]
 fn what_is_installed_and_in_no_repository_needs_not_be_had() {
-    // dnf 4.14's words, as they are recorded for lab-hello.
+    // This is dnf 4.14's message, as recorded for lab-hello.
     let said = "Package lab-base-40-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n";
     let argv = ["dnf", "--cacheonly", "--assumeno", "install", "lab-base"];
     let (data, notes) =
@@ -231,7 +231,7 @@ fn updates_come_with_their_advisories() {
 fn knowledge_of_the_repositories_is_as_old_as_their_lists() {
     let list = "/var/cache/dnf/lab-66959f9b15991c45/repodata/40d8-primary.xml.gz";
     let of = |at: f64| told(target(OLD).file(list, "").at(at), "pkg_check_updates", json!({})).1;
-    // A fake file was written at the beginning of time.
+    // A fake file was written at the beginning of the epoch.
     assert_eq!(of(3600.0), Vec::<String>::new());
     assert!(of(8.0 * 86400.0)[0].contains("8 days ago"));
 }
@@ -249,12 +249,12 @@ fn what_was_never_read_is_not_taken_for_empty() {
         assert_eq!(problem.code, "REPOSITORIES_NOT_READ", "{tool}: {problem:?}");
         assert!(problem.remediation[0].contains("refresh_only"), "{tool}: {problem:?}");
     }
-    // What is installed is known all the same.
+    // The installed packages are known all the same.
     let (data, _) = told(target(UNREAD), "pkg_info", json!({"package": "lab-hello"}));
     assert_eq!(data["installed"], "2.0-1");
 }
 
-/// One transaction, whichever are asked about.
+/// The target with one transaction, whichever are asked for.
 fn recorded_history(target: FakeTarget) -> FakeTarget {
     let argv = ["dnf", "--quiet", "history", "info", "9", "8", "7", "6", "5", "4", "3", "2", "1"];
     let text = "Transaction ID : 9\nPackages Altered:\n    Upgrade lab-hello-2.0-1.noarch @lab\n";
@@ -284,8 +284,8 @@ fn the_history_is_told_in_operations() {
     let (data, notes) = told(target(NEW), "pkg_history", json!({"package": "lab-hello"}));
     let operations: Vec<_> = data.as_array().unwrap().iter().map(|past| past["operations"].clone()).collect();
     assert_eq!(operations, [json!(["upgrade lab-hello 1.0-1 -> 2.0-1"]), json!(["install lab-hello 1.0-1"])]);
-    assert_eq!(notes, ["versions of lab-hello that can be had: 2.0-1, 1.0-1"]);
-    // dnf 4 fails with a traceback where it is asked about a transaction of an empty history.
+    assert_eq!(notes, ["available versions of lab-hello: 2.0-1, 1.0-1"]);
+    // dnf 4 fails with a traceback where it is asked for a transaction of an empty history.
     assert_eq!(told(target(FRESH), "pkg_history", json!({})).0, json!([]));
 }
 
@@ -350,7 +350,7 @@ fn a_script_that_failed_in_what_succeeded_is_told() {
     let outcome = ran(output(CHANGES, " install lab-postfails"));
     let target = then(target(FRESH), OLD).outcome(outcome);
     let problem = refused(target, "pkg_install", json!({"packages": "lab-dep"}));
-    // lab-hello has come in another version than was simulated.
+    // lab-hello has another version than was simulated.
     assert_eq!(problem.code, "TRANSACTION_INCOMPLETE");
     let outcome = ran(output(CHANGES, " install lab-postfails"));
     let (_, notes) = told(then(target_of_old_upgrade(), NEW).outcome(outcome), "pkg_update", json!({}));
@@ -380,7 +380,7 @@ fn each_failure_has_a_code_of_its_own() {
     let twice = outputs(FAILURES, " install lab-conf");
     let codes = twice.into_iter().map(|output| {
         let problem = refused(target(OLD).outcome(broke(output)), "pkg_update", json!({}));
-        // dnf shows the repository with its passwords.
+        // dnf prints the repository with its passwords.
         assert!(!problem.message.contains("password"), "{}", problem.message);
         (problem.code, problem.message.contains("already locked by"))
     });
@@ -499,8 +499,8 @@ fn an_answer_that_is_no_table_is_an_error_and_never_a_plan() {
     }
 }
 
-/// Columns that are too long, as dnf 4 breaks them; obsoletes; what is skipped; dnf 5's table. The forms are those of
-/// dnf/cli/output.py of dnf 4.14 and libdnf5-cli/output/transaction_table.cpp of dnf 5.2.
+/// The tables have long columns as dnf 4 breaks them, obsoletes, skipped packages, and the form of dnf 5. The forms are
+/// those of dnf/cli/output.py of dnf 4.14 and libdnf5-cli/output/transaction_table.cpp of dnf 5.2.
 #[test]
 fn both_tables_are_read_whatever_their_columns() {
     let four = "\
@@ -593,7 +593,7 @@ After this operation, 5 MiB will be freed (install 12 MiB, remove 17 MiB).
     }
 }
 
-/// The words of dnf 5, from ci-dnf-stack's features and of dnf5 5.2.
+/// The messages are dnf 5's, from ci-dnf-stack's features and dnf5 5.2.
 #[test]
 fn dnf_5_fails_in_known_words_too() {
     let table = [

@@ -1,30 +1,22 @@
-//! Where time and memory go: the `perf_*` tools.
+//! The `perf_*` tools: they show what uses CPU, memory, disks and network.
 //!
-//! Everything is read from `/proc` and `/sys`; nothing is run. Rates come from two readings of the kernel's
-//! counters, [`sample`] says how; each other file reads one source and documents what it says.
+//! The tools read `/proc` and `/sys`, and run no command. Rates come from two readings of the kernel's counters, as
+//! [`sample`] explains.
 //!
 //! Units are in the names: `_pct` percent, `_ms` milliseconds, `_mb` MiB (2^20 bytes), `_kb_s` KiB per second,
 //! `_s` per second.
 #![forbid(unsafe_code)]
 
-mod bottleneck;
-mod command;
-mod cpu;
-mod disk;
+mod command_line;
 mod machine;
-mod memory;
-mod network;
-mod number;
-mod overview;
-mod pressure;
-mod process;
+mod rounding;
 mod sample;
-mod top;
-mod uptime;
+mod sources;
+mod tools;
 
 use linux_sysadmin_sdk::prelude::*;
 
-/// The module: seven tools, the files they read, and no command.
+/// The module, with its tools and the files that they read.
 pub fn module() -> Module {
     Module::new("performance", env!("CARGO_PKG_VERSION"), "performance", "CPU, memory, disk and network load")
         .license(env!("CARGO_PKG_LICENSE"))
@@ -51,24 +43,24 @@ pub fn module() -> Module {
         .path(PathGrant::read("/sys/class/net/*/speed", "speed of the link"))
         .path(PathGrant::read("/sys/devices/**/net/*/operstate", "where the links in /sys/class/net lead"))
         .path(PathGrant::read("/sys/devices/**/net/*/speed", "where the links in /sys/class/net lead"))
-        .tool(Tool::new("perf_overview", "CPU, memory, disk, load at a glance", overview::overview))
+        .tool(Tool::new("perf_overview", "CPU, memory, disk, load at a glance", tools::overview::overview))
         .tool(Tool::new(
             "perf_top_processes",
             "CPU 100% = one core; sample_ms 0: since start",
-            top::top_processes,
+            tools::top_processes::top_processes,
         ))
-        .tool(Tool::new("perf_memory", "Breakdown, swap, OOM kills", memory::memory).instant())
-        .tool(Tool::new("perf_disk_io", "Rates per disk; sample_ms 0: since boot", disk::disk_io))
+        .tool(Tool::new("perf_memory", "Breakdown, swap, OOM kills", tools::memory::memory).instant())
+        .tool(Tool::new("perf_disk_io", "Rates per disk; sample_ms 0: since boot", tools::disk_io::disk_io))
         .tool(Tool::new(
             "perf_network_io",
             "Rates per interface; sample_ms 0: since boot",
-            network::network_io,
+            tools::network_io::network_io,
         ))
-        .tool(Tool::new("perf_uptime", "With boot time and load averages", uptime::uptime).instant())
+        .tool(Tool::new("perf_uptime", "With boot time and load averages", tools::uptime::uptime).instant())
         .tool(Tool::new(
             "perf_bottleneck",
             "Names the likely bottleneck, with evidence",
-            bottleneck::bottleneck,
+            tools::bottleneck::bottleneck,
         ))
 }
 

@@ -1,56 +1,56 @@
-//! Everything at once, as the two analyses need it.
+//! The state of the whole machine over one sample, for the tools that analyze it.
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::cpu::{LOADAVG, Load, STAT, Stat, Usage};
-use crate::disk::{self, DISKSTATS, Disk};
-use crate::memory::{MEMINFO, Meminfo, VMSTAT, Vmstat};
-use crate::network::{self, Interface, NET_DEV};
-use crate::number::hundredth;
-use crate::pressure::{self, Pressures};
-use crate::process::{self, Process, Sort};
+use crate::rounding::hundredth;
 use crate::sample::Interval;
+use crate::sources::cpu::{LOADAVG, Load, STAT, Stat, Usage};
+use crate::sources::disk::{self, DISKSTATS, Disk};
+use crate::sources::memory::{MEMINFO, Meminfo, VMSTAT, Vmstat};
+use crate::sources::network::{self, Interface, NET_DEV};
+use crate::sources::pressure::{self, Pressures};
+use crate::sources::process::{self, Process, Sort};
 
-/// A machine over a sample. What a kernel or a container doesn't show is empty, and named in `missing`; without CPU
-/// and memory there is nothing to say.
+/// The state of a machine over a sample. Parts that a kernel or a container doesn't show are empty, and are named in
+/// `missing`. Missing CPU or memory figures are an error.
 pub(crate) struct Machine {
     pub(crate) cpu: Usage,
-    /// Processes that wait for a disk, now.
+    /// The number of processes that now wait for a disk.
     pub(crate) blocked: u64,
     pub(crate) memory: Meminfo,
     pub(crate) load: Option<Load>,
     pub(crate) swapping: Swapping,
     pub(crate) pressure: Option<Pressures>,
-    /// The busiest first.
+    /// The disks. The busiest comes first.
     pub(crate) disks: Vec<Disk>,
-    /// The busiest first.
+    /// The interfaces. The busiest comes first.
     pub(crate) interfaces: Vec<Interface>,
-    /// In no order.
+    /// The processes, in no particular order.
     pub(crate) processes: Vec<Process>,
-    /// How long the sample was, in seconds; since boot, if asked for.
+    /// The length of the sample or the time since boot, in seconds.
     pub(crate) over_s: f64,
-    /// The resolution of CPU shares, in percent of one core; none since boot.
+    /// The resolution of CPU shares, in percent of one core. None for averages since boot.
     pub(crate) cpu_within_pct: Option<f64>,
-    /// Rates are averages since boot, not to be mixed with what is now.
+    /// True where rates are averages since boot, which must not be mixed with figures of the present.
     pub(crate) since_boot: bool,
     pub(crate) missing: Vec<String>,
 }
 
-/// Over the sample.
+/// Swapping over the sample.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Swapping {
     pub(crate) pages_in_s: f64,
     pub(crate) pages_out_s: f64,
-    /// Within the sample; those of the past aren't counted.
+    /// The number of OOM kills within the sample.
     pub(crate) oom_kills: u64,
 }
 
-/// A process in short.
+/// The main figures of a process.
 #[derive(Serialize)]
 pub(crate) struct Top {
     pub(crate) pid: u32,
     pub(crate) name: String,
-    /// 100 is one core.
+    /// The CPU share, where 100 is one core.
     pub(crate) cpu_pct: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory_mb: Option<f64>,
@@ -71,7 +71,7 @@ impl Machine {
                 pressure::IO,
             ];
             let mut paths = files.map(str::to_owned).to_vec();
-            // Where `/proc` can't be listed, all but the processes can still be told.
+            // Where `/proc` can't be listed, only the processes are missing.
             paths.extend(process::paths(cx).unwrap_or_default());
             Ok(paths)
         })?;
@@ -101,18 +101,18 @@ impl Machine {
         })
     }
 
-    /// The period of the rates, where it has to be said.
+    /// The period of the rates as text. Empty for a sample.
     pub(crate) fn period(&self) -> &'static str {
         if self.since_boot { " on average since boot" } else { "" }
     }
 
-    /// CPU time of programs and the kernel on their behalf, 100 is one core: without interrupts and steal, which are
-    /// no process's.
+    /// The CPU time of programs and of the kernel on their behalf, where 100 is one core. Interrupts and steal are left out,
+    /// because they belong to no process.
     pub(crate) fn used_by_programs(&self) -> f64 {
         (self.cpu.user_pct + self.cpu.nice_pct + self.cpu.system_pct) * self.cpu.cores as f64
     }
 
-    /// The first few by CPU or memory.
+    /// The first processes by CPU or memory.
     pub(crate) fn top(&mut self, cx: &Context, sort: Sort, count: usize) -> Vec<Top> {
         process::sort(&mut self.processes, sort);
         let first = self.processes.iter().take(count).cloned().collect();

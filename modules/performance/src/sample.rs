@@ -1,28 +1,28 @@
-//! Two readings of the same files, and the time between them.
+//! Samples: two readings of the same files, and the time between them.
 //!
-//! The kernel counts since boot. A rate is the difference of two readings over the time between them; with
-//! `sample_ms` 0 it is the count itself over the time since boot, which needs no waiting. From 1 to 99, it is 100.
+//! The kernel counts since boot. A rate is the difference of two readings divided by the time between them. With
+//! `sample_ms` 0 it is the count divided by the time since boot, which needs no waiting. Values from 1 to 99 count as 100.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::number::{hundredth, tenth};
+use crate::rounding::{hundredth, tenth};
 
-/// Long enough for 20 clock ticks per core (5% of one), short enough to wait for.
+/// The default length: 20 clock ticks per core (so that one tick is 5%), and short enough to wait for.
 const DEFAULT_MS: u32 = 200;
 
-/// The kernel counts CPU time in ticks of 10 ms (`USER_HZ`, proc_pid_stat(5)).
+/// The length of a clock tick, by which the kernel counts CPU time (`USER_HZ`, proc_pid_stat(5)).
 const TICK_S: f64 = 0.01;
 
-/// Clock ticks are 10 ms; over less than ten of them, shares are noise. A shorter sample is made this long.
+/// The shortest sample: ten clock ticks. Shares over fewer ticks are noise, and a shorter sample is made this long.
 const SHORTEST_MS: u32 = 100;
 
-/// As in the schema: a third of what a quick tool may take.
+/// The longest sample, as in the schema: a third of the time that a quick tool may take.
 const LONGEST_MS: u32 = 10_000;
 
-/// `/proc/uptime` counts hundredths and each of two readings is cut off, so that it is right to within one.
+/// The error of a difference of two times in `/proc/uptime`. The file truncates each time to hundredths of a second.
 const UPTIME_ERROR_S: f64 = 0.011;
 
 const UPTIME: &str = "/proc/uptime";
@@ -35,14 +35,14 @@ pub(crate) struct SampleArgs {
     pub(crate) sample_ms: Option<u32>,
 }
 
-/// Files as they were at one moment.
+/// The contents of files at one time.
 pub(crate) struct Reading {
     files: BTreeMap<String, Result<String>>,
     clock: f64,
 }
 
 impl Reading {
-    /// One call for all of them, so that they are as close together as can be.
+    /// Reads all files in one call, so that as little time as possible lies between them.
     pub(crate) fn take(cx: &Context, mut paths: Vec<String>) -> Self {
         paths.insert(0, UPTIME.to_owned());
         let clock = cx.monotonic();
@@ -50,7 +50,7 @@ impl Reading {
         Self { files: paths.into_iter().zip(texts).collect(), clock }
     }
 
-    /// A file that couldn't be read is the problem that the host gave.
+    /// The text of a file, or the host's problem where it couldn't be read.
     pub(crate) fn text(&self, path: &str) -> Result<&str> {
         match self.files.get(path) {
             Some(Ok(text)) => Ok(text),
@@ -59,29 +59,29 @@ impl Reading {
         }
     }
 
-    /// Each file that could be read, with its path.
+    /// The paths and texts of all files that could be read.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref().ok()?)))
     }
 
-    /// Seconds since boot.
+    /// The time since boot, in seconds.
     pub(crate) fn uptime(&self) -> Result<f64> {
         parse_uptime(self.text(UPTIME)?)
     }
 }
 
-/// What lies between two readings.
+/// Two readings and the time between them, or one reading and the time since boot.
 pub(crate) struct Interval {
-    /// None where the counts since boot are wanted.
+    /// The earlier reading. None for counts since boot.
     pub(crate) before: Option<Reading>,
     /// The later reading.
     pub(crate) after: Reading,
-    /// Between the two, or since boot. Never negative; 0 where no clock moved.
+    /// The length in seconds. It is never negative, and 0 where no clock moved.
     pub(crate) seconds: f64,
 }
 
 impl Interval {
-    /// Reads the files twice. `paths` is asked each time, since processes come and go.
+    /// Reads the files twice. It calls `paths` each time, because processes come and go.
     pub(crate) fn take(
         cx: &Context,
         sample_ms: Option<u32>,
@@ -104,14 +104,14 @@ impl Interval {
         Ok(Self { before: Some(before), after, seconds })
     }
 
-    /// The least that a share of CPU can differ by, in percent of one core: one clock tick of the sample. None of counts
-    /// since boot, where a tick is nothing.
+    /// The resolution of CPU shares: the percentage of one core that one clock tick of the sample stands for. None for counts
+    /// since boot, where a tick is negligible.
     pub(crate) fn cpu_within_pct(&self) -> Option<f64> {
         let is_sample = self.before.is_some() && self.seconds > 0.0;
         is_sample.then(|| tenth(TICK_S / self.seconds * 100.0))
     }
 
-    /// What a single event makes of a rate, for the notes of tools that count events. None of counts since boot.
+    /// A note that says which rate a single event stands for. None for counts since boot.
     pub(crate) fn rate_note(&self, event: &str) -> Option<String> {
         let is_sample = self.before.is_some() && self.seconds > 0.0;
         is_sample.then(|| {
@@ -120,8 +120,8 @@ impl Interval {
         })
     }
 
-    /// One file of both readings, parsed. The earlier one is None where counts since boot are wanted; one that
-    /// couldn't be read is a problem, as everything since boot would be taken for the sample's.
+    /// Parses a file of both readings. The earlier one is None for counts since boot. Where the earlier one couldn't be
+    /// read, it is an error: otherwise, counts since boot would look like counts of the sample.
     pub(crate) fn both<T>(&self, path: &str, parse: impl Fn(&str) -> Result<T>) -> Result<(Option<T>, T)> {
         let before = match &self.before {
             Some(reading) => Some(parse(reading.text(path)?)?),
@@ -130,14 +130,14 @@ impl Interval {
         Ok((before, parse(self.after.text(path)?)?))
     }
 
-    /// Per second. A counter that went backwards (a device that was taken out and put back) counts as unmoved.
+    /// The rate per second. It is 0 for a counter that went backwards, as for a device that was removed and added again.
     pub(crate) fn rate(&self, before: u64, after: u64) -> f64 {
         if self.seconds > 0.0 { after.saturating_sub(before) as f64 / self.seconds } else { 0.0 }
     }
 }
 
-/// The target's own clock where it and ours disagree: over a slow connection, the time between two answers isn't
-/// the time between two readings.
+/// The time between two readings. Where the clocks of target and server disagree, the target's counts: over a slow
+/// connection, the time between two answers isn't the time between two readings.
 fn elapsed(before: &Reading, after: &Reading) -> f64 {
     let clock = after.clock - before.clock;
     let seconds = match (before.uptime(), after.uptime()) {
@@ -173,7 +173,7 @@ mod tests {
             ("100.00 5", "100.51 5", 500, 0.5),
             ("100.00 5", "100.49 5", 500, 0.5),
             ("100.00 5", "102.00 5", 500, 2.0),
-            // Rebooted meanwhile, or garbled: no rate is better than a wrong one.
+            // After a reboot or with garbled text, a rate of 0 is better than a wrong one.
             ("100.00 5", "3.00 5", 500, 0.0),
             ("", "100.00 5", 500, 0.5),
             ("nan 5", "inf 5", 500, 0.5),

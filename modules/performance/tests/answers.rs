@@ -1,5 +1,5 @@
-//! What is left when a part of `/proc` is missing, garbled or huge, what each threshold leads to, and how large the
-//! tools are in a client's context.
+//! Tests the answers where a part of `/proc` is missing, garbled or huge, the effect of each threshold, and the size of the
+//! tools in a client's context.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::Problem;
@@ -15,7 +15,7 @@ fn call(target: FakeTarget, tool: &str, sample_ms: u32) -> Result<(Value, String
     Ok((data, reply.severity.unwrap_or_default(), reply.summary.unwrap_or_default()))
 }
 
-/// A machine with two cores and nothing to do, and what it was a second before.
+/// An idle machine with two cores, and its state a second before.
 struct Machine {
     cpu: [u64; 8],
     files: Vec<(&'static str, String, String)>,
@@ -36,7 +36,7 @@ impl Machine {
         Self { cpu: [0, 0, 0, 200, 0, 0, 0, 0], files }
     }
 
-    /// User, nice, system, idle, iowait, irq, softirq, steal within the second.
+    /// The ticks within the second: user, nice, system, idle, iowait, irq, softirq, steal.
     fn cpu(mut self, cpu: [u64; 8]) -> Self {
         self.cpu = cpu;
         self
@@ -170,7 +170,7 @@ fn what_is_now_is_no_evidence_beside_averages_since_boot() {
         .cpu([120, 0, 0, 80, 0, 0, 0, 0])
         .file("/proc/pressure/cpu", "some avg10=90.00 avg60=0.00 avg300=0.00 total=0\n")
         .file("/proc/7/stat", stat);
-    // A target without a sample is as at its first reading.
+    // Without a sample, the target shows its first reading.
     let target = |machine: &Machine| {
         let text = "==> /proc/stat <==\ncpu 170 0 0 30 0 0 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\n";
         let rest = machine.files.iter().map(|(path, text, _)| format!("\n==> {path} <==\n{text}"));
@@ -321,7 +321,7 @@ fn the_module_runs_nothing_and_reads_no_secret() {
     assert!(capabilities.commands.is_empty());
     for grant in capabilities.paths {
         assert!(!grant.write && !grant.reason.is_empty(), "{}", grant.glob);
-        // No end that is a wildcard below a process, where its environment and memory are.
+        // No path below a process ends in a wildcard, because that would cover its environment and memory.
         assert!(!grant.glob.ends_with("**") && !grant.glob.ends_with("/proc/*"), "{}", grant.glob);
     }
 }

@@ -1,5 +1,5 @@
-//! The tools against recorded `/proc` and `/sys` trees, value by value. Where those come from, and how what is
-//! expected was computed, is in `fixtures/README.md`.
+//! Compares the answers of the tools with recorded `/proc` and `/sys` trees, value by value. `fixtures/README.md` says where
+//! the recordings come from and how the expected values were computed.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use linux_sysadmin_sdk::testkit::FakeTarget;
 use module_performance::module;
 use serde_json::{Value, json};
 
-/// A call that takes no sample sees the machine as it was at the end.
+/// Calls a tool. A call without a sample sees the machine as at the end of the recording.
 fn recorded(machine: &str, arguments: &Value) -> FakeTarget {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(machine);
     let read = |name| std::fs::read_to_string(folder.join(name)).ok();
@@ -24,7 +24,7 @@ fn expected(machine: &str) -> Vec<Value> {
     serde_json::from_str(&std::fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap()
 }
 
-/// All differences, by their place.
+/// All differences between two values, with their paths.
 fn differences(place: &str, expected: &Value, found: &Value, all: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {
@@ -40,7 +40,7 @@ fn differences(place: &str, expected: &Value, found: &Value, all: &mut Vec<Strin
                 differences(&format!("{place}[{n}]"), expected, found, all);
             }
         }
-        // Both are rounded, so that only the last bit of the binary fraction may differ.
+        // Both values are rounded, and so only the last bit of the binary fraction may differ.
         (Value::Number(expected), Value::Number(found))
             if (expected.as_f64().unwrap() - found.as_f64().unwrap()).abs() < 1e-9 => {}
         _ if expected == found => {}
@@ -55,7 +55,7 @@ fn agrees(machine: &str) {
         let (mut data, _) =
             recorded(machine, &call["arguments"]).call(&module(), tool, call["arguments"].clone()).unwrap();
         if tool == "perf_bottleneck" {
-            // A judgement, and no value: see below.
+            // These members are judgements. Another test checks them.
             let report = data.as_object_mut().unwrap();
             assert!(report.remove("bottleneck").is_some() && report.remove("findings").is_some());
         }
@@ -106,13 +106,13 @@ fn every_tool_was_compared_on_the_three_kinds_of_machine() {
     };
     assert_eq!(compared("small-vm"), Vec::<String>::new());
     assert_eq!(compared("arm-board"), Vec::<String>::new());
-    // Its recording has no disks and no processes.
+    // The recording of this machine has no disks and no processes.
     assert_eq!(compared("many-cores"), ["perf_top_processes", "perf_disk_io"]);
 }
 
 #[test]
 fn the_judgement_on_each_machine_is_as_a_person_would_make_it() {
-    // Machine, sample, bottleneck, severity, and what the summary says first and last.
+    // Each row has the machine, the sample, the bottleneck, the severity, and the beginning and end of the summary.
     let table = [
         (
             "small-vm",

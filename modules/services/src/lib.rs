@@ -1,51 +1,32 @@
-//! Services and timers of systemd, by what `systemctl` prints for programs and does for administrators.
+//! The tools for services and timers of systemd.
 #![forbid(unsafe_code)]
 
-mod asked;
-mod calendar;
-mod cascade;
-mod control;
-mod evidence;
-mod fields;
-mod health;
-mod impact;
-mod installed;
-mod joined;
-mod list;
-mod log_time;
-mod meant;
-mod name;
-mod outcome;
-mod port_audit;
+mod changes;
+mod excerpt;
 mod ports;
-mod power;
-mod properties;
-mod recent;
-mod sockets;
-mod stale;
-mod status;
-mod systemctl;
-mod time;
-mod timer_tools;
-mod timers;
-mod troubleshoot;
-mod unit;
-mod unit_file;
-mod unit_tools;
-mod validate;
+mod profile;
+mod systemd;
+mod tools;
+mod unit_files;
 
 use linux_sysadmin_sdk::prelude::*;
 
-/// The module.
+use changes::unit_risk;
+use ports::listening;
+use profile::{needs_restart, recent_errors};
+use systemd::systemctl;
+
+/// The module, with its tools and grants.
 pub fn module() -> Module {
     let module =
         Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("init_system", &["systemd"]);
-    knowing(tools(files(changing(joining(looking(module))))))
+    let module = unit_files(changing_commands(profile_commands(systemd_commands(module))));
+    profile_tools(systemd_tools(module))
 }
 
-fn looking(module: Module) -> Module {
+fn systemd_commands(module: Module) -> Module {
     module
         .command(systemctl::LOADED_SERVICES.read("states of the loaded services"))
         .command(systemctl::UNIT_FILES.read("what is installed, and what of it starts at boot"))
@@ -65,16 +46,16 @@ fn looking(module: Module) -> Module {
         .command(systemctl::VERIFY.read("whether a unit file can be loaded, before it is one").as_root())
 }
 
-/// What a service is joined with besides its own commands, which its profile brings along.
-fn joining(module: Module) -> Module {
-    stale::grants()
+/// The commands for what systemd does not know of a service. A profile grants the commands of its own checks.
+fn profile_commands(module: Module) -> Module {
+    needs_restart::grants()
         .into_iter()
-        .chain(recent::grants())
-        .chain([sockets::grant()])
+        .chain(recent_errors::grants())
+        .chain([listening::grant()])
         .fold(module, Module::command)
 }
 
-fn changing(module: Module) -> Module {
+fn changing_commands(module: Module) -> Module {
     let lines = [
         (systemctl::START, "start a unit"),
         (systemctl::STOP, "stop a unit"),
@@ -87,87 +68,87 @@ fn changing(module: Module) -> Module {
     let module = lines
         .into_iter()
         .fold(module, |module, (line, reason)| module.command(line.change(Risk::Moderate, reason)));
-    power::grants().fold(module, Module::command)
+    unit_risk::grants().fold(module, Module::command)
 }
 
-fn files(module: Module) -> Module {
+fn unit_files(module: Module) -> Module {
     module
         .path(PathGrant::write("/etc/systemd/system/*", "unit files, new ones and changed ones"))
         .path(PathGrant::read("/usr/lib/systemd/system/*", "a package's unit file, to be changed in a copy"))
         .path(PathGrant::read("/lib/systemd/system/*", "the same, where /lib isn't /usr/lib"))
 }
 
-/// What only a profile makes possible.
-fn knowing(module: Module) -> Module {
+/// The tools that need profiles.
+fn profile_tools(module: Module) -> Module {
     module
         .tool(Tool::new(
             "svc_troubleshoot",
             "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
-            troubleshoot::svc_troubleshoot,
+            tools::troubleshoot::svc_troubleshoot,
         ))
         .tool(Tool::new(
             "svc_config_validate",
             "A service's own checker on its configuration on disk: errors with file and line",
-            validate::svc_config_validate,
+            tools::config_validate::svc_config_validate,
         ))
         .tool(
             Tool::new(
                 "svc_config_check",
                 "A service's own checker on a given main file that isn't written yet",
-                validate::svc_config_check,
+                tools::config_check::svc_config_check,
             )
             .risk(Risk::High),
         )
         .tool(Tool::new(
             "svc_port_audit",
             "Ports that services declare against what listens: missing, taken, exposed, unknown",
-            port_audit::svc_port_audit,
+            tools::port_audit::svc_port_audit,
         ))
         .tool(Tool::new(
             "svc_dependency_impact",
             "What stops or gets worse when a service stops, who stands in for it, what it needs itself",
-            impact::svc_dependency_impact,
+            tools::dependency_impact::svc_dependency_impact,
         ))
 }
 
-fn tools(module: Module) -> Module {
+fn systemd_tools(module: Module) -> Module {
     let moderate = |tool: Tool| tool.risk(Risk::Moderate);
     module
-        .tool(Tool::new("svc_list", "All services and their states, failed ones first", list::svc_list))
+        .tool(Tool::new("svc_list", "All services and their states, failed ones first", tools::list::svc_list))
         .tool(Tool::new(
             "svc_status",
             "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
-            status::svc_status,
+            tools::status::svc_status,
         ))
-        .tool(moderate(Tool::new("svc_start", "Start a unit", control::svc_start)))
-        .tool(moderate(Tool::new("svc_stop", "Stop a unit", control::svc_stop)))
-        .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", control::svc_restart)))
-        .tool(moderate(Tool::new("svc_reload", "Have a unit reload its configuration", control::svc_reload)))
-        .tool(moderate(Tool::new("svc_enable", "Have a unit started at boot", control::svc_enable)))
-        .tool(moderate(Tool::new("svc_disable", "No longer start it at boot", control::svc_disable)))
+        .tool(moderate(Tool::new("svc_start", "Start a unit", tools::start::svc_start)))
+        .tool(moderate(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop)))
+        .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
+        .tool(moderate(Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)))
+        .tool(moderate(Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)))
+        .tool(moderate(Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable)))
         .tool(moderate(Tool::new(
             "svc_create_unit",
             "Write a new unit file; needs exec_start or raw_content",
-            unit_tools::svc_create_unit,
+            tools::create_unit::svc_create_unit,
         )))
         .tool(
             Tool::new(
                 "svc_edit_unit",
                 "Change the given fields of a unit file, \"\" or [] unsets one; a package's is copied to /etc",
-                unit_tools::svc_edit_unit,
+                tools::edit_unit::svc_edit_unit,
             )
             .risk(Risk::High),
         )
-        .tool(Tool::new("timer_list", "systemd timers: schedule, next and last run", timers::timer_list))
+        .tool(Tool::new("timer_list", "systemd timers: schedule, next and last run", tools::timer_list::timer_list))
         .tool(moderate(Tool::new(
             "timer_create",
             "New systemd timer for an existing unit, or for exec_start",
-            timer_tools::timer_create,
+            tools::timer_create::timer_create,
         )))
         .tool(moderate(Tool::new(
             "timer_modify",
             "Change the given fields of a timer, \"\" or [] unsets one",
-            timer_tools::timer_modify,
+            tools::timer_modify::timer_modify,
         )))
 }
 

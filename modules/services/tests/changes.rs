@@ -1,5 +1,5 @@
-//! The tools that change something, against recordings of a booted Debian 12 with systemd 252: what each of them plans,
-//! and what it says of what has become of it.
+//! Tests the tools that change something against recordings of a booted Debian 12 with systemd 252: what each tool plans,
+//! and what it answers after the change.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -18,7 +18,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split(' ').filter(|word| *word != "TZ=UTC").collect()
 }
 
-/// The recorded machine, with other or further answers.
+/// The recorded machine, with some answers replaced or added.
 fn target(answers: &[Answer<'_>]) -> FakeTarget {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/debian12-systemd252-changing");
     let more = answers.iter().fold(FakeTarget::new(), |target, (line, code, stdout, stderr)| {
@@ -49,7 +49,7 @@ fn granted(start: &str) -> String {
     commands.into_iter().map(|grant| grant.pattern).find(|pattern| pattern.starts_with(start)).unwrap()
 }
 
-/// Data, notes, plans.
+/// A call's data, notes and plans.
 fn run(target: FakeTarget, tool: &str, arguments: Value) -> (Result<(Value, Vec<String>)>, Vec<Change>) {
     let plans = target.plans();
     let answer = target.call(&module(), tool, arguments).map(|(data, reply)| (data, reply.notes));
@@ -254,7 +254,7 @@ fn a_profile_warns_of_those_who_depend_on_the_service_and_of_those_it_conflicts_
     assert_eq!(warned(nginx, "svc_disable", both), (true, false, false));
     let fails = "lsa-fails.service";
     assert_eq!(warned(fails, "svc_start", of("lsa-fails")), (false, false, true));
-    // A part of the service isn't the service.
+    // A unit that is only a part of the service gives no warnings.
     assert_eq!(warned(nginx, "svc_stop", of("lsa-dep")), (false, false, false));
 }
 
@@ -421,7 +421,7 @@ fn the_answer_says_what_has_become_of_it_and_what_was() {
     let note = "lsa-fails was started and ended badly at once (exit-code, exit code 3): see svc_status service=lsa-fails";
     assert_eq!(notes, [note]);
 
-    // A unit that is not needed is forgotten at once, and with it why it didn't start.
+    // systemd unloads a unit that nothing needs at once, and forgets why it didn't start.
     let (answer, _) = run(target(&[]), "svc_start", of("lsa-cond"));
     let note = "lsa-cond was started and is inactive: it has ended already, or a condition of its unit file isn't met; \
                 see svc_status service=lsa-cond";

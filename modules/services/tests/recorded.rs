@@ -1,9 +1,9 @@
-//! The tools against recordings of booted Debian 12 machines with systemd 252: one with some of everything, in the
-//! time zone Europe/Berlin, and one where much fails.
+//! Tests the tools against recordings of booted Debian 12 machines with systemd 252. The first machine has some units of
+//! each kind and is in the time zone Europe/Berlin; on the second one, much fails.
 //!
-//! Each file in `fixtures` is `$ COMMAND` and what it printed. Those named `systemctl-…` are what systemctl tells
-//! people: the tools have to agree with it. The first machine counts no memory, and what it recorded lacks some of
-//! the properties that the tools ask for, as an older systemd does.
+//! Each file in `fixtures` holds `$ COMMAND` and what it printed. The files named `systemctl-…` hold what systemctl prints
+//! for people, and the tools must agree with it. The first machine counts no memory, and its recordings lack some of the
+//! properties that the tools ask for, as with an older systemd.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 const SOME_OF_EVERYTHING: &str = "debian12-systemd252";
 const FAILING: &str = "debian12-systemd252-failing";
 
-/// Without variables and quotes.
+/// The words of a command line, without variables and quotes.
 fn argv(line: &str) -> Vec<String> {
     let words = line.split(' ').filter(|word| *word != "TZ=UTC");
     words.map(|word| word.trim_matches('\'').to_owned()).collect()
 }
 
-/// The granted command that asks for the recorded properties, and maybe for more.
+/// The granted command that asks for at least the recorded properties.
 fn as_granted(mut recorded: Vec<String>, grants: &[Vec<String>]) -> Vec<String> {
     let properties = |word: &str| -> Option<BTreeSet<String>> {
         Some(word.strip_prefix("--property=")?.split(',').map(str::to_owned).collect())
@@ -46,7 +46,7 @@ fn as_granted(mut recorded: Vec<String>, grants: &[Vec<String>]) -> Vec<String> 
     recorded
 }
 
-/// File name, argv without variables, stdout.
+/// The recordings: file name, argument vector without variables, stdout.
 fn recordings(folder: &str) -> Vec<(String, Vec<String>, String)> {
     let grants: Vec<_> =
         module().description().capabilities.commands.iter().map(|grant| argv(&grant.pattern)).collect();
@@ -66,12 +66,12 @@ fn recorded(name: &str) -> String {
     recordings(SOME_OF_EVERYTHING).into_iter().find(|(file, ..)| file == name).unwrap().2
 }
 
-/// The first machine, with other answers for some commands.
+/// The first machine, with some answers replaced.
 fn target(other: &[(&str, i32, &str, &str)]) -> FakeTarget {
     machine(SOME_OF_EVERYTHING, other)
 }
 
-/// The second one.
+/// The second machine.
 fn failing(other: &[(&str, i32, &str, &str)]) -> FakeTarget {
     machine(FAILING, other)
 }
@@ -544,7 +544,7 @@ fn the_grants_to_look_are_these_and_no_more() {
             "date +%s",
             "date +%z",
         ];
-        // What only root sees of other accounts.
+        // Only root sees this of other accounts.
         let as_root =
             ["journalctl --no-pager", "ss -Hltunp", "find -H", "grep --fixed-strings", "tail --lines=<int>"];
         let expected = match verb.as_str() {
@@ -581,7 +581,7 @@ fn the_grants_to_change_are_these_and_no_more() {
         "systemctl daemon-reload",
     ];
     assert_eq!(any_unit, expected);
-    // What costs more is spelled out, so that the host knows it whatever the module says.
+    // The grants name the units with a higher risk, so that the host knows it without the module.
     let named: Vec<_> = changes.iter().filter(|grant| grant.risk > Risk::Moderate).collect();
     assert_eq!(named.len() + expected.len(), changes.len());
     assert!(named.iter().all(|grant| !grant.pattern.contains('<') && grant.pattern.len() < 4096));
@@ -611,7 +611,7 @@ fn the_grants_to_change_are_these_and_no_more() {
     assert_eq!(paths, expected);
 }
 
-/// What stands for a caller's text comes behind the end of the options.
+/// A hole for a caller's text must follow the end of the options.
 fn is_operand(pattern: &str) -> bool {
     let operand = [" <", " '*.", " (ssh"].iter().find_map(|start| pattern.find(start));
     operand.is_none_or(|at| pattern[..at].ends_with(" --"))

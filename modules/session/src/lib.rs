@@ -1,4 +1,4 @@
-//! What the server knows of itself and of the machine that it administers.
+//! `sysadmin_session_info`: shows the server, its modules, and the machine that it administers.
 #![forbid(unsafe_code)]
 
 mod snapshot;
@@ -6,7 +6,7 @@ mod snapshot;
 use linux_sysadmin_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
-struct Asked {
+struct Args {
     /// Add the sudoers fragment of each module
     #[serde(default)]
     show_sudoers_reference: bool,
@@ -18,7 +18,7 @@ struct Asked {
 #[cfg(target_family = "wasm")]
 use linux_sysadmin_sdk::system as host;
 
-/// Only the host has what these tell.
+/// A stand-in for the host in native builds, where nothing of this is known.
 #[cfg(not(target_family = "wasm"))]
 mod host {
     pub(crate) fn session_snapshot() -> String {
@@ -34,16 +34,16 @@ mod host {
     }
 }
 
-fn session_info(asked: Asked, _: &Context) -> Result<Single<snapshot::Info>> {
-    let snapshot = if asked.refresh { host::session_refresh()? } else { host::session_snapshot() };
+fn session_info(args: Args, _: &Context) -> Result<Single<snapshot::Info>> {
+    let snapshot = if args.refresh { host::session_refresh()? } else { host::session_snapshot() };
     let info = snapshot::info(&snapshot)?;
-    Ok(Single(match asked.show_sudoers_reference {
+    Ok(Single(match args.show_sudoers_reference {
         true => info.with_sudoers(host::sudoers_reference()),
         false => info,
     }))
 }
 
-/// The module.
+/// The module, with its tool.
 pub fn module() -> Module {
     Module::new(
         "session",

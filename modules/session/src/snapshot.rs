@@ -1,10 +1,10 @@
-//! From the host's snapshot to the reply: what a session needs to know, without what follows from it.
+//! Makes the answer from the host's snapshot: the facts that a session needs, without those that follow from others.
 
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-/// What the host says, as far as the reply takes it. Members that a later host adds are ignored.
+/// The parts of the host's snapshot that the answer uses. Members that a later host adds are ignored.
 #[derive(Deserialize)]
 struct Snapshot {
     target_host: String,
@@ -23,7 +23,7 @@ struct Snapshot {
     config_path: Option<String>,
     #[serde(default)]
     config_error: Option<String>,
-    /// As the host says them.
+    /// The profiles, which are passed on unchanged.
     #[serde(default)]
     detected_profiles: Vec<serde_json::Value>,
     #[serde(default)]
@@ -73,7 +73,7 @@ fn yes() -> bool {
     true
 }
 
-/// The reply.
+/// The answer.
 #[derive(Debug, Serialize)]
 pub(crate) struct Info {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -81,11 +81,11 @@ pub(crate) struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     config_generated: Option<String>,
     target_host: String,
-    /// How it is reached, where that is over the network: as the host says it.
+    /// The connection to a host over the network, passed on unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     connection: Option<serde_json::Map<String, serde_json::Value>>,
     distro: Distribution,
-    /// Facts that have no member of their own, as `timezone`.
+    /// Facts that have no member of their own, such as `timezone`.
     #[serde(flatten)]
     extra: BTreeMap<&'static str, String>,
     sudo_available: bool,
@@ -95,14 +95,14 @@ pub(crate) struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded_reason: Option<String>,
     mac_system: MacSystem,
-    /// Programs that tools go by and that the target doesn't have.
+    /// Programs that tools need and that the target doesn't have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
-    /// Services with their profiles' ids, and who fills the roles that they need.
+    /// Services with the ids of their profiles, and the services that fill the roles that they need.
     detected_profiles: Vec<serde_json::Value>,
-    /// What they need and nobody fills.
+    /// Roles that these services need and no service fills.
     unresolved_roles: Vec<serde_json::Value>,
-    /// Profiles that were left out, and why.
+    /// Profiles that were left out, with the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     profile_warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,13 +111,13 @@ pub(crate) struct Info {
     server: Server,
     #[serde(skip_serializing_if = "Option::is_none")]
     config_path: Option<String>,
-    /// Why the file is not followed since it changed.
+    /// The error in the changed file, because of which the former configuration still holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     config_error: Option<String>,
     modules: Vec<ModuleInfo>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     setup_hints: Vec<String>,
-    /// By module, where it was asked for.
+    /// The sudoers fragment of each module, where the caller asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sudoers_reference: Option<BTreeMap<String, String>>,
 }
@@ -146,17 +146,17 @@ struct Privileges {
     user: String,
     uid: u32,
     root: bool,
-    /// Without a password.
+    /// True where sudo works without a password.
     sudo: bool,
-    /// Where sudo allows some commands only.
+    /// True where sudo allows only some commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     sudo_limited: bool,
 }
 
-/// Who confirms, and what keeps a model with a shell from doing it itself.
+/// The way in which changes are confirmed, and the mode that protects it from a model with a shell.
 #[derive(Debug, Deserialize, Serialize)]
 struct Safety {
-    /// `single-user` or `system`.
+    /// The mode: `single-user` or `system`.
     mode: String,
     confirmation: String,
     confirmation_threshold: String,
@@ -190,29 +190,29 @@ struct ModuleInfo {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// Whole: operators pin a module by it.
+    /// The whole hash, because operators pin a module by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    /// How many it has; none where it was refused.
+    /// The number of its tools. None where it is disabled or refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<usize>,
-    /// Only where it doesn't.
+    /// False where the module doesn't serve this target. It is left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     serves: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Whose it is, where it didn't come with the host.
+    /// The origin of a module that didn't come with the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
-    /// Why the operator's word keeps it from being used.
+    /// The reason why the operator's configuration disables it.
     #[serde(skip_serializing_if = "Option::is_none")]
     disabled: Option<String>,
-    /// Why it is refused.
+    /// The reason why the host refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
-/// The reply for one snapshot.
+/// Makes the answer from a snapshot.
 pub(crate) fn info(snapshot: &str) -> Result<Info> {
     let snapshot: Snapshot = serde_json::from_str(snapshot).map_err(|error| {
         Problem::new("INVALID_SNAPSHOT", Category::Internal, format!("the host's snapshot: {error}"))
@@ -251,7 +251,7 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
 }
 
 impl Info {
-    /// With what sudo must allow each module.
+    /// Adds the sudoers fragment of each module.
     pub(crate) fn with_sudoers(mut self, fragments: Vec<(String, String)>) -> Self {
         self.sudoers_reference = Some(fragments.into_iter().collect());
         self
@@ -267,7 +267,7 @@ fn module_info(module: HostModule) -> ModuleInfo {
     ModuleInfo { name, version, sha256, tools, serves, reason, origin, disabled, error }
 }
 
-/// Why not all that the tools offer can be had.
+/// The reason why some tools can't work, if any.
 fn degraded(privilege: &Privileges, missing: &[String]) -> Option<String> {
     if privilege.root || privilege.sudo {
         return None;
@@ -282,7 +282,7 @@ fn degraded(privilege: &Privileges, missing: &[String]) -> Option<String> {
     ))
 }
 
-/// What a person can do on the first run, each true as it stands.
+/// Hints for the first run, on what a person can do.
 fn hints(privilege: &Privileges, config_generated: Option<&str>) -> Vec<String> {
     let mut hints = Vec::new();
     if !privilege.root && !privilege.sudo {

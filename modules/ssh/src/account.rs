@@ -1,25 +1,20 @@
-//! An account of the target: where its home is, and with whose rights it is worked in.
+//! An account of the target: its home, and the rights with which its files are read and written.
 
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, accounts, prelude::*};
 
-/// One account, wherever the target knows it from.
-pub(crate) const PASSWD: CommandLine = CommandLine::new("getent passwd -- <user>");
-/// What a home is; everyone may ask that.
+/// Prints the type of a home. Every account may ask that.
 pub(crate) const HOME: CommandLine = CommandLine::new("stat --format=%F -- <path>");
-
-/// `getent` for a key that isn't there.
-const NO_SUCH: i32 = 2;
 
 /// One account.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Account {
     pub(crate) name: String,
     pub(crate) uid: u32,
-    /// Absolute, without a slash at its end.
+    /// The absolute path of the home, without a slash at its end.
     pub(crate) home: String,
-    /// Inside a home nobody works but the account itself.
+    /// The rights for files in the home: those of the account itself.
     pub(crate) privilege: Privilege,
-    /// The account that the target is reached as, be it under another name.
+    /// True for the account that the target is reached as, also under another name.
     pub(crate) is_own: bool,
 }
 
@@ -27,17 +22,16 @@ impl Account {
     /// The account that the target is reached as.
     pub(crate) fn own(cx: &Context) -> Result<Self> {
         let name = cx.account()?;
-        must_be_name(&name)?;
-        let (uid, home) = look(&name, cx)?;
+        let (uid, home) = look_up(&name, cx)?;
         Ok(Self { name, uid, home, privilege: Privilege::Caller, is_own: true })
     }
 
-    /// The named one, or the one that the target is reached as.
+    /// The account of this name, or the one that the target is reached as.
     pub(crate) fn find(name: Option<&str>, cx: &Context) -> Result<Self> {
-        name.map_or(Ok(()), must_be_name)?;
+        name.map_or(Ok(()), accounts::check_user)?;
         let own = Self::own(cx)?;
         let Some(name) = name.filter(|name| *name != own.name) else { return Ok(own) };
-        let (uid, home) = look(name, cx)?;
+        let (uid, home) = look_up(name, cx)?;
         let privilege = if name == "root" { Privilege::Root } else { Privilege::User(name.to_owned()) };
         if uid == 0 && name != "root" && own.uid != 0 {
             let message = format!("{name} is another name of root's");
@@ -48,12 +42,12 @@ impl Account {
         Ok(Self { name: name.to_owned(), uid, home, privilege, is_own })
     }
 
-    /// Where its keys and its configuration are.
+    /// The directory of the account's keys and SSH configuration.
     pub(crate) fn directory(&self) -> String {
         format!("{}/.ssh", self.home)
     }
 
-    /// A path below its home as its owner would say it.
+    /// A path with `~` in place of the home.
     pub(crate) fn short(&self, path: &str) -> String {
         match path.strip_prefix(&self.home) {
             Some(below) if below.starts_with('/') => format!("~{below}"),
@@ -61,7 +55,7 @@ impl Account {
         }
     }
 
-    /// A problem where the home isn't a directory: what a link leads to may be anybody's.
+    /// Refuses a home that isn't a directory. A link could lead to another account's files.
     pub(crate) fn must_have_home(&self, cx: &Context) -> Result<()> {
         let output = cx.run(HOME.with([&self.home]))?;
         let kind = output.text().trim().to_owned();
@@ -79,7 +73,7 @@ impl Account {
     }
 }
 
-/// A path that is a symlink.
+/// The problem of a path that is a symlink.
 pub(crate) fn link(path: &str, what: &str) -> Problem {
     let message = format!("{what}, {path}, is a symlink: it isn't followed, expected no link");
     Problem::new("SYMLINK", Category::Denied, message)
@@ -90,41 +84,11 @@ fn no_home(name: &str) -> Problem {
     Problem::new("NO_HOME", Category::State, format!("{name} has no home directory, so no keys of its own"))
 }
 
-/// Number and home.
-fn look(name: &str, cx: &Context) -> Result<(u32, String)> {
-    let output = cx.run(PASSWD.with([name]))?;
-    if output.exit_code == NO_SUCH {
-        return Err(Problem::not_found("USER_NOT_FOUND", format!("there is no account {name}")));
-    }
-    let text = output.success("getent")?.text().into_owned();
-    let unexpected = || Problem::unexpected("getent passwd", &text);
-    let line = text.lines().next().ok_or_else(unexpected)?;
-    let [known, _, uid, _, _, home, _] = line.split(':').collect::<Vec<_>>()[..] else {
-        return Err(unexpected());
-    };
-    let uid = uid.parse().map_err(|_| unexpected())?;
-    if known != name {
-        return Err(unexpected());
-    }
-    let home = home.trim_end_matches('/');
+/// The number and the home of an account.
+fn look_up(name: &str, cx: &Context) -> Result<(u32, String)> {
+    let user = accounts::find(name, cx)?;
+    let home = user.home.trim_end_matches('/');
     let is_plain =
         home.starts_with('/') && home.split('/').skip(1).all(|name| !matches!(name, "" | "." | ".."));
-    if is_plain { Ok((uid, home.to_owned())) } else { Err(no_home(name)) }
-}
-
-/// As the grants' hole takes it.
-fn must_be_name(name: &str) -> Result<()> {
-    let mut bytes = name.bytes();
-    let is_name = name.len() <= 32
-        && bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
-        && !name.ends_with('.');
-    if is_name {
-        return Ok(());
-    }
-    let shown: String = name.chars().take(60).collect();
-    let message = format!(
-        "{shown:?} is no account's name: expected letters, digits, `_`, `.` and `-`, at most 32, a letter or `_` first"
-    );
-    Err(Problem::validation("INVALID_USER", message))
+    if is_plain { Ok((user.uid, home.to_owned())) } else { Err(no_home(name)) }
 }

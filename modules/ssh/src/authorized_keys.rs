@@ -1,9 +1,9 @@
-//! The file of the keys that open an account (sshd(8), AUTHORIZED_KEYS FILE FORMAT), as bytes: whoever changes a line
-//! keeps every other one as it is, whatever it holds.
+//! The file authorized_keys (sshd(8), AUTHORIZED_KEYS FILE FORMAT), as bytes: a change of one line keeps every other line
+//! as it is.
 
-use crate::key::Key;
+use crate::public_key::Key;
 
-/// Those of OpenSSH 10.0.
+/// The options of OpenSSH 10.0.
 const OPTIONS: [&str; 23] = [
     "agent-forwarding",
     "cert-authority",
@@ -33,37 +33,37 @@ const OPTIONS: [&str; 23] = [
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// The line number, from 1.
     pub(crate) number: usize,
-    /// With its end.
+    /// The bytes of the line, including its end.
     bytes: &'a [u8],
     pub(crate) entry: Entry,
 }
 
-/// What sshd makes of a line.
+/// The meaning of a line for sshd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Empty, or a comment.
+    /// An empty line, or a comment.
     Nothing,
     Key(Authorized),
-    /// Neither: sshd passes over it.
+    /// A line that sshd ignores, because it is neither a key nor a comment.
     Junk,
 }
 
-/// A key, and what it may do.
+/// A key with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authorized {
-    /// As they stand before the key, one each.
+    /// The options before the key, one in each element.
     pub(crate) options: Vec<String>,
     pub(crate) key: Key,
     pub(crate) comment: String,
 }
 
 impl Authorized {
-    /// From the whole of a line. None where that is no key.
+    /// Parses a whole line. `None` where it has no key.
     pub(crate) fn read(line: &str) -> Option<Self> {
         let line = line.trim_matches([' ', '\t', '\r', '\n']);
-        // As sshd: first a key, and only where there is none, options and then a key.
+        // Like sshd, this looks for a key first, and for options with a key only where there is none.
         let (options, found) = match Key::read(line) {
             Some(found) => ("", Some(found)),
             None => {
@@ -75,7 +75,7 @@ impl Authorized {
         Some(Self { options: split(options), key, comment: comment.to_owned() })
     }
 
-    /// As one line, without its end.
+    /// The line of the key, without its end.
     pub(crate) fn line(&self) -> String {
         let parts = [self.options.join(","), self.key.text(), self.comment.clone()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
@@ -86,18 +86,19 @@ impl Authorized {
         self.options.iter().any(|own| name(own).eq_ignore_ascii_case(option))
     }
 
-    /// Not a key that opens the account, but one whose certificates do.
+    /// Whether this is the key of a certificate authority: its certificates open the account, and the key itself doesn't.
     pub(crate) fn is_authority(&self) -> bool {
         self.has("cert-authority")
     }
 
-    /// The first option that sshd doesn't know: it passes over such a line.
+    /// The first option that sshd doesn't know. sshd ignores such a line.
     pub(crate) fn unknown_option(&self) -> Option<&str> {
         let is_known = |option: &str| OPTIONS.iter().any(|known| name(option).eq_ignore_ascii_case(known));
         self.options.iter().map(String::as_str).find(|option| !is_known(option))
     }
 
-    /// Whether sshd lets in who has it: an authority's key opens nothing by itself, a certificate here nothing at all.
+    /// Whether the key itself opens the account. The key of an authority doesn't, and sshd accepts no certificate in this
+    /// file.
     pub(crate) fn opens(&self) -> bool {
         !self.is_authority()
             && !self.key.is_certificate()
@@ -105,25 +106,26 @@ impl Authorized {
             && self.unknown_option().is_none()
     }
 
-    /// The same from anywhere, at any time and for any command. Whether it is from here, now and for ours isn't known.
+    /// Whether the key opens the account from anywhere, at any time and for any command. It isn't known whether a
+    /// restriction holds for this connection.
     pub(crate) fn opens_always(&self) -> bool {
         self.opens() && !["command", "expiry-time", "from"].iter().any(|option| self.has(option))
     }
 }
 
-/// Before the equals sign.
+/// The name of an option, before its equals sign.
 pub(crate) fn name(option: &str) -> &str {
     option.split('=').next().unwrap_or_default()
 }
 
-/// Every line, in order. Together their bytes are the file's.
+/// All lines in order. Their bytes together are those of the file.
 pub(crate) fn lines(file: &[u8]) -> Vec<Line<'_>> {
     let lines = file.split_inclusive(|byte| *byte == b'\n').enumerate();
     lines.map(|(index, bytes)| Line { number: index + 1, bytes, entry: entry(bytes) }).collect()
 }
 
 fn entry(bytes: &[u8]) -> Entry {
-    // As C reads it: what is behind a zero byte isn't there.
+    // sshd reads a line as a C string, which ends at a zero byte.
     let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
     match text.trim_matches([' ', '\t', '\r', '\n']) {
         "" => Entry::Nothing,
@@ -132,7 +134,7 @@ fn entry(bytes: &[u8]) -> Entry {
     }
 }
 
-/// The keys among them, with the numbers of their lines.
+/// The keys with the numbers of their lines.
 pub(crate) fn keys<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = (usize, &'a Authorized)> {
     lines.iter().filter_map(|line| match &line.entry {
         Entry::Key(key) => Some((line.number, key)),
@@ -140,7 +142,8 @@ pub(crate) fn keys<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = (usize, &'
     })
 }
 
-/// With one line more, at the end: sshd takes the first line that fits, so no other key's line loses its meaning.
+/// The file with a line added at its end. sshd takes the first line that matches, so that no other line changes its
+/// meaning.
 pub(crate) fn with(file: &[u8], line: &str) -> Vec<u8> {
     let end: &[u8] = if line_ends_as_windows(file) { b"\r\n" } else { b"\n" };
     let mut file = file.to_vec();
@@ -152,7 +155,7 @@ pub(crate) fn with(file: &[u8], line: &str) -> Vec<u8> {
     file
 }
 
-/// Without the lines of the key.
+/// The file without the lines of a key.
 pub(crate) fn without(file: &[u8], fingerprint: &str) -> Vec<u8> {
     let is_other = |line: &&Line<'_>| match &line.entry {
         Entry::Key(found) => found.key.fingerprint() != fingerprint,
@@ -166,8 +169,7 @@ fn line_ends_as_windows(file: &[u8]) -> bool {
     first.ends_with(b"\r\n")
 }
 
-/// The first blank that isn't in quotes, where a backslash counts before a quote only; none where a quote stays open,
-/// as sshd has it.
+/// The first blank outside of quotes. A backslash only escapes a quote. `None` where a quote isn't closed, as in sshd.
 fn end_of_options(line: &str) -> Option<usize> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in line.bytes().enumerate() {
@@ -181,7 +183,7 @@ fn end_of_options(line: &str) -> Option<usize> {
     (!is_quoted).then_some(line.len())
 }
 
-/// At commas that aren't in quotes.
+/// Splits options at commas outside of quotes.
 fn split(options: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let (mut is_quoted, mut is_escaped) = (false, false);

@@ -1,78 +1,77 @@
-//! OpenSSH's client configuration (ssh_config(5)): its blocks and their settings, in the order in which ssh meets them,
-//! included files among them. Of most settings the first that holds for a host is taken.
+//! OpenSSH's client configuration (ssh_config(5)): its blocks and settings in the order in which ssh reads them,
+//! including those of included files. For most settings the first one that matches a host applies.
 
-pub(crate) mod add;
+mod destination;
 mod edit;
 pub(crate) mod files;
-pub(crate) mod keyword;
 pub(crate) mod line;
-pub(crate) mod list;
-mod pattern;
+pub(crate) mod ssh_config_add;
+pub(crate) mod ssh_config_list;
 pub(crate) mod value;
-mod way;
 
-use line::Said;
+use host_ssh_syntax::matches_list;
+use line::Directive;
 
-/// As deep as ssh goes.
+/// The depth of includes that ssh allows.
 const DEEPEST: usize = 16;
 
-/// All that is known of it.
+/// A configuration as far as it could be read.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     pub(crate) blocks: Vec<Block>,
     pub(crate) settings: Vec<Setting>,
-    /// What couldn't be read, a sentence each.
+    /// What couldn't be read, one sentence each.
     pub(crate) unread: Vec<String>,
 }
 
-/// What settings are for.
+/// A block of settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) file: String,
-    /// Where it begins, from 1.
+    /// The number of its first line, from 1.
     pub(crate) line: usize,
     pub(crate) head: Head,
-    /// The block that includes the file.
+    /// The block that includes the file, where the file is included.
     pub(crate) within: Option<usize>,
 }
 
-/// How it begins.
+/// The head of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// What is before the first block of a file.
+    /// The settings before the first block of a file have no head.
     None,
     Host(Vec<String>),
     Match(Vec<String>),
 }
 
-/// One line.
+/// A setting: one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) block: usize,
     pub(crate) line: usize,
     pub(crate) keyword: String,
     pub(crate) words: Vec<String>,
-    /// As it stands there.
+    /// The value as it is in the file.
     pub(crate) text: String,
 }
 
 impl Setting {
-    /// Keywords are of either case.
+    /// Whether the setting has this keyword, in upper or lower case.
     pub(crate) fn is(&self, keyword: &str) -> bool {
         self.keyword.eq_ignore_ascii_case(keyword)
     }
 }
 
-/// Whether a block is about a host.
+/// Whether a block applies to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Holds {
     No,
-    /// That is up to what isn't known here: an address, a program's answer.
+    /// The block applies or not, depending on an address or on the result of a program.
     Maybe,
     Yes,
 }
 
-/// A line that ssh doesn't read, so that it reads nothing.
+/// A line that ssh can't read. ssh then reads nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) file: String,
@@ -80,11 +79,12 @@ pub(crate) struct Broken {
     pub(crate) why: &'static str,
 }
 
-/// An included file: its path, and what is in it or why that isn't known.
+/// An included file: its path, and its text or the reason why it couldn't be read.
 pub(crate) type Included = (String, Result<String, String>);
 
 impl Config {
-    /// From a file's text. `include` finds what an argument of Include names, or says why it isn't followed.
+    /// Parses the text of a file. `include` finds the files that an argument of Include names, or says why it isn't
+    /// followed.
     pub(crate) fn read(
         path: &str,
         text: &str,
@@ -125,7 +125,7 @@ impl Config {
     fn include(
         &mut self,
         block: usize,
-        said: &Said<'_>,
+        said: &Directive<'_>,
         depth: usize,
         include: &dyn Fn(&str) -> Result<Vec<Included>, String>,
     ) -> Result<(), Broken> {
@@ -156,19 +156,19 @@ impl Config {
         self.blocks.len() - 1
     }
 
-    fn setting(&mut self, block: usize, line: usize, said: &Said<'_>, words: Vec<String>) {
+    fn setting(&mut self, block: usize, line: usize, said: &Directive<'_>, words: Vec<String>) {
         let (keyword, text) = (said.keyword.to_owned(), said.value().to_owned());
         self.settings.push(Setting { block, line, keyword, words, text });
     }
 
-    /// Whether what is in a block is about the host of this alias.
+    /// Whether a block applies to the host of this alias.
     pub(crate) fn holds(&self, block: usize, alias: &str) -> Holds {
         let mut holds = Holds::Yes;
         let mut next = Some(block);
         while let Some(block) = next.and_then(|block| self.blocks.get(block)) {
             holds = holds.min(match &block.head {
                 Head::None => Holds::Yes,
-                Head::Host(patterns) if pattern::lists(patterns.iter().map(String::as_str), alias) => {
+                Head::Host(patterns) if matches_list(patterns.iter().map(String::as_str), alias) => {
                     Holds::Yes
                 }
                 Head::Host(_) => Holds::No,
@@ -180,7 +180,8 @@ impl Config {
     }
 }
 
-/// ssh_config(5), Match: all criteria must hold. Those that are known here are `all` and `originalhost`.
+/// Whether the criteria of a Match apply (ssh_config(5)). All of them must hold. Only `all` and `originalhost` are known
+/// here.
 fn matched(criteria: &[String], alias: &str) -> Holds {
     let mut holds = Holds::Yes;
     let mut rest = criteria.iter();
@@ -195,7 +196,7 @@ fn matched(criteria: &[String], alias: &str) -> Holds {
             "canonical" | "final" => Holds::Maybe,
             name => {
                 let value = attached.or_else(|| rest.next().map(String::as_str)).unwrap_or_default();
-                let of_alias = pattern::lists(value.split(','), alias);
+                let of_alias = matches_list(value.split(','), alias);
                 match name {
                     "originalhost" if of_alias != is_negated => Holds::Yes,
                     "originalhost" => Holds::No,

@@ -1,5 +1,5 @@
-//! What only the host can do: connections to targets, and the controller's own keys. In tests, which have no host, a
-//! [`fake`] answers.
+//! Functions of the host program: connections to targets, and the controller's own keys. In tests a [`fake`] answers
+//! instead.
 
 pub use linux_sysadmin_sdk::bindings::sysadmin::module::target_control::{Given, PublicKey};
 
@@ -10,7 +10,7 @@ pub(crate) use linux_sysadmin_sdk::system::targets::{
     connect, connection, disconnect, is_host, key_in_use, keys_used, public_keys, test,
 };
 
-/// A host that says what it was told to, to the test that told it so.
+/// A fake host, which gives the answers that a test sets.
 #[cfg(not(target_family = "wasm"))]
 pub mod fake {
     use std::cell::RefCell;
@@ -19,20 +19,20 @@ pub mod fake {
 
     use super::{Given, PublicKey};
 
-    /// What it says.
+    /// The answers of the fake host.
     #[derive(Clone, Debug)]
     pub struct FakeHost {
-        /// To each question about a connection.
+        /// The answer to each question about a connection.
         pub connection: Result<String>,
-        /// The controller's keys.
+        /// The keys of the controller.
         pub keys: Result<Vec<PublicKey>>,
-        /// By which any host was reached.
+        /// The fingerprints of the keys by which hosts were reached.
         pub keys_used: Vec<String>,
-        /// By which the connection was authenticated.
+        /// The fingerprint of the key by which the connection was authenticated.
         pub key_in_use: Option<String>,
-        /// What calls can name as their host.
+        /// The names that calls can give as their host.
         pub hosts: Vec<String>,
-        /// What was asked, in order.
+        /// The questions so far, in order.
         pub asked: Vec<String>,
     }
 
@@ -54,12 +54,12 @@ pub mod fake {
         static HOST: RefCell<FakeHost> = RefCell::default();
     }
 
-    /// From now on, in this thread.
+    /// Sets the fake host of this thread.
     pub fn set(host: FakeHost) {
         HOST.set(host);
     }
 
-    /// What was asked since.
+    /// The questions since the fake host was set.
     pub fn asked() -> Vec<String> {
         HOST.with_borrow(|host| host.asked.clone())
     }

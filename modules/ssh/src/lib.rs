@@ -1,27 +1,34 @@
-//! SSH: connections to targets, the configuration and the keys of the account that the server runs as, and the keys
-//! that open an account of the target.
+//! SSH: connections to targets, the configuration and the keys of the account that the server runs as, and the keys that
+//! open an account of the target.
 //!
-//! Private keys are made, and never read. No key is removed that the way into the target may depend on: see
+//! Private keys are made and never read. No key is removed on which the way into the target may depend: see
 //! [`mod@lockout`].
 #![forbid(unsafe_code)]
 
-mod access;
 mod account;
 mod authorized_keys;
 mod config;
 mod connection;
-mod given;
 pub mod host;
-mod key;
-mod keys;
+mod key_argument;
+mod key_options;
+mod keys_file;
 mod lockout;
-mod options;
+mod public_key;
+mod ssh_authorized_keys;
+mod ssh_connect;
+mod ssh_copy_id;
+mod ssh_disconnect;
+mod ssh_key_generate;
+mod ssh_key_list;
+mod ssh_session_info;
+mod ssh_test_connection;
 mod sshd;
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{accounts::GETENT_PASSWD, prelude::*};
 
-/// Where a configuration's other files usually are. What else is included isn't followed, and the reply says so: below
-/// `.ssh` anything may be a private key.
+/// The usual places of included configuration files. Other included files aren't read, and the reply says so, because any
+/// file below `.ssh` may be a private key.
 const INCLUDED: [&str; 8] = [
     "/**/.ssh/config.d/**",
     "/**/.ssh/conf.d/**",
@@ -42,20 +49,24 @@ pub fn module() -> Module {
 }
 
 fn commands(module: Module) -> Module {
-    let generate = CommandGrant::change(keys::GENERATE, Risk::Low, "a new key pair, never over another one");
+    let generate = CommandGrant::change(
+        ssh_key_generate::GENERATE,
+        Risk::Low,
+        "to make a key pair, never over another one",
+    );
     module
-        .command(account::PASSWD.read("where an account's home is"))
+        .command(GETENT_PASSWD.read("where an account's home is"))
         .command(account::HOME.read("whether a home is a directory, and not a link"))
         .command(sshd::SETTINGS.read("where sshd looks for an account's keys").as_root_if_available())
-        .command(keys::ABSENT.read("that no public key is written over"))
+        .command(ssh_key_generate::ABSENT.read("that no public key is written over"))
         .command(generate.as_caller())
-        .command(keys::REMOVE.change(Risk::Low, "the way back from a new key pair").as_caller())
+        .command(ssh_key_generate::REMOVE.change(Risk::Low, "to undo a new key pair").as_caller())
 }
 
 fn files(module: Module) -> Module {
     let reason = "who gets into an account by which key";
     let other = "whether a key that is removed opens the account all the same";
-    let made = "their directory, where there is none";
+    let made = "to make the directory of keys";
     let module = module
         .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_caller())
         .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_user("*"))
@@ -76,25 +87,25 @@ fn files(module: Module) -> Module {
 fn tools(module: Module) -> Module {
     module
         .tool(
-            Tool::new("ssh_connect", "Connect to a host", connection::ssh_connect)
+            Tool::new("ssh_connect", "Connect to a host", ssh_connect::ssh_connect)
                 .risk(Risk::Moderate)
                 .on_controller(),
         )
         .tool(
-            Tool::new("ssh_disconnect", "End a connection", connection::ssh_disconnect)
+            Tool::new("ssh_disconnect", "End a connection", ssh_disconnect::ssh_disconnect)
                 .risk(Risk::Low)
                 .on_controller(),
         )
         .tool(Tool::new(
             "ssh_session_info",
             "The connection: latency, cipher, channels",
-            connection::ssh_session_info,
+            ssh_session_info::ssh_session_info,
         ))
         .tool(
             Tool::new(
                 "ssh_test_connection",
                 "Try a connection, and end it again",
-                connection::ssh_test_connection,
+                ssh_test_connection::ssh_test_connection,
             )
             .on_controller(),
         )
@@ -102,7 +113,7 @@ fn tools(module: Module) -> Module {
             Tool::new(
                 "ssh_config_list",
                 "Hosts of the server's ~/.ssh/config",
-                config::list::ssh_config_list,
+                config::ssh_config_list::ssh_config_list,
             )
             .on_controller(),
         )
@@ -110,7 +121,7 @@ fn tools(module: Module) -> Module {
             Tool::new(
                 "ssh_config_add",
                 "Add a host to the server's ~/.ssh/config, or change it",
-                config::add::ssh_config_add,
+                config::ssh_config_add::ssh_config_add,
             )
             .risk(Risk::Moderate)
             .on_controller(),
@@ -119,7 +130,7 @@ fn tools(module: Module) -> Module {
             Tool::new(
                 "ssh_key_list",
                 "The server's own SSH keys, and what is wrong with them",
-                keys::ssh_key_list,
+                ssh_key_list::ssh_key_list,
             )
             .on_controller(),
         )
@@ -127,7 +138,7 @@ fn tools(module: Module) -> Module {
             Tool::new(
                 "ssh_key_generate",
                 "New SSH key pair for the server, without a passphrase",
-                keys::ssh_key_generate,
+                ssh_key_generate::ssh_key_generate,
             )
             .risk(Risk::Low)
             .on_controller(),
@@ -136,12 +147,12 @@ fn tools(module: Module) -> Module {
             Tool::new(
                 "ssh_authorized_keys",
                 "Keys that open an account: list, add, remove",
-                access::ssh_authorized_keys,
+                ssh_authorized_keys::ssh_authorized_keys,
             )
             .risk(Risk::High),
         )
         .tool(
-            Tool::new("ssh_copy_id", "Let the server's key open an account", access::ssh_copy_id)
+            Tool::new("ssh_copy_id", "Let the server's key open an account", ssh_copy_id::ssh_copy_id)
                 .risk(Risk::Moderate),
         )
 }

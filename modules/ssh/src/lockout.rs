@@ -1,13 +1,14 @@
-//! No key is removed that the way into the target may depend on, whatever the order of calls.
+//! Protection against lockouts: no key is removed on which the way into the target may depend, in whatever order calls
+//! come.
 //!
-//! - The key of the connection in use stays, in each account. Where a connection's key isn't known, so do all keys of
-//!   its own account.
-//! - A key that the controller has leaves an account only over a connection to that account by another key that is in
-//!   the same file, and stays there. So an account that one of the controller's keys opens is opened by one ever after:
-//!   not even several connections can shut each other out.
-//! - The last key of the connection's own account stays; of another account it goes with a warning.
-//! - Of what stays, only a line counts that opens the account from anywhere, at any time and for any command.
-//! - An authority stays: whose certificates it has signed isn't known.
+//! - The key of the connection in use stays, in each account. Where a connection's key isn't known, all keys of its own
+//!   account stay.
+//! - A key of the controller is removed from an account only over a connection to that account by another key, which is
+//!   in the same file and stays. So an account that one of the controller's keys opens always stays open for one of
+//!   them, even where several connections change keys.
+//! - The last key of the connection's own account stays. The last key of another account is removed with a warning.
+//! - Only a line that opens the account from anywhere, at any time and for any command counts as one that stays.
+//! - The key of a certificate authority stays: it isn't known whose certificates it has signed.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 use serde_json::Value;
@@ -16,45 +17,45 @@ use crate::account::Account;
 use crate::authorized_keys::{self, Authorized, Line};
 use crate::{host, sshd};
 
-/// What is known of who gets in by which key.
+/// The keys on which a way into the target may depend.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ways {
-    /// Fingerprint of the key that the connection was authenticated by.
+pub(crate) struct LoginKeys {
+    /// The fingerprint of the key by which the connection was authenticated.
     pub(crate) in_use: Option<String>,
-    /// There is a connection, or a person has come by one to where the server runs.
+    /// True where the target is reached over SSH, or a person is logged in over SSH on the server's machine.
     pub(crate) is_remote: bool,
-    /// Fingerprints of the keys that the controller has.
+    /// The fingerprints of the controller's keys.
     pub(crate) controllers: Vec<String>,
 }
 
-impl Ways {
+impl LoginKeys {
     pub(crate) fn find(cx: &Context) -> Result<Self> {
         let in_use = host::key_in_use();
         let is_remote = in_use.is_some() || sshd::client(cx).is_some() || is_connected();
         let listed = host::public_keys()?.into_iter().map(|key| key.fingerprint);
-        // Those lie anywhere, under any name.
+        // Keys that were used may have any name and place.
         let controllers = listed.chain(host::keys_used()).collect();
         Ok(Self { in_use, is_remote, controllers })
     }
 
-    /// Whether the key of this fingerprint is the connection's.
+    /// Whether this is the key of the connection.
     pub(crate) fn is_in_use(&self, fingerprint: &str) -> bool {
         self.in_use.as_deref() == Some(fingerprint)
     }
 }
 
-/// Whether the target is behind SSH. What can't be told is taken for it.
+/// Whether the target is reached over SSH. It counts as reached over SSH where that isn't known.
 fn is_connected() -> bool {
     let said = host::connection().ok().and_then(|said| serde_json::from_str::<Value>(&said).ok());
     said.is_none_or(|said| said.get("address").is_some())
 }
 
-/// Whether all lines of a key may go. Yes comes with what a person should know.
+/// Decides whether all lines of a key may be removed, and returns the warning for a person.
 pub(crate) fn may_remove(
     fingerprint: &str,
     lines: &[Line<'_>],
     account: &Account,
-    ways: &Ways,
+    ways: &LoginKeys,
 ) -> Result<Option<String>> {
     let name = &account.name;
     let keys = || authorized_keys::keys(lines).map(|(_, found)| found);
@@ -74,7 +75,7 @@ pub(crate) fn may_remove(
         );
         return Err(stays("KEY_IN_USE_UNKNOWN", fingerprint, &why).remedy(OTHERWISE));
     }
-    // Another call may have removed the connection's key from the account since, over another connection.
+    // Another call may have removed the connection's key from the account since then, over another connection.
     let in_use_opens = account.is_own
         && keys().any(|found| found.opens_always() && ways.is_in_use(&found.key.fingerprint()));
     if !in_use_opens && ways.controllers.iter().any(|own| own == fingerprint) {
@@ -93,7 +94,7 @@ pub(crate) fn may_remove(
     Ok(Some(format!("it is the last key of {name}: afterwards no key is sure to open the account")))
 }
 
-/// The way to remove a key that is in use.
+/// The advice for a key that is in use.
 const OTHERWISE: &str = "Connect by another key first: ssh_connect with identity_file";
 
 fn stays(code: &str, fingerprint: &str, why: &str) -> Problem {

@@ -1,40 +1,41 @@
-//! Where the target's sshd looks for an account's keys. It says so to root only; to others its default is supposed.
+//! The files in which the target's sshd looks for an account's keys. sshd tells them to root only; otherwise its defaults
+//! are assumed.
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::account::Account;
 
-/// Its settings for one account, from the address that this connection comes from: `Match` blocks count.
+/// Prints sshd's settings for one account and the address of this connection, because `Match` blocks depend on them.
 pub(crate) const SETTINGS: CommandLine =
     CommandLine::new("sshd -T -C user=<user>,host=<address>,addr=<address>");
 
-/// Where nothing is known of where a login comes from.
+/// The address that is used where the client's address isn't known.
 const HERE: &str = "127.0.0.1";
 
-/// sshd_config(5): the first of the default's two.
+/// The file that the tools change: the first of the two defaults (sshd_config(5)).
 const KEYS: &str = ".ssh/authorized_keys";
-/// Where sshd looks unless told otherwise.
+/// The files in which sshd looks by default.
 const DEFAULT: &str = ".ssh/authorized_keys .ssh/authorized_keys2";
 
-/// Where sshd looks for an account's keys.
-pub(crate) struct Places {
-    /// The file that is worked on.
+/// The files with an account's keys.
+pub(crate) struct KeyFiles {
+    /// The file that the tools change.
     pub(crate) path: String,
-    /// Those whose keys open the account as well.
+    /// Other files whose keys open the account as well.
     pub(crate) others: Vec<String>,
-    /// What should be known of it.
+    /// Notes on sshd's settings, one sentence each.
     pub(crate) notes: Vec<String>,
 }
 
-/// As sshd says it.
-pub(crate) fn places(account: &Account, cx: &Context) -> Result<Places> {
+/// Asks sshd for the files with an account's keys.
+pub(crate) fn places(account: &Account, cx: &Context) -> Result<KeyFiles> {
     let path = format!("{}/{KEYS}", account.home);
     let all = |files: &str| -> Vec<String> {
         files.split_whitespace().map(|file| expanded(file, account)).collect()
     };
     let found = |mut files: Vec<String>, notes: Vec<String>| {
         files.retain(|file| *file != path);
-        Places { path: path.clone(), others: files, notes }
+        KeyFiles { path: path.clone(), others: files, notes }
     };
     let address = client(cx).unwrap_or_else(|| HERE.to_owned());
     let command = SETTINGS.with([account.name.as_str(), &address, &address]);
@@ -71,12 +72,12 @@ pub(crate) fn places(account: &Account, cx: &Context) -> Result<Places> {
     Err(Problem::new("KEYS_ELSEWHERE", Category::State, message).remedy("Change that file by hand"))
 }
 
-/// The address that the target is reached from over SSH, where it is.
+/// The address from which the target is reached over SSH.
 pub(crate) fn client(cx: &Context) -> Option<String> {
     cx.distro().extra.into_iter().find(|(name, _)| name == "ssh_client").map(|(_, address)| address)
 }
 
-/// sshd_config(5), TOKENS; what isn't absolute then is below the home.
+/// A path with its tokens expanded (sshd_config(5), TOKENS). A relative path is below the home.
 fn expanded(file: &str, account: &Account) -> String {
     let mut path = String::new();
     let mut rest = file.chars();

@@ -1,5 +1,5 @@
-//! The real ssh-keygen, given what the tool plans for it: nothing that is there is written over. Where it isn't
-//! installed there is nothing to try.
+//! Runs the planned commands with the real ssh-keygen: no existing file is overwritten. Nothing is tested where it isn't
+//! installed.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// As the host runs it: without input.
+/// Runs a program without input, as the host does.
 fn run(program: &str, args: &[&str]) -> Option<Output> {
     Command::new(program).args(args).stdin(Stdio::null()).output().ok()
 }

@@ -1,4 +1,4 @@
-//! The tools as the host calls them: what they answer, what they plan, and what they refuse.
+//! The tools as the host calls them: their answers, plans and refusals.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
@@ -10,14 +10,14 @@ use module_ssh::host::fake::{self, FakeHost};
 use module_ssh::module;
 use serde_json::{Value, json};
 
-/// One of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12).
+/// Keys of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12).
 const KEYS: &str = include_str!("data/keys.pub");
-/// What `ssh-keygen -l` says of them.
+/// The output of `ssh-keygen -l` for them.
 const LISTED: &str = include_str!("data/keys.list");
 const CERTIFICATE: &str = include_str!("data/certificate.pub");
 const CONFIG: &str = include_str!("data/ssh_config");
 
-/// Of ada, bob and root.
+/// The files of ada, bob and root.
 const FILES: [&str; 3] =
     ["/home/ada/.ssh/authorized_keys", "/home/bob/.ssh/authorized_keys", "/root/.ssh/authorized_keys"];
 
@@ -38,7 +38,7 @@ fn link(owner: &str) -> Metadata {
     Metadata { is_symlink: true, ..metadata(owner, 0o777, false) }
 }
 
-/// A machine that ada is logged in to; bob and root have accounts there, too, and nobody has keys yet.
+/// A machine that ada is logged in to. bob and root have accounts there too, and nobody has keys yet.
 fn bare() -> FakeTarget {
     let mut target = FakeTarget::new().account("ada");
     for (name, uid, home) in [("ada", 1000, "/home/ada"), ("bob", 1001, "/home/bob"), ("root", 0, "/root")] {
@@ -55,7 +55,7 @@ fn bare() -> FakeTarget {
     target
 }
 
-/// With files, each its owner's.
+/// The machine with these files, which belong to their accounts.
 fn target(files: &[(&str, &str)]) -> FakeTarget {
     let home = |path: &str| path.rsplit_once("/.ssh").unwrap().0.to_owned();
     files.iter().fold(bare(), |target, (path, text)| {
@@ -84,7 +84,7 @@ fn public(number: usize, path: Option<&str>) -> PublicKey {
     }
 }
 
-/// Connected by the first key.
+/// A host that is connected by the first key.
 fn connected() -> FakeHost {
     FakeHost {
         key_in_use: Some(fingerprint(0).to_owned()),
@@ -93,7 +93,7 @@ fn connected() -> FakeHost {
     }
 }
 
-/// Data, notes, plans.
+/// The data, the notes, and the plans.
 fn run(target: FakeTarget, tool: &str, arguments: Value) -> (Result<(Value, Vec<String>)>, Vec<Change>) {
     let plans = target.plans();
     let answer = target.call(&module(), tool, arguments).map(|(data, reply)| (data, reply.notes));
@@ -104,7 +104,7 @@ fn keys(target: FakeTarget, arguments: Value) -> (Result<(Value, Vec<String>)>, 
     run(target, "ssh_authorized_keys", arguments)
 }
 
-/// A refusal: nothing was planned.
+/// The problem of a call that hands over no plan.
 fn refused(target: FakeTarget, tool: &str, arguments: Value) -> Problem {
     let (answer, plans) = run(target, tool, arguments.clone());
     assert!(plans.is_empty(), "{arguments}");
@@ -423,7 +423,7 @@ fn nobody_is_shut_out() {
             "{arguments}"
         );
     }
-    // What the host can't tell of its own keys may be one of them.
+    // A key that the host can't list may be one of its own.
     fake::set(FakeHost { keys: Err(Problem::new("AGENT", Category::Other, "no answer")), ..connected() });
     assert_eq!(refused(target(&[(FILES[1], &file)]), "ssh_authorized_keys", remove("bob", 4)).code, "AGENT");
 }
@@ -471,7 +471,7 @@ fn an_account_by_another_name_is_the_connections_own() {
             "{home}"
         );
     }
-    // Root by another name would be worked for with root's rights, and isn't root's own.
+    // An account with root's uid under another name is refused.
     let problem = refused(twin("/root", 0), "ssh_authorized_keys", arguments.clone());
     assert_eq!((problem.code.as_str(), problem.category), ("INVALID_USER", Category::Denied));
 }
@@ -586,7 +586,7 @@ fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
     let by_name = key(1).replacen("ssh-rsa", "rsa-sha2-256", 1);
     for (other, number, line) in [
         (format!("# old\nno-pty {}\n", key(4)), 4, 2),
-        // Not in the first one, but it isn't gone all the same.
+        // The key isn't in the first file, but it still opens the account.
         (by_name, 1, 1),
     ] {
         let notes = keys(here(&other), json!({"user": "bob"})).0.unwrap().1;
@@ -599,17 +599,17 @@ fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
         );
         assert_eq!(problem.message, said);
         assert!(problem.remediation[0].contains(second), "{:?}", problem.remediation);
-        // Another key goes.
+        // Another key can be removed.
         assert_eq!(keys(here(&other), remove(5)).1.len(), 1);
     }
-    // There, and not to be read.
+    // The file exists and can't be read.
     let closed = || target(&[(FILES[1], &both)]).metadata(second, metadata("bob", 0o600, false));
     let notes = keys(closed(), json!({"user": "bob"})).0.unwrap().1;
     assert!(notes[0].starts_with(&format!("keys of bob may be in {second} as well: ")), "{notes:?}");
     let problem = refused(closed(), "ssh_authorized_keys", remove(4));
     assert_eq!(problem.code, "KEY_ELSEWHERE");
     assert!(problem.message.contains("can't be read"), "{}", problem.message);
-    // A directory, or a file without keys, opens nothing; and without sshd's word the default holds.
+    // A directory, or a file without keys, opens nothing. Where sshd can't be asked, the default applies.
     let directory = target(&[(FILES[1], &both)]).metadata(second, metadata("bob", 0o700, true));
     for harmless in [directory, here("# none\n"), target(&[(FILES[1], &both)])] {
         assert!(keys(harmless.clone(), json!({"user": "bob"})).0.unwrap().1.is_empty());
@@ -624,7 +624,7 @@ fn a_key_that_opens_the_account_by_another_file_is_not_said_to_be_removed() {
         "no hostkeys",
     );
     assert_eq!(refused(unasked, "ssh_authorized_keys", remove(4)).code, "KEY_ELSEWHERE");
-    // Wherever sshd is told to look.
+    // These are other places where sshd looks for keys.
     let mut told = target(&[(FILES[1], &both)]).file("/etc/ssh/keys/bob", key(4));
     told.distro.extra.retain(|(name, _)| name == "user");
     let files = "authorizedkeysfile /etc/ssh/keys/%u .ssh/authorized_keys\n";
@@ -976,19 +976,19 @@ fn to_lead_calls_elsewhere_is_critical() {
                 warning
             ]
         );
-        // None that calls can name.
+        // Calls can't name this host.
         let (notes, plans) = change(dry, &["web2"], &moved);
         assert_eq!(plans, std::slice::from_ref(&plain));
         assert!(notes.len() == 1 && notes[0].contains("not thereby a host"), "{notes:?}");
     }
-    // A new alias that a glob of the allowed ones fits is one at once.
+    // A new alias that matches an allowed glob is a host at once.
     let (notes, plans) = change(false, &["web2"], &json!({"host": "web2", "hostname": "db1"}));
     let warning = "calls with host web2 would work on db1:22 as ada from then on; so far on web2:22 as ada";
     let text = format!("Host web2\n    HostName db1\n\n{before}");
     let summary = "Add the host web2 in ~/.ssh/config: HostName db1";
     assert_eq!(plans, [plan(summary, &text).warning(warning).risk(Risk::Critical)]);
     assert!(notes[0].starts_with("web2 is a host"), "{notes:?}");
-    // A key alone leads nowhere else.
+    // A key alone doesn't change the destination.
     let key = json!({"host": "web1", "identity_file": "~/.ssh/k", "identities_only": true});
     let summary = "Change the host web1 in ~/.ssh/config: IdentityFile ~/.ssh/k, IdentitiesOnly yes";
     let text = format!("{before}    IdentityFile ~/.ssh/k\n    IdentitiesOnly yes\n");
@@ -1017,7 +1017,7 @@ fn a_configuration_that_cannot_be_kept_as_it_is_is_not_edited() {
     ] {
         assert_eq!(refused(target, "ssh_config_add", json!({"host": "new", "port": 22})).code, code);
     }
-    // To look at, any will do.
+    // A list reads any file.
     let odd = there().metadata(path, link("ada")).file(path, b"# M\xfcller\nHost *\n User x\n".to_vec());
     assert_eq!(run(odd, "ssh_config_list", json!({})).0.unwrap().0[0]["settings"], json!(["User x"]));
 }
@@ -1061,7 +1061,7 @@ fn no_grant_is_for_private_keys() {
     }
     let whole = paths.iter().filter(|grant| grant.glob.ends_with("/**")).map(|grant| grant.glob.as_str());
     assert!(whole.eq(["/**/.ssh/config.d/**", "/**/.ssh/conf.d/**"]));
-    // As root only root's own home is worked in.
+    // As root, only root's own home is used.
     let of_root =
         paths.iter().filter(|grant| grant.privilege == Privilege::Root).map(|grant| grant.glob.as_str());
     assert!(of_root.eq(["/root/.ssh/authorized_keys", "/root/.ssh/authorized_keys2", "/root/.ssh"]));

@@ -1,80 +1,36 @@
-//! Who there is: the accounts and groups that the machine knows, from /etc/passwd or from a directory.
+//! The accounts and groups that the machine knows, from its own files or from a directory service.
 
+use linux_sysadmin_sdk::accounts::{self, GETENT_NOT_FOUND};
+pub(crate) use linux_sysadmin_sdk::accounts::{GETENT_PASSWD as USER, Group, User};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::name::{self, shown};
+use crate::validate;
 
-/// Everyone whom the name service lists.
+/// Lists the accounts of the name service.
 pub(crate) const USERS: CommandLine = CommandLine::new("getent passwd");
-/// Every group that the name service lists.
+/// Lists the groups of the name service.
 pub(crate) const GROUPS: CommandLine = CommandLine::new("getent group");
-/// One account, listed or not.
-pub(crate) const USER: CommandLine = CommandLine::new("getent passwd -- <user>");
-/// One group, listed or not.
+/// Asks for one group, also one that the name service doesn't list.
 pub(crate) const GROUP: CommandLine = CommandLine::new("getent group -- <group>");
-/// The number of the account that the target is reached as, whatever its name is made of.
+/// Prints the uid of the account that the target is reached as.
 pub(crate) const CALLER_UID: CommandLine = CommandLine::new("id --user");
-/// Its groups, the primary one first.
+/// Prints the groups of that account, the primary one first.
 pub(crate) const CALLER_GROUPS: CommandLine = CommandLine::new("id --groups --name");
-/// Every group of an account, with those that a directory doesn't list.
+/// Prints all groups of an account, including those that a directory service doesn't list.
 pub(crate) const GROUPS_OF: CommandLine = CommandLine::new("id --groups --name -- <user>");
 
-/// What is read beside the name service.
+/// The files that are read besides the name service.
 pub(crate) const FILES: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/login.defs", "/etc/nsswitch.conf"];
 
-/// The number of what has none yet, or one that nobody was asked for. No account has it.
+/// A uid or gid that isn't assigned yet, or isn't known. No account has this number.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// getent's exit code where there is no such key.
-const NO_SUCH: i32 = 2;
-
-/// An account, without its password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct User {
-    pub(crate) name: String,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) comment: String,
-    pub(crate) home: String,
-    pub(crate) shell: String,
+/// Whether the account's shell lets somebody log in. An empty shell means /bin/sh.
+pub(crate) fn has_login_shell(user: &User) -> bool {
+    !validate::NO_LOGIN.contains(&user.shell.as_str())
 }
 
-impl User {
-    /// From a line of passwd(5).
-    fn read(line: &str) -> Option<Self> {
-        let [name, _, uid, gid, comment, home, shell] = line.split(':').collect::<Vec<_>>()[..] else {
-            return None;
-        };
-        let (uid, gid) = (uid.parse().ok()?, gid.parse().ok()?);
-        let [name, comment, home, shell] = [name, comment, home, shell].map(str::to_owned);
-        (!name.is_empty()).then_some(Self { name, uid, gid, comment, home, shell })
-    }
-
-    /// Whether the shell lets somebody in. An empty one is /bin/sh.
-    pub(crate) fn has_login_shell(&self) -> bool {
-        !name::NO_LOGIN.contains(&self.shell.as_str())
-    }
-}
-
-/// A group, without its password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
-    pub(crate) name: String,
-    pub(crate) gid: u32,
-    /// Whose primary group is another one.
-    pub(crate) members: Vec<String>,
-}
-
-impl Group {
-    /// From a line of group(5).
-    fn read(line: &str) -> Option<Self> {
-        let [name, _, gid, members] = line.split(':').collect::<Vec<_>>()[..] else { return None };
-        let members = members.split(',').filter(|member| !member.is_empty()).map(str::to_owned).collect();
-        (!name.is_empty()).then_some(Self { name: name.to_owned(), gid: gid.parse().ok()?, members })
-    }
-}
-
-/// Which numbers people's accounts have, login.defs(5).
+/// The ranges of uids and gids for people's accounts (login.defs(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges {
     pub(crate) uid_min: u32,
@@ -99,7 +55,7 @@ impl Ranges {
         }
     }
 
-    /// What a package made, or the system itself. Directories may number beyond the range, but for nobody's number.
+    /// Whether the uid belongs to the system or to a package. A directory service may use numbers above the range.
     pub(crate) fn is_system_uid(self, uid: u32) -> bool {
         uid < self.uid_min || is_nobody(uid)
     }
@@ -113,7 +69,7 @@ fn is_nobody(number: u32) -> bool {
     [65_533, 65_534, 65_535].contains(&number)
 }
 
-/// Who there is.
+/// All accounts and groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Accounts {
     pub(crate) users: Vec<User>,
@@ -121,7 +77,7 @@ pub(crate) struct Accounts {
     local_users: Vec<String>,
     local_groups: Vec<String>,
     pub(crate) ranges: Ranges,
-    /// The directories that accounts come from, as `sss`.
+    /// The directory services that accounts come from, such as `sss`.
     pub(crate) directories: Vec<String>,
 }
 
@@ -131,7 +87,7 @@ impl Accounts {
         Self::of(users, groups, cx)
     }
 
-    /// Of what [`USERS`] and [`GROUPS`] say, for a tool that runs them at once with other commands.
+    /// Reads the outputs of [`USERS`] and [`GROUPS`], for a tool that runs them together with other commands.
     pub(crate) fn of(users: Result<Output>, groups: Result<Output>, cx: &Context) -> Result<Self> {
         let mut files = cx.read_all(&FILES).into_iter();
         let mut next = || files.next().unwrap_or(Ok(String::new()));
@@ -143,8 +99,8 @@ impl Accounts {
             text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect()
         };
         Ok(Self {
-            users: users.text().lines().filter_map(User::read).collect(),
-            groups: groups.text().lines().filter_map(Group::read).collect(),
+            users: users.text().lines().filter_map(User::parse).collect(),
+            groups: groups.text().lines().filter_map(Group::parse).collect(),
             local_users: names(&passwd),
             local_groups: names(&group),
             ranges: Ranges::read(&login_defs),
@@ -152,44 +108,38 @@ impl Accounts {
         })
     }
 
-    /// With this account among them, which a directory needn't list.
+    /// Adds this account if the name service doesn't list it.
     pub(crate) fn with(mut self, name: &str, cx: &Context) -> Result<(Self, User)> {
-        name::must_be_user(name)?;
+        accounts::check_user(name)?;
         if let Some(user) = self.user(name).cloned() {
             return Ok((self, user));
         }
-        let output = cx.run(USER.with([name]))?;
-        if output.exit_code == NO_SUCH {
-            return Err(no_user(name));
-        }
-        let text = output.success("getent passwd")?.text().into_owned();
-        let user = text.lines().next().and_then(User::read).filter(|user| user.name == name);
-        let user = user.ok_or_else(|| Problem::unexpected("getent passwd", &text))?;
+        let user = accounts::find(name, cx)?;
         self.users.push(user.clone());
         Ok((self, user))
     }
 
-    /// With these groups among them, which a directory needn't list.
+    /// Adds these groups if the name service doesn't list them.
     pub(crate) fn with_groups<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a String>,
         cx: &Context,
     ) -> Result<Self> {
         for name in names {
-            name::must_be_group(name)?;
+            accounts::check_group(name)?;
             if self.group(name).is_some() || self.directories.is_empty() {
                 continue;
             }
             let output = cx.run(GROUP.with([name]))?;
-            if output.exit_code != NO_SUCH {
+            if output.exit_code != GETENT_NOT_FOUND {
                 let text = output.success("getent group")?.text().into_owned();
-                self.groups.extend(text.lines().next().and_then(Group::read));
+                self.groups.extend(text.lines().next().and_then(Group::parse));
             }
         }
         Ok(self)
     }
 
-    /// With the account in use, and the groups that it has now: its directory may list neither.
+    /// Adds the account in use with its current groups, if a directory service doesn't list them.
     pub(crate) fn with_caller(mut self, caller: &str, cx: &Context) -> Result<Self> {
         if self.directories.is_empty() && self.user(caller).is_some() {
             return Ok(self);
@@ -229,28 +179,28 @@ impl Accounts {
         self.groups.iter().find(|group| group.name == name)
     }
 
-    /// A group that must be there.
+    /// The group of this name, or a problem where there is none.
     pub(crate) fn known_group(&self, name: &str) -> Result<&Group> {
-        name::must_be_group(name)?;
+        accounts::check_group(name)?;
         self.group(name).ok_or_else(|| {
             Problem::not_found("GROUP_NOT_FOUND", format!("there is no group {name}"))
                 .remedy(format!("group_create name={name}, or look at group_list"))
         })
     }
 
-    /// The name of a group, or its number where it has none.
+    /// The name of a group, or its number where it has no name.
     pub(crate) fn group_name(&self, gid: u32) -> String {
         let known = self.groups.iter().find(|group| group.gid == gid);
         known.map_or_else(|| gid.to_string(), |group| group.name.clone())
     }
 
-    /// Groups besides the primary one.
+    /// The groups of an account besides the primary one.
     pub(crate) fn secondary(&self, user: &User) -> Vec<&str> {
         let is_member = |group: &&Group| group.gid != user.gid && group.members.contains(&user.name);
         self.groups.iter().filter(is_member).map(|group| group.name.as_str()).collect()
     }
 
-    /// Whose primary group it is.
+    /// The accounts whose primary group this is.
     pub(crate) fn primary_of(&self, gid: u32) -> Vec<&str> {
         self.users.iter().filter(|user| user.gid == gid).map(|user| user.name.as_str()).collect()
     }
@@ -263,7 +213,7 @@ impl Accounts {
         self.local_groups.iter().any(|local| local == name)
     }
 
-    /// usermod and its like change /etc/passwd and nothing else.
+    /// Refuses an account that isn't in /etc/passwd, because usermod changes that file only.
     pub(crate) fn must_be_local(&self, user: &User) -> Result<()> {
         if self.is_local_user(&user.name) {
             return Ok(());
@@ -297,11 +247,7 @@ impl Accounts {
     }
 }
 
-pub(crate) fn no_user(name: &str) -> Problem {
-    Problem::not_found("USER_NOT_FOUND", format!("there is no account {}", shown(name).trim_matches('"')))
-}
-
-/// The sources of accounts in nsswitch.conf(5) that are none of this machine's own.
+/// The sources of accounts in nsswitch.conf(5) that aren't on this machine.
 fn directories(nsswitch: &str) -> Vec<String> {
     let line =
         nsswitch.lines().find_map(|line| line.trim_start().strip_prefix("passwd:")).unwrap_or_default();
@@ -315,24 +261,6 @@ fn directories(nsswitch: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_that_is_no_account_is_none() {
-        let ada = User::read("ada:$6$hash:1000:1000:Ada,,,:/home/ada:/bin/bash").unwrap();
-        assert_eq!((ada.uid, ada.comment.as_str(), ada.shell.as_str()), (1000, "Ada,,,", "/bin/bash"));
-        assert!(!format!("{ada:?}").contains("hash"));
-        for line in
-            ["", "ada", "ada:x:1000:1000::/home/ada", ":x:1:1:::", "ada:x:-1:1:::", "a:x:1:1:::::", "+::::::"]
-        {
-            assert_eq!(User::read(line), None, "{line}");
-        }
-        let sudo = Group::read("sudo:x:27:ada,bob").unwrap();
-        assert_eq!(sudo.members, ["ada", "bob"]);
-        assert_eq!(Group::read("audio:x:29:").unwrap().members.len(), 0);
-        for line in ["", "sudo", "sudo:x:27", "sudo:x:many:ada", ":x:1:"] {
-            assert_eq!(Group::read(line), None, "{line}");
-        }
-    }
 
     #[test]
     fn people_are_told_from_the_system_by_login_defs() {

@@ -1,10 +1,9 @@
-//! What stands at paths, asked of `stat` and `find`: whoever may read nothing there is told whose it is all the same.
+//! The files and directories at paths, by `stat` and `find`. They report the owner even of what the caller can't read.
 
+use linux_sysadmin_sdk::accounts::check_user;
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::name;
-
-/// Paths that hold secrets, and whose permissions are asked about most. A glob has to name each.
+/// Paths with secrets whose permissions are often asked for. A grant has to name each of them.
 const SECRETS: [&str; 15] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -24,21 +23,21 @@ const SECRETS: [&str; 15] = [
 ];
 
 const FORMAT: &str = "--format=%f:%s:%U:%G:%n";
-/// Type, mode, device and size of each thing in a tree.
+/// Prints type, mode, device and size of everything in a tree.
 const FIND: CommandLine = CommandLine::new("find <path> -printf '%y %m %D %s\\n'");
 const READLINK: CommandLine = CommandLine::new("readlink --no-newline -- <path>");
-/// Whether it is a script.
+/// Prints the first two bytes of a file, which are `#!` in a script.
 const HEAD: CommandLine = CommandLine::new("head --bytes=2 -- <path>");
 
-/// The host's word for a path that others could make lead elsewhere.
+/// The host's error code for a path that another account could redirect.
 const UNTRUSTED: &str = "UNTRUSTED_DIRECTORY";
 
-/// A tree is counted up to here.
+/// The most files that are counted.
 const MOST: u64 = 200_000;
-/// Bytes that are taken from a count at once.
+/// The number of bytes that are read at once while counting.
 const PIECE: u32 = 65_536;
 
-/// A hole for any path, or for one of the secrets.
+/// A hole for any path, including the paths with secrets.
 pub(crate) fn hole() -> String {
     let secrets: String = SECRETS.iter().map(|glob| format!("|<path:{glob}>")).collect();
     format!("(<path>{secrets})")
@@ -56,17 +55,17 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
     looks.into_iter().flat_map(for_all).collect()
 }
 
-/// With root's rights, and with those of the account whose directory it is in.
+/// The grant with root's rights, and with the rights of any other account.
 pub(crate) fn for_all(grant: CommandGrant) -> [CommandGrant; 2] {
     [grant.clone().as_root_if_available(), grant.as_user("*")]
 }
 
-/// What `stat` says of a path; a symlink isn't followed.
+/// The metadata of a path by `stat`. A symlink isn't followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) path: String,
     pub(crate) kind: Kind,
-    /// Permission bits with the three special ones.
+    /// The permission bits, including setuid, setgid and sticky.
     pub(crate) mode: u32,
     pub(crate) size: u64,
     pub(crate) owner: String,
@@ -78,7 +77,7 @@ pub(crate) enum Kind {
     File,
     Directory,
     Symlink,
-    /// Sockets, pipes, devices: the letter of `ls`.
+    /// A socket, pipe or device, by its letter in `ls -l`.
     Other(char),
 }
 
@@ -121,8 +120,9 @@ impl Stat {
     }
 }
 
-/// With root's rights where they can be had. Below a directory that others may change the host takes none: there it is asked
-/// as whose directory it is, as one that has no rights of its own, and as the account in use.
+/// Runs a command with root's rights where the target allows them. The host refuses them below a directory that another
+/// account may change. There the command runs as the owner of that directory, then as `nobody`, and then as the account
+/// in use.
 pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
     let untrusted = match cx.run(command.clone().privilege(Privilege::RootIfAvailable)) {
         Err(problem) if problem.code == UNTRUSTED => problem,
@@ -142,7 +142,7 @@ pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
     Err(untrusted)
 }
 
-/// The rights of the first account, from the root on, that has a directory on the way to a path.
+/// The rights of the first account, from the root on, that owns a directory above the path.
 fn owner_above(path: &str, cx: &Context) -> Result<Option<Privilege>> {
     for (end, _) in path.match_indices('/').skip(1) {
         let command = Command::new("stat").args([FORMAT, "--", &path[..end]]);
@@ -156,20 +156,20 @@ fn owner_above(path: &str, cx: &Context) -> Result<Option<Privilege>> {
     Ok(None)
 }
 
-/// An account's rights; none of one that has no name.
+/// The rights of an account, `None` where it has no name.
 pub(crate) fn rights_of(owner: &str, cx: &Context) -> Result<Option<Privilege>> {
-    if name::must_be_user(owner).is_err() {
+    if check_user(owner).is_err() {
         return Ok(None);
     }
     let is_caller = cx.account()? == owner;
     Ok(Some(if is_caller { Privilege::Caller } else { Privilege::User(owner.to_owned()) }))
 }
 
-/// Those of the paths that are there.
+/// The metadata of those paths that exist.
 pub(crate) fn stat<P: AsRef<str>>(paths: &[P], cx: &Context) -> Result<Vec<Stat>> {
     let command = Command::new("stat").arg(FORMAT).arg("--").args(paths.iter().map(|path| path.as_ref()));
     let output = look(command, cx)?;
-    // One that isn't there is an error, and the others are told all the same.
+    // A path that doesn't exist is an error, but `stat` prints the others all the same.
     let text = output.text();
     let found: Vec<Stat> = text.lines().filter_map(Stat::read).collect();
     let said = output.error_text();
@@ -188,7 +188,7 @@ pub(crate) fn stat<P: AsRef<str>>(paths: &[P], cx: &Context) -> Result<Vec<Stat>
     Ok(found)
 }
 
-/// Where a symlink leads, as it says.
+/// The target of a symlink as it is written.
 pub(crate) fn target(path: &str, cx: &Context) -> Result<String> {
     let output = look(READLINK.with([path]), cx)?;
     Ok(output.success("readlink")?.text().into_owned())
@@ -200,7 +200,7 @@ pub(crate) fn is_script(path: &str, cx: &Context) -> Result<bool> {
     Ok(output.success("head")?.stdout == b"#!")
 }
 
-/// How much there is in a tree.
+/// The contents of a tree in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Count {
     pub(crate) files: u64,
@@ -209,14 +209,14 @@ pub(crate) struct Count {
     pub(crate) symlinks: u64,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) others: u64,
-    /// Setuid or setgid files.
+    /// The number of setuid or setgid files.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) setuid: u64,
     pub(crate) bytes: u64,
-    /// File systems besides the first.
+    /// True where another file system is mounted in the tree.
     #[serde(skip)]
     pub(crate) other_devices: bool,
-    /// There is more than was counted.
+    /// True where the tree has more than was counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) more: bool,
 }
@@ -226,7 +226,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Count {
-    /// The top included.
+    /// Counts a tree, including its top.
     pub(crate) fn of(path: &str, cx: &Context) -> Result<Self> {
         let mut stream = match cx.open(FIND.with([path]).privilege(Privilege::RootIfAvailable)) {
             Err(problem) if problem.code == UNTRUSTED => {
@@ -266,7 +266,7 @@ impl Count {
             }
             "d" => {
                 self.directories += 1;
-                // Only of directories: an overlay has its files on the devices below.
+                // Only directories are compared, because the files of an overlay are on the devices below.
                 self.other_devices |= first.get_or_insert_with(|| device.to_owned()) != device;
             }
             "l" => self.symlinks += 1,
@@ -274,7 +274,7 @@ impl Count {
         }
     }
 
-    /// In words.
+    /// The numbers in words.
     pub(crate) fn text(&self) -> String {
         let more = if self.more { "more than " } else { "" };
         let mut text = format!("{more}{} files, {} directories", self.files, self.directories);
@@ -286,7 +286,7 @@ impl Count {
         text
     }
 
-    /// In the unit that suits it.
+    /// The size in a suitable unit.
     pub(crate) fn size(&self) -> String {
         let mut size = self.bytes as f64;
         let mut unit = "bytes";

@@ -1,26 +1,30 @@
 //! Users and groups, permissions of files, and sudo.
 //!
-//! Who there is comes from the name service, so that accounts of a directory are seen; what is changed is /etc/passwd and
-//! its like alone, by the programs that own them. No password is an argument, and no hash is read. See [`mod@guard`] for
-//! what no change may cost, and [`mod@lock`] for what a lock is.
+//! The name service lists the accounts, including those of a directory service. The tools change only /etc/passwd and
+//! related files, by the programs that own them. No password is an argument, and no hash is read. See [`mod@lockout`] for
+//! the rights that no change may take, and [`mod@user_lock`] for the meaning of a lock.
 #![forbid(unsafe_code)]
 
 mod accounts;
-mod change;
-mod create;
-mod delete;
+mod expiry;
 mod files;
-mod groups;
-mod guard;
-mod info;
-mod list;
-mod lock;
+mod group_create;
+mod group_delete;
+mod group_list;
+mod lockout;
 mod logins;
-mod modify;
-mod name;
 mod perms;
+mod plan;
 mod processes;
+mod shadow_utils;
 mod sudoers;
+mod user_create;
+mod user_delete;
+mod user_info;
+mod user_list;
+mod user_lock;
+mod user_modify;
+mod validate;
 
 use linux_sysadmin_sdk::prelude::*;
 
@@ -47,8 +51,11 @@ fn commands(module: Module) -> Module {
         logins::PASSWORD.read("the same of one account").as_root_if_available(),
         processes::PROCESSES.read("what runs as an account").as_root_if_available(),
     ];
-    let all =
-        looking.into_iter().chain(perms::check::grants()).chain(change::grants()).chain(perms::set::grants());
+    let all = looking
+        .into_iter()
+        .chain(perms::check::grants())
+        .chain(shadow_utils::grants())
+        .chain(perms::set::grants());
     all.chain(sudoers::modify::grants()).fold(module, Module::command)
 }
 
@@ -66,7 +73,7 @@ fn files(module: Module) -> Module {
         .path(PathGrant::read("/etc/sudoers.d", sudo).as_root())
         .path(PathGrant::read("/etc/sudoers.d/*", sudo).as_root())
         .path(PathGrant::write("/etc/sudoers.d/*", "rules of sudo, which visudo checks first"))
-        .path(PathGrant::write(lock::RECORDS, "their directory, where there is none"))
+        .path(PathGrant::write(user_lock::RECORDS, "their directory, where there is none"))
         .path(PathGrant::write(
             "/var/lib/linux-sysadmin-locked/*",
             "what an account was like before it was locked",
@@ -75,22 +82,22 @@ fn files(module: Module) -> Module {
 
 fn tools(module: Module) -> Module {
     module
-        .tool(Tool::new("user_list", "Accounts, people first", list::user_list))
-        .tool(Tool::new("user_info", "All about one account", info::user_info))
+        .tool(Tool::new("user_list", "Accounts, people first", user_list::user_list))
+        .tool(Tool::new("user_info", "All about one account", user_info::user_info))
         .tool(
-            Tool::new("user_create", "New account, without a password", create::user_create)
+            Tool::new("user_create", "New account, without a password", user_create::user_create)
                 .risk(Risk::Moderate),
         )
-        .tool(Tool::new("user_modify", "Change an account", modify::user_modify).risk(Risk::Moderate))
-        .tool(Tool::new("user_delete", "Delete an account", delete::user_delete).risk(Risk::Critical))
+        .tool(Tool::new("user_modify", "Change an account", user_modify::user_modify).risk(Risk::Moderate))
+        .tool(Tool::new("user_delete", "Delete an account", user_delete::user_delete).risk(Risk::Critical))
         .tool(
-            Tool::new("user_lock", "Nobody logs in to the account, by key either", lock::user_lock)
+            Tool::new("user_lock", "Nobody logs in to the account, by key either", user_lock::user_lock)
                 .risk(Risk::Moderate),
         )
-        .tool(Tool::new("user_unlock", "Undo user_lock", lock::user_unlock).risk(Risk::Moderate))
-        .tool(Tool::new("group_list", "Groups and their members", groups::group_list))
-        .tool(Tool::new("group_create", "New group", groups::group_create).risk(Risk::Moderate))
-        .tool(Tool::new("group_delete", "Delete a group", groups::group_delete).risk(Risk::High))
+        .tool(Tool::new("user_unlock", "Undo user_lock", user_lock::user_unlock).risk(Risk::Moderate))
+        .tool(Tool::new("group_list", "Groups and their members", group_list::group_list))
+        .tool(Tool::new("group_create", "New group", group_create::group_create).risk(Risk::Moderate))
+        .tool(Tool::new("group_delete", "Delete a group", group_delete::group_delete).risk(Risk::High))
         .tool(Tool::new(
             "perms_check",
             "Permissions of a path and the way to it; what a user can do there",

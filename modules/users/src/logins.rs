@@ -1,8 +1,8 @@
-//! Whether and when somebody logs in to an account: lslogins and passwd say it, and neither shows a hash.
+//! Logins and passwords of accounts, by lslogins and passwd. Neither of them shows a hash.
 
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
-use crate::name::Expiry;
+use crate::expiry::Expiry;
 
 macro_rules! lslogins {
     ($which:literal) => {
@@ -16,17 +16,17 @@ macro_rules! lslogins {
 
 pub(crate) const ALL: CommandLine = CommandLine::new(lslogins!(""));
 pub(crate) const ONE: CommandLine = CommandLine::new(lslogins!(" --logins=<user>"));
-/// What passwd says of all passwords. Some have no `--all`.
+/// Prints the states of all passwords. Some versions of passwd have no `--all`.
 pub(crate) const PASSWORDS: CommandLine = CommandLine::new("passwd --status --all");
 pub(crate) const PASSWORD: CommandLine = CommandLine::new("passwd --status -- <user>");
 
-/// Of one account. What isn't known is none.
+/// The logins of one account. Unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: String,
     /// Whether the shadow entry could be read.
     pub(crate) is_known: bool,
-    /// There is a hash, be it behind a lock.
+    /// True where there is a password hash, even a locked one.
     pub(crate) has_hash: bool,
     pub(crate) expires: Option<Expiry>,
     pub(crate) changed: Option<String>,
@@ -39,38 +39,38 @@ pub(crate) struct Login {
     pub(crate) failed: Option<String>,
 }
 
-/// What passwd says of a password.
+/// The state of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Password {
     Set,
     /// No password opens the account.
     Locked,
-    /// None is asked for.
+    /// The account is opened without a password.
     None,
 }
 
-/// Of all accounts, or of one.
+/// The logins of all accounts, or of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logins {
     all: Vec<Login>,
-    /// Why there are none.
+    /// Why the logins aren't known.
     pub(crate) missing: Option<String>,
 }
 
 impl Logins {
-    /// With root's rights where they can be had.
+    /// Reads the logins, with root's rights where the target allows them.
     pub(crate) fn look(user: Option<&str>, cx: &Context) -> Self {
         Self::of_output(cx.run(Self::command(user)))
     }
 
-    /// What [`Logins::look`] runs, for a tool that runs it at once with other commands.
+    /// The command of [`Logins::look`], for a tool that runs it together with others.
     pub(crate) fn command(user: Option<&str>) -> Command {
         let command = user.map_or_else(|| ALL.command(), |user| ONE.with([user]));
         command.privilege(Privilege::RootIfAvailable)
     }
 
-    /// What [`Logins::command`] says.
+    /// Reads the output of [`Logins::command`].
     pub(crate) fn of_output(output: Result<Output>) -> Self {
         match output.and_then(|output| output.success("lslogins")) {
             Ok(output) => Self { all: read(&output.text()), missing: None },
@@ -82,7 +82,7 @@ impl Logins {
         self.all.iter().find(|login| login.user == user).cloned().unwrap_or_default()
     }
 
-    /// Whether anything of /etc/shadow was told.
+    /// Whether any shadow entry could be read.
     pub(crate) fn has_shadow(&self) -> bool {
         self.all.iter().any(|login| login.is_known)
     }
@@ -99,7 +99,7 @@ fn read(text: &str) -> Vec<Login> {
 }
 
 fn login(pairs: &[(String, String)]) -> Option<Login> {
-    // Some write the names of columns as a shell's variables.
+    // Some versions write the names of columns like variables of a shell.
     let value = |key: &str| {
         let found = pairs.iter().find(|(name, _)| name.replace('_', "-") == key);
         found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
@@ -123,7 +123,7 @@ fn login(pairs: &[(String, String)]) -> Option<Login> {
     })
 }
 
-/// `NAME="value" …`, with what isn't printable, and what a shell would read, as `\x22`.
+/// Splits `NAME="value" …`. Values have special characters as `\x22`.
 fn pairs(line: &str) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut rest = line;
@@ -155,7 +155,7 @@ fn unescaped(value: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Of one account; none where that can't be told.
+/// The state of an account's password, `None` where it isn't known.
 pub(crate) fn password(user: &str, cx: &Context) -> Option<Password> {
     let said = statuses(cx.run(status_of(user)));
     said.into_iter().find(|(name, _)| name == user).map(|(_, password)| password)
@@ -171,7 +171,7 @@ pub(crate) fn status_of_all() -> Command {
     PASSWORDS.command().privilege(Privilege::RootIfAvailable)
 }
 
-/// Those of them that no password opens.
+/// The accounts that no password opens.
 pub(crate) fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
     let answers = cx.run_all(users.iter().map(|user| status_of(user)).collect());
     let is_locked =
@@ -180,13 +180,13 @@ pub(crate) fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
     answers.filter_map(|(user, answer)| is_locked(answer).then_some(user)).collect()
 }
 
-/// What passwd says of each account that it was asked for; nothing where it couldn't be asked.
+/// The states of the passwords; empty where passwd failed.
 pub(crate) fn statuses(output: Result<Output>) -> Vec<(String, Password)> {
     let output = output.and_then(|output| output.success("passwd"));
     output.map(|output| output.text().lines().filter_map(status).collect()).unwrap_or_default()
 }
 
-/// `ada P 2026-11-22 0 99999 7 -1`; Red Hat's own passwd says PS, LK and NP.
+/// Parses `ada P 2026-11-22 0 99999 7 -1`. Red Hat's own passwd prints PS, LK and NP.
 fn status(line: &str) -> Option<(String, Password)> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();

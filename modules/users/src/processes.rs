@@ -1,34 +1,35 @@
-//! What runs as an account.
+//! The processes that run as an account.
 
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
-/// With root's rights, since some machines hide others' processes. By the real user: sudo takes the first ordinary account's
-/// effective one for a moment, to read its rules where root may not, and is no process of that account.
+/// Lists processes with root's rights, because some machines hide the processes of others. It lists them by their real
+/// user: for a moment, sudo takes the effective uid of the first ordinary account to read its rules, and is no process of
+/// that account.
 pub(crate) const PROCESSES: CommandLine = CommandLine::new("ps -e --no-headers -o ruid -o pid -o comm");
 
-/// Names that are told.
+/// The most processes that are named.
 const MOST: usize = 10;
 
-/// Processes of one account.
+/// The processes of one account.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Processes {
     pub(crate) count: usize,
-    /// `bash (1234)`, some of them.
+    /// Some of the processes, as `bash (1234)`.
     pub(crate) some: Vec<String>,
 }
 
 impl Processes {
-    /// None where they can't be told.
+    /// Reads the processes of an account.
     pub(crate) fn of(uid: u32, cx: &Context) -> Result<Self> {
         Self::of_output(uid, cx.run(Self::command()))
     }
 
-    /// What [`Processes::of`] runs, for a tool that runs it at once with other commands.
+    /// The command of [`Processes::of`], for a tool that runs it together with others.
     pub(crate) fn command() -> Command {
         PROCESSES.command().privilege(Privilege::RootIfAvailable)
     }
 
-    /// What [`Processes::command`] says.
+    /// Reads the output of [`Processes::command`].
     pub(crate) fn of_output(uid: u32, output: Result<Output>) -> Result<Self> {
         let output = output?.success("ps")?;
         let text = output.text();

@@ -1,5 +1,5 @@
-//! The tools as the host calls them, against what a Debian 12 host said (shadow 4.13, util-linux 2.38.1, sudo 1.9.13p3):
-//! what they answer, what they plan, and what they refuse.
+//! The tools as the host calls them: their answers, plans and refusals. The outputs were recorded on a Debian 12 host
+//! (shadow 4.13, util-linux 2.38.1, sudo 1.9.13p3).
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
@@ -8,8 +8,8 @@ use linux_sysadmin_sdk::{Privilege, prelude::*};
 use module_users::module;
 use serde_json::{Value, json};
 
-/// The host's files, and what programs said there: ada, bob (in sudo), eve (locked) and carl (ends in 2027) were added, and
-/// admin has sudo without a password.
+/// The host's files and the outputs of programs. The accounts ada, bob (in sudo), eve (locked) and carl (expires in 2027)
+/// were added, and admin has sudo without a password.
 const HOST: &str = include_str!("data/debian.txt");
 /// 2026-11-22
 const NOW: f64 = 1_795_348_800.0;
@@ -60,17 +60,18 @@ fn host_as(caller: &str) -> FakeTarget {
     host
 }
 
-/// Reached as root.
+/// The host, reached as root.
 fn host() -> FakeTarget {
     host_as("root")
 }
 
-/// Says this instead.
+/// The target with another output of a command.
 fn instead(target: FakeTarget, command: &str, said: &str) -> FakeTarget {
     target.transcript(&format!("$ {command}\n[exit 0]\n{}\n", said.trim_end()))
 }
 
-/// What is at paths: mode in hexadecimal as `stat` has it, and owner; the others aren't there.
+/// The target with the metadata of paths: modes in hexadecimal as `stat` prints them, and owners. Other paths don't
+/// exist.
 fn with(target: FakeTarget, asked: &[&str], there: &[(&str, &str, &str)]) -> FakeTarget {
     let line = |(path, mode, owner): &(&str, &str, &str)| format!("{mode}:10:{owner}:{owner}:{path}\n");
     let said: String = there.iter().map(line).collect();
@@ -80,7 +81,7 @@ fn with(target: FakeTarget, asked: &[&str], there: &[(&str, &str, &str)]) -> Fak
     target.answer(&[&STAT[..], asked].concat(), i32::from(!missing.is_empty()), said, &missing)
 }
 
-/// The way down to a path; its last step is this.
+/// The target with the metadata of the way to a path.
 fn way(target: FakeTarget, path: &str, mode: &str, owner: &str) -> FakeTarget {
     let mut prefixes: Vec<&str> = vec!["/"];
     prefixes.extend(path.match_indices('/').skip(1).map(|(at, _)| &path[..at]));
@@ -101,7 +102,7 @@ fn refused(target: FakeTarget, tool: &str, arguments: Value) -> Problem {
     problem
 }
 
-/// The answer, and the plan.
+/// The answer of a tool, and its plan.
 fn done(target: FakeTarget, tool: &str, arguments: Value) -> (Value, Vec<String>, Option<Change>) {
     let plans = target.plans();
     let shown = format!("{tool} {arguments}");
@@ -200,7 +201,7 @@ fn bad_names_shells_homes_and_groups_are_refused() {
         ("password", json!("x"), "INVALID_ARGUMENTS"),
     ] {
         if field == "password" {
-            // The host refuses what no schema has; no field of that name is there.
+            // The host refuses arguments that aren't in the schema, and no schema has such a field.
             let schema = module()
                 .description()
                 .tools
@@ -262,10 +263,10 @@ fn more_groups_than_one_command_takes_are_undone_with_the_account() {
         .step(step(&line).undo(run(&["userdel", "--remove", "--", "newone"])))
         .step(step(&join).undo(run(&["gpasswd", "--delete=newone", "--", "sudo"])))
         .risk(Risk::High)
-        .warning("sudo lets newone run ALL as root then (/etc/sudoers:50)")
+        .warning("after that, sudo lets newone run ALL as root (/etc/sudoers:50)")
         .warning("the group sudo is usually let run everything by sudo");
     assert_eq!(made.unwrap(), expected);
-    // A home that was there before isn't taken away with an account that wasn't made after all.
+    // Undo keeps a home that existed before the account.
     let target = with(host(), &["/home/newone"], &[("/home/newone", "41ed", "ada")]).outcome(dry());
     let (_, _, made) = done(target, "user_create", json!({"user": "newone", "groups": groups}));
     let made = format!("{:?}", made.unwrap());
@@ -282,14 +283,14 @@ fn what_gives_an_account_root_s_rights_is_said_and_asked_about() {
         let target = instead(target, "getent group", &groups);
         with(with(target, &["/home/former"], &[]), &["/home/newone"], &[]).outcome(dry())
     };
-    let ops = "run /usr/bin/id and 1 others as root then (/etc/sudoers.d/lsa:1)";
+    let ops = "run /usr/bin/id and 1 others as root (/etc/sudoers.d/lsa:1)";
     for (tool, arguments, why) in [
         ("user_create", json!({"user": "newone", "primary_group": "ops"}), format!("sudo lets newone {ops}")),
         ("user_create", json!({"user": "newone", "groups": ["ops"]}), format!("sudo lets newone {ops}")),
         (
             "user_create",
             json!({"user": "former"}),
-            "sudo lets former run ALL as root then (/etc/sudoers.d/lsa:2)".to_owned(),
+            "after that, sudo lets former run ALL as root (/etc/sudoers.d/lsa:2)".to_owned(),
         ),
         (
             "user_create",
@@ -300,14 +301,14 @@ fn what_gives_an_account_root_s_rights_is_said_and_asked_about() {
         (
             "user_modify",
             json!({"user": "ada", "rename": "former"}),
-            "sudo lets former run ALL as root then".to_owned(),
+            "after that, sudo lets former run ALL as root".to_owned(),
         ),
     ] {
         let (_, _, made) = done(target(), tool, arguments.clone());
         let made = format!("{:?}", made.unwrap());
         assert!(made.contains("risk: Some(Risk::High)") && made.contains(&why), "{arguments}: {made}");
     }
-    // What isn't root's is nothing more.
+    // A rule that isn't for root gives no rights of root.
     let (_, _, made) = done(target(), "user_modify", json!({"user": "ada", "add_groups": ["adm"]}));
     let made = format!("{:?}", made.unwrap());
     assert!(made.contains("risk: None"), "{made}");
@@ -394,7 +395,7 @@ fn nobody_locks_deletes_or_disarms_root_himself_or_the_last_sudoer() {
         ("root", "group_delete", json!({"name": "audio"}), "PROTECTED_GROUP"),
         ("root", "group_delete", json!({"name": "ada"}), "PRIMARY_GROUP"),
         ("root", "group_delete", json!({"name": "nosuch"}), "GROUP_NOT_FOUND"),
-        // sudo's last match decides: a rule that asks for a password would stop the server.
+        // The last rule that matches decides. A rule that asks for a password would stop the server.
         (
             "admin",
             "sudoers_modify",
@@ -410,7 +411,7 @@ fn nobody_locks_deletes_or_disarms_root_himself_or_the_last_sudoer() {
     ] {
         assert_eq!(refused(host_as(caller), tool, arguments.clone()).code, code, "{tool} {arguments}");
     }
-    // Somebody whose processes run is locked instead.
+    // An account with processes can be locked instead.
     let problem = refused(host(), "user_delete", json!({"user": "admin"}));
     assert!(problem.code == "USER_BUSY" && problem.message.contains("bash (4242)"), "{problem:?}");
     assert!(problem.remediation.iter().any(|step| step.contains("user_lock user=admin")), "{problem:?}");
@@ -432,7 +433,7 @@ fn an_account_of_a_directory_is_changed_there() {
         let problem = refused(target(host()), tool, arguments);
         assert!(problem.code == "NOT_LOCAL" && problem.message.contains("sss"), "{tool}: {problem:?}");
     }
-    // Into a group of this machine it may.
+    // An account of the directory may join a group of this machine.
     let as_root = |target: FakeTarget| {
         let target = target.answer(&["id", "--user"], 0, "0\n", "");
         target.answer(&["id", "--groups", "--name"], 0, "root\n", "")
@@ -443,7 +444,7 @@ fn an_account_of_a_directory_is_changed_there() {
         json!({"user": "dora", "add_groups": ["audio"]}),
     );
     assert!(plan.is_some() && data["changed"] == json!(["joins audio"]), "{data}");
-    // A group that only the directory knows is none of this machine's, and one all the same.
+    // A group that only the directory knows isn't a group of this machine, but it counts all the same.
     let ops = |target: FakeTarget, exit_code: i32, said: &str| {
         target.answer(&["getent", "group", "--", "ops"], exit_code, said, "")
     };
@@ -468,14 +469,14 @@ fn an_account_in_use_that_a_directory_does_not_list_keeps_its_sudo() {
     let (_, _, made) =
         done(target().outcome(dry()), "user_modify", json!({"user": "bob", "add_groups": ["audio"]}));
     assert!(made.is_some());
-    // Without its number nothing is known of it: then nothing is changed.
+    // Nothing is changed where the number of the account isn't known.
     let unknown = instead(target(), "id --user", "no number");
     assert_eq!(refused(unknown, "user_delete", json!({"user": "bob"})).code, "UNEXPECTED_OUTPUT");
 }
 
 #[test]
 fn a_sudoer_without_a_password_that_sudo_asks_for_is_not_the_one_that_is_left() {
-    // Without admin's rule there are bob and ada, who has no password that sudo would take.
+    // Without admin's rule, bob and ada are left. ada has no password that sudo would accept.
     let groups = part("/etc/group").replace("sudo:x:27:bob", "sudo:x:27:bob,ada");
     let target = || {
         let target = host().file("/etc/sudoers.d/admin", "").file("/etc/group", groups.as_str());
@@ -531,12 +532,12 @@ fn a_home_is_moved_and_an_account_renamed_with_the_way_back() {
         r#"["--login=adele", "--", "ada"]"#,
         r#"["--login=ada", "--", "adele"]"#,
         "/home/ada (1 files, 1 directories, 2.9 KiB) is moved",
-        // Where the move itself fails, usermod has changed the account already.
+        // Where the move fails, usermod has already changed the account.
         r#"after-undo: [Command { program: "usermod", args: ["--home=/home/ada", "--", "ada"]"#,
     ] {
         assert!(made.contains(line), "{line}: {made}");
     }
-    // What isn't the account's own is never moved away with it.
+    // A home that isn't the account's own is never moved.
     let home = part("/etc/passwd").lines().find(|line| line.starts_with("daemon:")).unwrap();
     let home = home.split(':').nth(5).unwrap();
     let target = || with(with(host(), &["/srv/d"], &[]), &[home], &[(home, "41ed", "root")]);
@@ -553,20 +554,20 @@ fn a_home_is_moved_and_an_account_renamed_with_the_way_back() {
 
 #[test]
 fn a_lock_keeps_keys_out_too_and_its_way_back_is_what_was_there() {
-    // A password and no expiry: nothing has to be kept.
+    // The account has a password and no expiry, so that no record is needed.
     let (data, _, made) = done(host().outcome(dry()), "user_lock", json!({"user": "bob"}));
     let lock = ["usermod", "--lock", "--expiredate=1", "--", "bob"];
     let unlock = ["usermod", "--unlock", "--expiredate=", "--", "bob"];
     assert_eq!(made.unwrap(), plan("Lock the account bob").step(step(&lock).undo(run(&unlock))));
     assert_eq!((&data["locked"], &data["would"]), (&json!(false), &json!("lock")));
-    // No password that could be locked.
+    // There is no password to lock.
     let (_, _, made) = done(host(), "user_lock", json!({"user": "ada"}));
     let lock = ["usermod", "--expiredate=1", "--", "ada"];
     assert_eq!(
         made.unwrap(),
         plan("Lock the account ada").step(step(&lock).undo(run(&["usermod", "--expiredate=", "--", "ada"])))
     );
-    // An expiry of its own is kept.
+    // The record keeps the account's own expiry.
     let (_, _, made) = done(host(), "user_lock", json!({"user": "carl"}));
     let made = made.unwrap();
     let uid = part("/etc/passwd")
@@ -662,7 +663,7 @@ fn what_stays_behind_of_a_deleted_account_is_said() {
         made.contains(r#"args: ["--remove", "--", "bob"]"#) && made.contains("can't be had back"),
         "{made}"
     );
-    // A home that is somebody else's stays.
+    // The home of another account stays.
     let others = with(host(), &asked, &[("/home/bob", "41ed", "ada")]).answer(
         &["find", "/home/bob", "-printf", "%y %m %D %s\\n"],
         0,
@@ -673,7 +674,7 @@ fn what_stays_behind_of_a_deleted_account_is_said() {
         refused(others, "user_delete", json!({"user": "bob", "remove_home": true})).code,
         "HOME_NOT_OWN"
     );
-    // Nor is one deleted unseen.
+    // A home whose owner isn't known isn't deleted.
     let passwd = part("/etc/passwd").replace(":/home/bob:", ":/home/bob/:");
     let unseen = with(host(), &asked[..5], &[]).file("/etc/passwd", passwd.as_str());
     let unseen = instead(unseen, "getent passwd", &passwd);
@@ -768,7 +769,7 @@ fn modes_that_nobody_means_are_refused() {
 
 #[test]
 fn one_path_is_set_with_its_way_back() {
-    // 2755 of root becomes 0640 of ada: the owner first, since that takes setgid off.
+    // Mode 2755 of root becomes 0640 of ada. The owner comes first, because that removes setgid.
     let target = with(way(host(), "/srv/x", "85ed", "root"), &["/srv/x"], &[("/srv/x", "81a0", "ada")]);
     let (data, _, made) =
         done(target.outcome(dry()), "perms_set", json!({"path": "/srv/x", "mode": "640", "owner": "ada"}));
@@ -796,7 +797,7 @@ fn below_a_shared_directory_the_owners_rights_are_taken() {
     for (above, owner, expected) in [
         ("43ff", "ada", r#"Privilege::User("ada")"#),
         ("43ff", "root", "Privilege::Root"),
-        // Whoever may replace it there has no say in whose rights are taken.
+        // An account that could replace the path doesn't decide whose rights are used.
         ("41ff", "ada", "Privilege::Root"),
         ("41ed", "ada", "Privilege::Root"),
     ] {
@@ -823,13 +824,14 @@ fn a_tree_is_counted_and_has_no_way_back() {
     let expected = plan("Set mode o+w, owner ada, group adm of /srv/x and everything below")
         .risk(Risk::High)
         .warning("everybody on the machine may write to /srv/x")
-        .warning("1 files, 1 directories, 1 symlinks are changed; there is no way back")
+        .warning("1 files, 1 directories, 1 symlinks are changed; this can't be undone")
         .warning("1 symlinks aren't followed: what they lead to stays as it is")
         .warning("1 files lose setuid or setgid with their owner")
         .step(Step::run(run(&["chmod", "--recursive", "--", "o+w", "/srv/x"])))
         .step(Step::run(run(&["chown", "--recursive", "-P", "--no-dereference", "--", "ada:adm", "/srv/x"])));
     assert_eq!(made.unwrap(), expected);
-    // In somebody's own directory with no more than his rights: chmod would follow a link that he puts there meanwhile.
+    // In an account's own directory only its own rights are used, because chmod would follow a link that the account puts
+    // there.
     let target = way(host(), "/srv/x", "41ed", "ada")
         .answer(&["find", "/srv/x", "-printf", "%y %m %D %s\\n"], 0, "d 755 1 1\n", "")
         .outcome(dry());
@@ -883,7 +885,7 @@ fn rules_of_sudo_are_listed_with_their_places_and_what_is_wrong() {
     assert_eq!(data["rules"].as_array().unwrap().len(), 1);
     assert_eq!((data.get("defaults"), data.get("aliases")), (None, None));
 
-    // As visudo said of such a file.
+    // This is visudo's output for such a file.
     let broken = FakeTarget::new()
         .recording(HOST)
         .file("/etc/sudoers.d/lsa", "ada ALL=(ALL) NOPASSWD ALL=x\nx y z\n")
@@ -954,7 +956,7 @@ fn rules_that_are_more_than_they_seem_are_refused() {
     assert_eq!(refused(problem, "sudoers_modify", json!({"action": "add", "rule": rule})).code, "NO_SUDO");
 }
 
-/// With a file of somebody's, which is kept byte for byte.
+/// A file with rules of others, which is kept byte for byte.
 const OTHERS: &str = "# ours\r\nada ALL=(ALL) /usr/bin/id # why\n\tada web1 = (root) /usr/bin/true, \\\n   /usr/bin/false\nbob ALL=ALL\nada,bob ALL=/bin/ls";
 
 fn write(path: &str, contents: &str) -> Step {
@@ -988,14 +990,14 @@ fn a_rule_is_added_changed_and_removed_and_every_other_byte_stays() {
         None,
     );
     let text = format!("{OTHERS}\n%adm ALL=(ALL) /usr/bin/uptime -p # for all\n");
-    let expected = plan("Let sudo's rules in /etc/sudoers.d/lsa have: %adm ALL=(ALL) /usr/bin/uptime -p")
+    let expected = plan("Add a rule of sudo to /etc/sudoers.d/lsa: %adm ALL=(ALL) /usr/bin/uptime -p")
         .risk(Risk::Critical)
         .step(write(path, &text))
         .step(check_all());
     assert_eq!(made.unwrap(), expected);
     assert_eq!((&data["line"], &data["would"]), (&json!(7), &json!("add")));
 
-    // Of several, hosts say which.
+    // The hosts decide which of several rules is meant.
     let (data, _, made) = call(
         target(),
         "modify",
@@ -1033,7 +1035,7 @@ fn a_rule_is_added_changed_and_removed_and_every_other_byte_stays() {
         refuse("modify", json!({"user": "ada", "commands": ["/usr/bin/uptime"]})).code,
         "AMBIGUOUS_RULE"
     );
-    // What the tool has no word for isn't lost in a change, nor taken for the same rule without it.
+    // A change keeps what the tool can't express, and the same rule without it is another one.
     for kept in
         ["NOEXEC: /usr/bin/uptime", "NOTAFTER=20200101000000Z /usr/bin/uptime", "sha224:00 /usr/bin/uptime"]
     {

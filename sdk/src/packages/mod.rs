@@ -1,17 +1,27 @@
 //! The domain `packages`: ten tools whose names, schemas, risks and answers are the same for every package manager. A
-//! backend gives its commands and reads what they say; see [`Backend`].
+//! [`Backend`] gives the manager's commands and reads their output.
 //!
-//! What a change does is found out by the manager's own simulation, before anything is asked or done. The plan is one
-//! command; how grave it is follows from what the simulation says; and what was done is read from the package database,
-//! before and after, not from what the manager says that it did.
+//! The manager's own simulation says what a change would do, before anybody is asked. The plan is one command, and its risk
+//! follows from the simulation. What was done is read from the package database before and after the change, and not from
+//! the manager's output.
 
-mod change;
-mod look;
+mod check_updates;
+mod history;
+mod info;
+mod install;
+mod list_installed;
 mod name;
+mod outcome;
+mod package_change;
+mod remove;
+mod report;
+mod risk;
+mod rollback;
+mod search;
 mod types;
-mod weigh;
+mod update;
 
-pub use name::{MOST, check as check_name};
+pub use name::{MAX_NAMES, check as check_name};
 pub use types::{
     Aftermath, Available, Found, Info, Installed, Operation, Request, Simulated, State, Transaction, Update,
     Updates, Verb,
@@ -19,7 +29,7 @@ pub use types::{
 
 use crate::{Category, Command, Context, DurationCategory, Module, Output, Problem, Result, Risk, Tool};
 
-/// A package manager.
+/// A package manager: the commands of a module, and the parsers of their output.
 ///
 /// ```
 /// use linux_sysadmin_sdk::{packages::*, prelude::*};
@@ -48,7 +58,7 @@ use crate::{Category, Command, Context, DurationCategory, Module, Output, Proble
 ///         Ok(said.text().lines().filter_map(package).collect())
 ///     }
 ///
-///     fn run(&self, request: &Request) -> Option<Command> {
+///     fn command(&self, request: &Request) -> Option<Command> {
 ///         let Request::Install(names) = request else { return None };
 ///         Some(ADD.with(names).as_root())
 ///     }
@@ -70,131 +80,132 @@ use crate::{Category, Command, Context, DurationCategory, Module, Output, Proble
 /// assert_eq!(module().description().tools.len(), 10);
 /// ```
 ///
-/// Names that a backend is given are checked: they are names of packages alone, though perhaps of none that exists.
+/// The names that a backend gets are checked: each can be the name of a package, though there may be no such package.
 pub trait Backend {
-    /// Everything of the module but its tools: name, grants, which targets it serves.
+    /// The module without its tools: its name, its grants, and the targets that it serves.
     fn module(&self) -> Module;
 
-    /// Every package of the package database, also those that are half-installed or of which configuration is left.
+    /// All packages of the package database, including broken ones and those of which only configuration is left.
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>>;
 
-    /// What can be had and has all of the words (lower-case, plain text, at most 8) in its name or summary.
+    /// The available packages that have all of the words in their name or summary. There are at most 8 words, of plain text
+    /// in lower case.
     fn search(&self, words: &[String], names_only: bool, cx: &Context) -> Result<Vec<Found>>;
 
-    /// What is known of a package, installed or to be had; none where it is neither.
+    /// Everything about a package. `None` where it is neither installed nor available.
     fn info(&self, name: &str, cx: &Context) -> Result<Option<Info>>;
 
-    /// The versions of a package that can be had from the repositories, the newest first.
+    /// The versions of a package that the repositories have, the newest first.
     fn versions(&self, name: &str, cx: &Context) -> Result<Vec<Available>>;
 
-    /// Newer versions of what is installed.
+    /// The newer versions of installed packages.
     fn updates(&self, cx: &Context) -> Result<Updates>;
 
-    /// What the manager has done, the latest first; where a package is named, at least all that concerns it.
+    /// The manager's transactions, the latest first. Where a package is named, at least all transactions that concern it.
     fn history(&self, package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>>;
 
-    /// Names of packages among which one like this would be.
+    /// Names of packages, including all that are similar to this one.
     fn names(&self, like: &str, cx: &Context) -> Result<Vec<String>>;
 
-    /// Those of the names that the repositories don't have.
+    /// The names of which the repositories have no package.
     fn unknown(&self, names: &[String], cx: &Context) -> Result<Vec<String>>;
 
-    /// The command that does it, with root's rights; none where the manager can't.
-    fn run(&self, request: &Request) -> Option<Command>;
+    /// The command that does what is requested, with root's rights. `None` where the manager can't do it.
+    fn command(&self, request: &Request) -> Option<Command>;
 
-    /// The manager's own simulation of that, for the plan's preview: what it says must not differ from one time to the
-    /// next as long as what would be done doesn't.
-    fn dry_run(&self, _request: &Request) -> Option<Command> {
+    /// The command of the manager's own simulation, for the plan's preview. Its output must stay the same as long as the same
+    /// would be done.
+    fn dry_run_command(&self, _request: &Request) -> Option<Command> {
         None
     }
 
-    /// What the simulation says. Never of [`Request::Refresh`].
+    /// Simulates the request. It is never called with [`Request::Refresh`].
     fn simulate(&self, request: &Request, cx: &Context) -> Result<Simulated>;
 
-    /// What a failed command says, in the words of a [`Problem`]; none where it says nothing that is known. These codes
-    /// have remedies with the host: `RESOURCE_LOCKED`, `DEPENDENCY_CONFLICT`, `DEPENDENCIES_BROKEN`, `PACKAGE_NOT_FOUND`,
+    /// The problem that the output of a failed command describes. `None` where the backend doesn't know the output. The host
+    /// has remedies for these codes: `RESOURCE_LOCKED`, `DEPENDENCY_CONFLICT`, `DEPENDENCIES_BROKEN`, `PACKAGE_NOT_FOUND`,
     /// `VERSION_NOT_AVAILABLE`, `PROTECTED_PACKAGE`, `OUT_OF_SPACE`, `REPOSITORY_UNREACHABLE`, `REPOSITORY_UNTRUSTED`,
     /// `PACKAGES_INTERRUPTED`, `PACKAGE_SCRIPT_FAILED`.
     fn explain(&self, output: &Output) -> Option<Problem>;
 
-    /// What a command that succeeded says besides: configuration files that were kept, scripts that failed all the same.
+    /// Reads the output of a command that succeeded: configuration files that were kept, scripts that failed all the same.
     fn remarks(&self, _output: &Output) -> Remarks {
         Remarks::default()
     }
 
-    /// What is left to do after a change.
+    /// Finds out what is left to do after a change.
     fn aftermath(&self, _cx: &Context) -> Aftermath {
         Aftermath::default()
     }
 
-    /// What takes a package back where no version is named. Unless a backend knows better: the version that it had
-    /// before by the manager's history and that can still be had, else the one below the present one.
-    fn back(&self, name: &str, current: &str, cx: &Context) -> Result<Request> {
+    /// The request that takes a package back where the caller names no version. By default this is the latest former version
+    /// of the history that is still available, otherwise the available version below the current one.
+    fn rollback_request(&self, name: &str, current: &str, cx: &Context) -> Result<Request> {
         let available: Vec<_> = self.versions(name, cx)?.into_iter().map(|found| found.version).collect();
-        let former = look::former_versions(name, current, &self.history(Some(name), cx)?);
+        let former = rollback::former_versions(name, current, &self.history(Some(name), cx)?);
         let below = || available.iter().skip_while(|version| *version != current).nth(1);
         match former.iter().find(|version| available.contains(version)).or_else(below) {
             Some(version) => Ok(Request::Version(name.to_owned(), version.clone())),
-            None => Err(look::no_way_back(name, former.first().map(String::as_str), &available)),
+            None => Err(rollback::no_earlier_version(name, former.first().map(String::as_str), &available)),
         }
     }
 }
 
-/// What a command that succeeded says besides.
+/// What the output of a successful command says besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// Configuration files that stayed as an administrator had changed them.
+    /// Configuration files that kept an administrator's changes.
     pub kept_config_files: Vec<String>,
-    /// A sentence each.
+    /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// The module of a backend: its grants, and the ten tools.
+/// The module of a backend, with the ten tools.
 pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     use DurationCategory::{Normal, Slow};
     let look = |tool: Tool| tool.duration(Normal);
     [
         look(Tool::new("pkg_list_installed", "Installed packages", move |args, cx: &Context| {
-            look::installed(&backend(), args, cx)
+            list_installed::list_installed(&backend(), args, cx)
         })),
         look(Tool::new("pkg_search", "Search the repositories", move |args, cx: &Context| {
-            look::search(&backend(), args, cx)
+            search::search(&backend(), args, cx)
         })),
         look(Tool::new("pkg_info", "One package: versions, sizes, needs", move |args, cx: &Context| {
-            look::info(&backend(), args, cx)
+            info::info(&backend(), args, cx)
         })),
         Tool::new("pkg_install", "Install packages", move |args, cx: &Context| {
-            change::install(&backend(), args, cx)
+            install::install(&backend(), args, cx)
         })
         .risk(Risk::Moderate)
         .duration(Normal),
         Tool::new("pkg_remove", "Remove packages, keep their configuration", move |args, cx: &Context| {
-            change::remove(&backend(), args, cx)
+            remove::remove(&backend(), args, cx)
         })
         .argument_alias("packages", "package")
         .risk(Risk::High)
         .duration(Normal),
         Tool::new("pkg_purge", "Remove packages with their configuration", move |args, cx: &Context| {
-            change::purge(&backend(), args, cx)
+            remove::purge(&backend(), args, cx)
         })
         .argument_alias("packages", "package")
         .risk(Risk::Critical)
         .duration(Normal),
         Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {
-            change::update(&backend(), args, cx)
+            update::update(&backend(), args, cx)
         })
         .risk(Risk::Moderate)
         .duration(Slow),
         look(Tool::new("pkg_check_updates", "Updates that are to be had", move |args, cx: &Context| {
-            look::check_updates(&backend(), args, cx)
+            check_updates::check_updates(&backend(), args, cx)
         })),
         look(Tool::new(
             "pkg_history",
             "What was installed, updated, removed, when",
-            move |args, cx: &Context| look::history(&backend(), args, cx),
+            move |args, cx: &Context| history::history(&backend(), args, cx),
         )),
         Tool::new("pkg_rollback", "Take a package back to an earlier version", move |args, cx: &Context| {
-            change::rollback(&backend(), args, cx)
+            rollback::rollback(&backend(), args, cx)
         })
         .risk(Risk::High)
         .duration(Normal),
@@ -203,8 +214,8 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     .fold(backend().module(), Module::tool)
 }
 
-/// The problem of names that there are no packages of.
-fn unknown<B: Backend>(backend: &B, names: &[String], cx: &Context) -> Problem {
+/// The problem of names of which the repositories have no package.
+fn not_found<B: Backend>(backend: &B, names: &[String], cx: &Context) -> Problem {
     let mut message = format!("there is no package {} in the repositories of this machine", names.join(", "));
     for name in names {
         let close = backend.names(name, cx).map(|known| name::close(name, &known)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Names of packages as a caller gives them, and nothing else that a manager would take in their place: versions,
+//! Names of packages that a caller gives. Whatever else a manager would take in their place is refused: versions,
 //! releases, patterns, files, options, groups.
 
 use schemars::JsonSchema;
@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::{Problem, Result};
 
-/// A plan with more isn't one that a person reads, and its command line has an end.
-pub const MOST: usize = 200;
+/// The most packages that one call may name: nobody reads a longer plan, and a command line has a maximal length.
+pub const MAX_NAMES: usize = 200;
 
 /// One name or several.
 #[derive(Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub(super) enum Names {
 }
 
 impl Names {
-    /// Checked, each of them once, in the order given.
+    /// The names after a check, each of them once, in the order given.
     pub(super) fn checked(self) -> Result<Vec<String>> {
         let given = match self {
             Self::One(name) => vec![name],
@@ -30,9 +30,9 @@ impl Names {
                 "no package is named: one name or more is expected",
             ));
         }
-        if given.len() > MOST {
+        if given.len() > MAX_NAMES {
             let message =
-                format!("{} packages are named; at most {MOST} are expected in a call", given.len());
+                format!("{} packages are named; at most {MAX_NAMES} are expected in a call", given.len());
             return Err(Problem::validation("TOO_MANY_PACKAGES", message));
         }
         let mut names: Vec<String> = Vec::new();
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// Whether it is a package's name alone.
+/// Refuses what isn't the name of a package alone, with the code `INVALID_PACKAGE_NAME`.
 pub fn check(name: &str) -> Result<()> {
     let Some(reason) = reason(name) else { return Ok(()) };
     let shown: String = name.chars().take(80).collect();
@@ -55,7 +55,7 @@ pub fn check(name: &str) -> Result<()> {
     Err(problem.remedy("Give the name alone, as pkg_search shows it: letters, digits, and + . _ - within"))
 }
 
-/// Why it isn't one, the most telling reason first.
+/// Why the text is no name of a package; `None` where it is one.
 fn reason(name: &str) -> Option<&'static str> {
     let files = [".deb", ".udeb", ".rpm", ".apk", ".zst", ".xz", ".gz", ".dsc", ".changes"];
     let lower = name.to_ascii_lowercase();
@@ -66,10 +66,10 @@ fn reason(name: &str) -> Option<&'static str> {
         _ if name.starts_with('-') => "it begins like an option",
         _ if name.contains('=') => "a version isn't part of it (pkg_rollback takes a version)",
         _ if files.iter().any(|suffix| lower.ends_with(suffix)) => {
-            "it names a file, and files aren't installed, only packages of the repositories"
+            "it names a file, and only packages of the repositories are installed"
         }
         _ if name.starts_with(['/', '.']) || name.contains("..") => {
-            "it is a path, and files aren't installed, only packages of the repositories"
+            "it is a path, and only packages of the repositories are installed"
         }
         _ if name.contains('/') => "a release isn't part of it",
         _ if name.contains(['*', '?', '[', ']', '^', '$', '|']) => {
@@ -77,12 +77,12 @@ fn reason(name: &str) -> Option<&'static str> {
         }
         _ if name.starts_with('@') => "groups aren't taken, only packages",
         _ if name.contains(':') => "an architecture isn't part of it",
-        _ if !name.chars().all(is_within) => "it has other characters than letters, digits and + . _ -",
+        _ if !name.chars().all(is_within) => "it has characters other than letters, digits and + . _ -",
         _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
-            "it begins with neither letter nor digit"
+            "it doesn't begin with a letter or a digit"
         }
         _ if name.ends_with('-') => "a manager takes the - at its end for an order to remove",
-        // Names such as g++ are real; the host knows which.
+        // Names such as g++ are real.
         _ if name.ends_with('+') && !name.ends_with("++") => {
             "a manager takes the + at its end for an order to install"
         }
@@ -91,13 +91,13 @@ fn reason(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What could have been meant, the closest first.
+/// The known names that the caller may have meant, the closest first.
 pub(super) fn close(name: &str, known: &[String]) -> Vec<String> {
     let mut close: Vec<(f64, &String)> = known
         .iter()
         .map(|candidate| {
             let likeness = strsim::jaro_winkler(name, candidate);
-            // What begins with it is what people have left out the end of: nginx, nginx-core.
+            // People leave out the end of a name: nginx for nginx-core.
             let begins = candidate.starts_with(name) || name.starts_with(candidate.as_str());
             (if begins { likeness.max(0.9) } else { likeness }, candidate)
         })
@@ -154,8 +154,8 @@ mod tests {
     fn a_list_has_a_name_at_least_and_no_more_than_a_person_reads() {
         let several = |count: usize| Names::Several((0..count).map(|n| format!("p{n}")).collect()).checked();
         assert_eq!(several(0).expect_err("none").code, "NO_PACKAGE");
-        assert_eq!(several(MOST).expect("all").len(), MOST);
-        assert_eq!(several(MOST + 1).expect_err("too many").code, "TOO_MANY_PACKAGES");
+        assert_eq!(several(MAX_NAMES).expect("all").len(), MAX_NAMES);
+        assert_eq!(several(MAX_NAMES + 1).expect_err("too many").code, "TOO_MANY_PACKAGES");
         let twice = Names::Several(["b", "a", "b"].map(str::to_owned).into());
         assert_eq!(twice.checked().expect("checked"), ["b", "a"]);
     }

@@ -1,17 +1,17 @@
-//! What a package manager says, in the words that all of them share.
+//! Packages, versions, operations and transactions, in words that all package managers share.
 
 use serde::Serialize;
 
-/// How far a package is installed.
+/// The state of a package in the package database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Whole.
+    /// The package is installed completely.
     #[default]
     Installed,
-    /// Removed, its configuration files left.
+    /// The package is removed, and its configuration files are left.
     ConfigFiles,
-    /// Neither: in the manager's own words, as `half-configured`.
+    /// Any other state, in the manager's own words, such as `half-configured`.
     #[serde(untagged)]
     Broken(String),
 }
@@ -25,19 +25,19 @@ impl State {
 /// A package of the package database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Installed {
-    /// Without version and architecture.
+    /// The name, without version and architecture.
     pub name: String,
-    /// In the manager's own form: `1:2.3-4`.
+    /// The version in the manager's own form: `1:2.3-4`.
     pub version: String,
-    /// As the manager calls it: `amd64`, `x86_64`.
+    /// The architecture as the manager calls it: `amd64`, `x86_64`.
     pub arch: String,
-    /// How far; left out where it is whole.
+    /// The state; left out of answers where the package is installed completely.
     #[serde(skip_serializing_if = "State::is_whole")]
     pub state: State,
-    /// Kept at its version by a hold, pin or lock.
+    /// True where a hold, pin or lock keeps the package at its version.
     #[serde(skip_serializing_if = "is_false")]
     pub held: bool,
-    /// Whether the manager itself guards it (Essential, Protected); isn't shown.
+    /// True where the manager itself protects the package (Essential, Protected). Answers don't show it.
     #[serde(skip)]
     pub essential: bool,
 }
@@ -45,24 +45,24 @@ pub struct Installed {
 /// A package that a search found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Its name.
+    /// The name of the package.
     pub name: String,
-    /// The version that would be installed, where the search tells.
+    /// The version that would be installed, where the search knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The version that is installed.
+    /// The installed version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<String>,
-    /// In one line.
+    /// A description in one line.
     pub summary: String,
 }
 
-/// A version that can be had.
+/// A version that the repositories have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Available {
-    /// As `pkg_rollback` takes it.
+    /// The version, in the form that `pkg_rollback` takes.
     pub version: String,
-    /// Where from, in the manager's words.
+    /// The repository, in the manager's words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub repository: String,
 }
@@ -70,120 +70,120 @@ pub struct Available {
 /// Everything about one package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Info {
-    /// Its name.
+    /// The name of the package.
     pub name: String,
-    /// The version that is installed.
+    /// The installed version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<String>,
-    /// The version that would be installed; left out where it is the installed one.
+    /// The version that would be installed; left out where it is already installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<String>,
-    /// What can be had, the newest first.
+    /// The available versions, the newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<Available>,
-    /// `amd64`, `x86_64`, `all`, `noarch`.
+    /// The architecture, such as `amd64`, `x86_64`, `all` or `noarch`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub arch: String,
-    /// In one line.
+    /// A description in one line.
     pub summary: String,
-    /// In many.
+    /// A description in many lines.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What it belongs to, as `web`.
+    /// The section or group of the package, such as `web`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub section: String,
-    /// Address of its makers' site.
+    /// The address of the upstream project.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub homepage: String,
-    /// As the package says it.
+    /// The license as the package states it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub license: String,
-    /// What is downloaded.
+    /// The size of the download.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub download_bytes: Option<u64>,
-    /// What it takes on disk.
+    /// The size on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed_bytes: Option<u64>,
-    /// What it needs, in the manager's words.
+    /// The dependencies, in the manager's words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends: Vec<String>,
-    /// What it can't be installed beside.
+    /// The packages that can't be installed at the same time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
-    /// How far it is installed; left out where it is whole, or not at all.
+    /// The state; left out where the package is installed completely, or not at all.
     #[serde(skip_serializing_if = "State::is_whole")]
     pub state: State,
-    /// Kept at its version.
+    /// True where the package is kept at its version.
     #[serde(skip_serializing_if = "is_false")]
     pub held: bool,
-    /// Installed only because another package needs it.
+    /// True where the package is installed only because another one needs it.
     #[serde(skip_serializing_if = "is_false")]
     pub automatic: bool,
-    /// The manager itself guards it.
+    /// True where the manager itself protects the package.
     #[serde(skip_serializing_if = "is_false")]
     pub essential: bool,
-    /// Seconds since the epoch, or as the manager writes it.
+    /// The time of the installation, as RFC 3339 or as the manager writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed_at: Option<String>,
 }
 
-/// A newer version that is to be had.
+/// A newer version of an installed package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Update {
-    /// Its name.
+    /// The name of the package.
     pub name: String,
-    /// What is installed.
+    /// The installed version.
     pub installed: String,
-    /// What there is.
+    /// The newer version.
     pub candidate: String,
-    /// Where from.
+    /// The repository that has it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub repository: String,
-    /// Whether it mends a weakness, as far as the repository says so.
+    /// True where the repository marks it as a security update.
     #[serde(skip_serializing_if = "is_false")]
     pub security: bool,
-    /// `Critical`, `Important` …, of the worst advisory.
+    /// The severity of the worst advisory, such as `Critical` or `Important`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
-    /// Names of advisories.
+    /// The names of the advisories.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advisories: Vec<String>,
-    /// What the advisories mend.
+    /// The CVEs that the update fixes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cves: Vec<String>,
-    /// Kept at its version: an update of everything leaves it.
+    /// True where the package is kept at its version: an update of all packages leaves it out.
     #[serde(skip_serializing_if = "is_false")]
     pub held: bool,
-    /// Rolled out to so many percent of machines, and not yet to this one.
+    /// The percentage of machines that get the update so far, where this machine isn't among them yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phased_percent: Option<u8>,
 }
 
-/// What there is to update, and how old that knowledge is.
+/// The available updates, and when the repositories were read.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
-    /// One for each package.
+    /// The updates, one for each package.
     pub items: Vec<Update>,
-    /// When the repositories were read last, in seconds since the epoch.
+    /// The time when the repositories were last read, in seconds since the epoch.
     pub refreshed: Option<f64>,
-    /// What the caller should know besides.
+    /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// What has become of one package, or would.
+/// What was done to one package, or would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it is.
+    /// The kind of operation.
     pub verb: Verb,
-    /// Of the package.
+    /// The name of the package.
     pub name: String,
-    /// The version before; empty where there was none, or it isn't known.
+    /// The version before; empty where there was none, or where it isn't known.
     pub from: String,
-    /// The version afterwards, likewise.
+    /// The version afterwards; empty where there is none, or where it isn't known.
     pub to: String,
 }
 
-/// What becomes of a package.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Verb {
@@ -192,12 +192,12 @@ pub enum Verb {
     Downgrade,
     Reinstall,
     Remove,
-    /// With its configuration files.
+    /// Removal with the configuration files.
     Purge,
 }
 
 impl Verb {
-    /// In the imperative.
+    /// The verb in the imperative.
     pub fn name(self) -> &'static str {
         match self {
             Self::Install => "install",
@@ -211,7 +211,7 @@ impl Verb {
 }
 
 impl Operation {
-    /// `from` and `to` as the verb has them.
+    /// Makes an operation. `from` and `to` are versions, and empty where the verb has none.
     pub fn new(verb: Verb, name: impl Into<String>, from: impl Into<String>, to: impl Into<String>) -> Self {
         Self { verb, name: name.into(), from: from.into(), to: to.into() }
     }
@@ -220,7 +220,7 @@ impl Operation {
         matches!(self.verb, Verb::Remove | Verb::Purge)
     }
 
-    /// `lab-hello 2.0`, or `lab-hello 1.0 -> 2.0`.
+    /// The package with its versions: `lab-hello 2.0`, or `lab-hello 1.0 -> 2.0`.
     pub fn versions(&self) -> String {
         match (self.from.as_str(), self.to.as_str()) {
             ("", "") => self.name.clone(),
@@ -234,68 +234,68 @@ impl Operation {
 /// One run of the package manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
-    /// As `dnf history` numbers it.
+    /// The number that the manager gives it, as `dnf history` does.
     pub id: Option<String>,
-    /// ISO 8601 where the manager's log says it with its zone, else as it stands there.
+    /// The time: ISO 8601 where the manager's log has the time zone, otherwise as the log has it.
     pub at: String,
-    /// Who asked for it.
+    /// The account that asked for it.
     pub by: Option<String>,
-    /// The command line, where it is on record.
+    /// The command line, where it is recorded.
     pub command: Option<String>,
-    /// What was done.
+    /// The operations on packages.
     pub operations: Vec<Operation>,
-    /// What went wrong.
+    /// The error with which it ended.
     pub error: Option<String>,
 }
 
-/// What the manager's own simulation says would happen.
+/// What would happen, by the manager's own simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simulated {
-    /// Nothing where nothing would.
+    /// The operations; empty where there is nothing to do.
     pub operations: Vec<Operation>,
-    /// Packages that stay at their version though there is a newer one.
+    /// Packages that stay at their version although there is a newer one.
     pub held_back: Vec<String>,
-    /// At most: what was downloaded before isn't again.
+    /// The most that would be downloaded. Packages that were downloaded before are not downloaded again.
     pub download_bytes: Option<u64>,
-    /// More space taken, or less.
+    /// The additional space on disk; negative where space is freed.
     pub disk_bytes: Option<i64>,
-    /// Packages that nothing needs any more.
+    /// Packages that no other package needs any more.
     pub no_longer_needed: Vec<String>,
-    /// What the caller should know besides.
+    /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// What is left to do once packages have changed.
+/// What is left to do after packages have changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aftermath {
-    /// Packages that want the machine to be rebooted; one that isn't named is `*`.
+    /// Packages that require a reboot; `*` stands for a package whose name isn't known.
     pub reboot_required_by: Vec<String>,
-    /// Units that still run what was replaced.
+    /// Units that still run replaced files.
     pub services_to_restart: Vec<String>,
-    /// What couldn't be found out.
+    /// Notes on what couldn't be found out, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// What is asked of the manager. Names are those of packages, checked.
+/// A request to the package manager. The names are checked with [`check_name`](super::check_name).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// These, at their newest version.
+    /// Install these packages at their newest version.
     Install(Vec<String>),
-    /// These, some of which are there and broken: those once more, at the version that they have.
+    /// Install these packages, and install again those that are broken, at the version that they have.
     Reinstall(Vec<String>),
-    /// These, their configuration files kept.
+    /// Remove these packages, and keep their configuration files.
     Remove(Vec<String>),
-    /// These, with their configuration files.
+    /// Remove these packages with their configuration files.
     Purge(Vec<String>),
-    /// These to their newest version.
+    /// Update these packages to their newest version.
     Update(Vec<String>),
-    /// Everything to its newest version; nothing is removed for it.
+    /// Update all packages to their newest version, without removing any.
     UpdateAll,
-    /// Reads the repositories anew.
+    /// Read the repositories anew.
     Refresh,
-    /// This package to exactly this version.
+    /// Take this package to exactly this version.
     Version(String, String),
-    /// Takes a transaction of the manager's history back.
+    /// Undo this transaction of the manager's history.
     Undo(String),
 }
 

@@ -1,24 +1,24 @@
-//! One host's settings in the text of a configuration: its own block changed, or a new one made, and every other line
-//! kept byte for byte.
+//! Changes one host's settings in the text of a configuration: in its own block, or in a new one. Every other line keeps
+//! its bytes.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use super::Broken;
-use super::line::{self, Line, Said};
+use super::line::{self, Directive, Line};
 use crate::account::Account;
 
-/// How far settings stand in from their Host, where no other does.
+/// The indentation of settings where the block has no other.
 const INDENTATION: &str = "    ";
 
-/// A host's new settings.
+/// The new settings of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct HostSettings {
     pub(crate) alias: String,
-    /// Keywords as ssh_config(5) spells them, each once.
+    /// Keywords in the spelling of ssh_config(5), each once, with their values.
     pub(crate) settings: Vec<(&'static str, String)>,
 }
 
-/// The text with the settings, and where the block is in it.
+/// The changed text, and the place of the block in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edited {
     pub(crate) text: String,
@@ -26,20 +26,20 @@ pub(crate) struct Edited {
     pub(crate) is_new: bool,
 }
 
-/// Why a text isn't edited.
+/// Why a text isn't changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Broken(usize, &'static str),
-    /// The block, by its line, names others too.
+    /// The block at this line applies to other hosts as well.
     Shared(usize, Vec<String>),
-    /// The block has it more than once.
+    /// The block has this keyword more than once.
     Several(usize, &'static str),
-    /// A ProxyCommand of the block's, by its line, comes before.
+    /// The block has a ProxyCommand before, at this line.
     Command(usize),
 }
 
 impl Refusal {
-    pub(crate) fn problem(self, path: &str, wish: &Wish, account: &Account) -> Problem {
+    pub(crate) fn problem(self, path: &str, wish: &HostSettings, account: &Account) -> Problem {
         let (path, alias) = (account.short(path), &wish.alias);
         let state = |code: &str, message: String| Problem::new(code, Category::State, message);
         match self {
@@ -72,14 +72,14 @@ impl Refusal {
     }
 }
 
-/// Changes the host's own block, or makes one.
-pub(crate) fn edit(text: &str, wish: &Wish) -> std::result::Result<Edited, Refusal> {
+/// Changes the host's own block, or adds one.
+pub(crate) fn edit(text: &str, wish: &HostSettings) -> std::result::Result<Edited, Refusal> {
     let mut lines = Vec::new();
     for line in line::lines(text) {
         lines.push((line, line.said().map_err(|why| Refusal::Broken(line.number, why))?));
     }
     let is_head =
-        |said: &Said<'_>| ["host", "match"].iter().any(|head| said.keyword.eq_ignore_ascii_case(head));
+        |said: &Directive<'_>| ["host", "match"].iter().any(|head| said.keyword.eq_ignore_ascii_case(head));
     let heads: Vec<usize> =
         (0..lines.len()).filter(|at| lines[*at].1.as_ref().is_some_and(is_head)).collect();
     let patterns = |at: &usize| -> Vec<String> {
@@ -94,7 +94,7 @@ pub(crate) fn edit(text: &str, wish: &Wish) -> std::result::Result<Edited, Refus
     if let Some(at) = heads.iter().find(|at| patterns(at).contains(&wish.alias)) {
         return Err(Refusal::Shared(at + 1, patterns(at)));
     }
-    // Comments right above a block are about it.
+    // Comments right above a block belong to it.
     let is_comment = |at: usize| lines[at].0.text.trim_start().starts_with('#');
     let mut before = heads.first().copied().unwrap_or(lines.len());
     while before > 0 && before < lines.len() && is_comment(before - 1) {
@@ -103,10 +103,10 @@ pub(crate) fn edit(text: &str, wish: &Wish) -> std::result::Result<Edited, Refus
     Ok(with_new(text, &lines, before, wish))
 }
 
-type Read<'a> = (Line<'a>, Option<Said<'a>>);
+type Read<'a> = (Line<'a>, Option<Directive<'a>>);
 
-/// A block before the line with this index.
-fn with_new(text: &str, lines: &[Read<'_>], before: usize, wish: &Wish) -> Edited {
+/// Adds a block before the line with this index.
+fn with_new(text: &str, lines: &[Read<'_>], before: usize, wish: &HostSettings) -> Edited {
     let end = line_end(lines);
     let mut new = String::new();
     let mut line = before + 1;
@@ -131,11 +131,11 @@ fn with_new(text: &str, lines: &[Read<'_>], before: usize, wish: &Wish) -> Edite
     Edited { text: format!("{}{new}{}", &text[..at], &text[at..]), line, is_new: true }
 }
 
-/// The lines of the block, with the settings.
+/// Changes the settings of the block in these lines.
 fn changed(
     lines: &[Read<'_>],
     block: std::ops::Range<usize>,
-    wish: &Wish,
+    wish: &HostSettings,
 ) -> std::result::Result<Edited, Refusal> {
     let end = line_end(lines);
     let head = block.start;
@@ -156,7 +156,7 @@ fn changed(
         }
         match known[..] {
             [] => new.push((*keyword, value)),
-            // Of IdentityFile each counts, of the others the first.
+            // Every IdentityFile counts; of other settings the first one does.
             [_, _, ..] if *keyword == "IdentityFile" => return Err(Refusal::Several(head + 1, keyword)),
             [at, ..] => {
                 let Some(said) = setting(at, keyword) else { continue };
@@ -180,7 +180,7 @@ fn changed(
     Ok(Edited { text: texts.concat(), line: head + 1, is_new: false })
 }
 
-/// As the file's first line ends.
+/// The line end of the first line.
 fn line_end<'a>(lines: &[Read<'a>]) -> &'a str {
     match lines.first() {
         Some((first, _)) if first.end == "\r\n" => "\r\n",
@@ -188,7 +188,7 @@ fn line_end<'a>(lines: &[Read<'a>]) -> &'a str {
     }
 }
 
-/// Whether ssh reads both alike.
+/// Whether ssh reads both values alike.
 pub(crate) fn is_same(keyword: &str, there: &str, wanted: &str) -> bool {
     match keyword {
         "Port" => there.parse::<u16>().ok() == wanted.parse().ok(),

@@ -1,14 +1,15 @@
-//! The files of a configuration: that of the account, and what it includes.
+//! The files of a configuration: the account's own, and those that it includes.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use super::{Broken, Config, Included};
 use crate::account::{Account, link};
 
-/// So many files are read.
+/// The most files that are read.
 const MOST: usize = 200;
 
-/// The account's own, as it is; none where there is none. A problem where it is a symlink and is to be written.
+/// The path and the text of the account's own file, without text where there is none. A symlink is a problem where the
+/// file is to be written.
 pub(crate) fn own(account: &Account, to_write: bool, cx: &Context) -> Result<(String, Option<String>)> {
     let directory = account.directory();
     let path = format!("{directory}/config");
@@ -24,7 +25,7 @@ pub(crate) fn own(account: &Account, to_write: bool, cx: &Context) -> Result<(St
     }
     let bytes = match cx.read_bytes(&path) {
         Ok(bytes) => bytes,
-        // Read all the same: the host then sees to it that it isn't there when the plan runs.
+        // The file is read all the same, so that the host makes sure that it is still missing when the plan runs.
         Err(problem) if file.is_none() && problem.category == Category::NotFound => return Ok((path, None)),
         Err(problem) => return Err(problem),
     };
@@ -39,7 +40,7 @@ pub(crate) fn own(account: &Account, to_write: bool, cx: &Context) -> Result<(St
     Ok((path, Some(text)))
 }
 
-/// With all that it includes.
+/// Reads a configuration with all files that it includes.
 pub(crate) fn read(
     path: &str,
     text: &str,
@@ -53,7 +54,7 @@ pub(crate) fn read(
     Ok(config)
 }
 
-/// What an argument of Include names. A file that isn't there is no mistake.
+/// The files that an argument of Include names. A file that doesn't exist is no error.
 fn included(
     argument: &str,
     account: &Account,
@@ -84,7 +85,7 @@ fn included(
     Ok(files)
 }
 
-/// glob(7): the paths that are there, sorted; one without a wildcard is itself.
+/// The existing paths that match a glob (glob(7)), sorted. A path without a wildcard stands for itself.
 fn expanded(path: &str, cx: &Context) -> std::result::Result<Vec<String>, String> {
     let options = glob::MatchOptions { require_literal_leading_dot: true, ..glob::MatchOptions::default() };
     let mut paths = vec![String::new()];

@@ -1,48 +1,40 @@
-//! Lines of ssh_config(5), and where in them what is.
+//! Lines of ssh_config(5), and the places of their parts.
 
 use std::ops::Range;
 
-use super::keyword;
+use host_ssh_syntax::{Word, is_whole_line, words};
 
 /// One line of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// The line number, from 1.
     pub(crate) number: usize,
-    /// Without its end.
+    /// The text without the line end.
     pub(crate) text: &'a str,
-    /// What ends it: nothing, where the file ends there.
+    /// The line end; empty where the file ends without one.
     pub(crate) end: &'a str,
 }
 
-/// A line that says something.
+/// A line with a keyword and a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said<'a> {
-    /// Of the line.
+pub(crate) struct Directive<'a> {
+    /// The text of the line.
     text: &'a str,
     pub(crate) keyword: &'a str,
-    /// At least one.
+    /// The words of the value, at least one.
     pub(crate) words: Vec<Word>,
-    /// Where the value stands in the line: from its first word to its last, or all that is left of the line.
+    /// The place of the value in the line: from its first word to its last, or to the end of the line.
     pub(crate) span: Range<usize>,
 }
 
-/// One of a value's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
-    /// Without quotes.
-    pub(crate) text: String,
-    span: Range<usize>,
-}
-
-impl<'a> Said<'a> {
-    /// As it stands in the line.
+impl<'a> Directive<'a> {
+    /// The value as it is in the line.
     pub(crate) fn value(&self) -> &'a str {
         &self.text[self.span.clone()]
     }
 }
 
-/// In order; together they are the text.
+/// All lines in order. Together they are the text.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     text.split_inclusive('\n').enumerate().map(|(index, whole)| {
         let text = whole.strip_suffix('\n').unwrap_or(whole);
@@ -52,26 +44,26 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 impl<'a> Line<'a> {
-    /// None for a comment or an empty line; why not, where ssh would give up.
-    pub(crate) fn said(&self) -> Result<Option<Said<'a>>, &'static str> {
+    /// Parses the line. `None` for a comment or an empty line, an error where ssh would give up.
+    pub(crate) fn said(&self) -> Result<Option<Directive<'a>>, &'static str> {
         let text = self.text.trim_end_matches([' ', '\t', '\r', '\x0c']);
         let Some((keyword, start)) = head(text) else { return Ok(None) };
-        let words = words(text, start)?;
+        let words = words(&text[start..])?;
         let (Some(first), Some(last)) = (words.first(), words.last()) else {
             return Err("the keyword has no value");
         };
-        let end = if keyword::is_whole_line(keyword) { text.len() } else { last.span.end };
-        let span = first.span.start..end;
-        Ok(Some(Said { text, keyword, words, span }))
+        let end = if is_whole_line(keyword) { text.len() } else { start + last.span.end };
+        let span = start + first.span.start..end;
+        Ok(Some(Directive { text, keyword, words, span }))
     }
 
-    /// What is in front of its keyword.
+    /// The blanks before the keyword.
     pub(crate) fn indentation(&self) -> &'a str {
         &self.text[..self.text.len() - self.text.trim_start_matches([' ', '\t']).len()]
     }
 }
 
-/// The keyword, in quotes or not, and where what is behind it and its equals sign begins.
+/// The keyword, in quotes or not, and the place of the text after it and its equals sign.
 fn head(text: &str) -> Option<(&str, usize)> {
     let blank = |character: char| matches!(character, ' ' | '\t' | '\r' | '\x0c');
     let begin = text.find(|character| !blank(character))?;
@@ -90,54 +82,12 @@ fn head(text: &str) -> Option<(&str, usize)> {
     Some((keyword, text.len() - value.len()))
 }
 
-/// Words, some of them in quotes, up to a comment.
-fn words(text: &str, start: usize) -> Result<Vec<Word>, &'static str> {
-    let mut words = Vec::new();
-    let mut characters =
-        text[start..].char_indices().map(|(at, character)| (start + at, character)).peekable();
-    loop {
-        while characters.next_if(|(_, c)| matches!(c, ' ' | '\t')).is_some() {}
-        let Some(&(begin, first)) = characters.peek() else { return Ok(words) };
-        if first == '#' {
-            return Ok(words);
-        }
-        let mut word = String::new();
-        let mut quote = None;
-        let mut end = begin;
-        while let Some(&(at, character)) = characters.peek() {
-            if quote.is_none() && matches!(character, ' ' | '\t') {
-                break;
-            }
-            characters.next();
-            end = at + character.len_utf8();
-            match character {
-                '"' | '\'' if quote == Some(character) => quote = None,
-                '"' | '\'' if quote.is_none() => quote = Some(character),
-                '\\' => match characters
-                    .next_if(|(_, c)| matches!(c, '"' | '\'' | '\\') || (quote.is_none() && *c == ' '))
-                {
-                    Some((at, escaped)) => {
-                        end = at + escaped.len_utf8();
-                        word.push(escaped);
-                    }
-                    None => word.push('\\'),
-                },
-                other => word.push(other),
-            }
-        }
-        if quote.is_some() {
-            return Err("a quote has no end");
-        }
-        words.push(Word { text: word, span: begin..end });
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
-    /// Keyword, words, value.
+    /// A keyword, its words, and its value.
     type Read = (String, Vec<String>, String);
 
     fn said(text: &str) -> Result<Option<Read>, &'static str> {

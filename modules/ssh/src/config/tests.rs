@@ -4,7 +4,7 @@ use super::files;
 use super::*;
 use crate::account::Account;
 
-/// As people have them: an Include, a Match, quotes, `Key=Value`, tabs.
+/// A typical configuration with an Include, a Match, quotes, `Key=Value` and tabs.
 const FILE: &str = include_str!("../../tests/data/ssh_config");
 const WORK: &str = include_str!("../../tests/data/work.conf");
 
@@ -39,9 +39,9 @@ fn settings_come_in_the_order_in_which_ssh_meets_them() {
         ("Port", "bastion", Some(("2222", Holds::Yes))),
         ("User", "web1", Some(("deploy", Holds::Yes))),
         ("User", "web9", Some(("deploy", Holds::Yes))),
-        // Not where it is negated.
+        // The pattern of this host is negated.
         ("User", "web-old", Some(("late", Holds::Maybe))),
-        // Of the included file.
+        // This is in the included file.
         ("HostName", "intranet", Some(("intranet.example.org", Holds::Yes))),
         ("ForwardAgent", "other", Some(("no", Holds::Yes))),
         ("HostName", "other", None),

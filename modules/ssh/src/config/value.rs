@@ -1,16 +1,14 @@
-//! Values that `ssh_config_add` writes: words that ssh reads as they stand, without quotes, tokens, variables or
-//! options.
+//! Checks of the values that `ssh_config_add` writes: words that ssh reads as they are, without quotes, tokens, variables
+//! or options.
 
 use std::net::Ipv6Addr;
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, text::excerpt};
 
-use crate::options::excerpt;
-
-/// The longest name of DNS.
+/// The most characters of a name in DNS.
 const LONGEST: usize = 255;
 
-/// A host's own name in the configuration, and in calls.
+/// The name of a host in the configuration and in calls.
 pub(crate) fn alias(text: &str) -> Result<()> {
     let is_alias = is_word(text, "-._:");
     match is_alias && !text.eq_ignore_ascii_case("localhost") {
@@ -20,18 +18,18 @@ pub(crate) fn alias(text: &str) -> Result<()> {
     }
 }
 
-/// A name or an address.
+/// A host name or an address.
 pub(crate) fn hostname(text: &str) -> Result<()> {
     let is_name = is_word(text, "-._") || text.parse::<Ipv6Addr>().is_ok();
     if is_name { Ok(()) } else { invalid("hostname", text, "a name or an address, without user and port") }
 }
 
-/// An account there.
+/// An account of the host.
 pub(crate) fn user(text: &str) -> Result<()> {
     if is_word(text, "-._@+") { Ok(()) } else { invalid("user", text, "letters, digits and - . _ @ +") }
 }
 
-/// A private key on this machine.
+/// The path of a private key on this machine.
 pub(crate) fn identity_file(text: &str) -> Result<()> {
     let below = text.strip_prefix("~/").or_else(|| text.strip_prefix('/')).unwrap_or_default();
     let is_plain = below.split('/').all(|name| !matches!(name, "" | "." | "..") && is_path_name(name));
@@ -49,7 +47,7 @@ fn is_path_name(name: &str) -> bool {
     name.chars().all(|character| character.is_alphanumeric() || "-._@+".contains(character))
 }
 
-/// `none`, or hosts with commas in between.
+/// `none`, or jump hosts with commas between them.
 pub(crate) fn proxy_jump(text: &str) -> Result<()> {
     match text == "none" || text.split(',').all(is_jump) {
         true => Ok(()),
@@ -80,7 +78,7 @@ fn is_jump(jump: &str) -> bool {
     is_host && account.is_none_or(|account| is_word(account, "-._+")) && port.is_none_or(is_port)
 }
 
-/// Letters, digits, or one of these; no option.
+/// Whether the text consists of letters, digits and these characters, and isn't an option.
 fn is_word(text: &str, also: &str) -> bool {
     let is_letter = |character: char| character.is_ascii_alphanumeric() || also.contains(character);
     !text.is_empty() && text.len() <= LONGEST && !text.starts_with('-') && text.chars().all(is_letter)

@@ -26,9 +26,9 @@ fn account(name: &str, is_own: bool) -> Account {
     Account { name: name.to_owned(), uid: 1000, home: format!("/home/{name}"), privilege, is_own }
 }
 
-fn ways(in_use: Option<usize>, is_remote: bool, controllers: &[usize]) -> Ways {
+fn ways(in_use: Option<usize>, is_remote: bool, controllers: &[usize]) -> LoginKeys {
     let controllers = controllers.iter().map(|number| fingerprint(*number)).collect();
-    Ways { in_use: in_use.map(fingerprint), is_remote, controllers }
+    LoginKeys { in_use: in_use.map(fingerprint), is_remote, controllers }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Against what lslogins (util-linux) 2.38.1 and passwd (shadow) 4.13 said on a Debian 12 host.
+//! These tests read what lslogins (util-linux) 2.38.1 and passwd (shadow) 4.13 printed on a Debian 12 host.
 
 use super::*;
 use linux_sysadmin_sdk::testkit::FakeTarget;

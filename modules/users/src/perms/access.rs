@@ -1,28 +1,28 @@
-//! Whether an account may read, write or execute what a path leads to, and what stops it: path_resolution(7), acl(5).
+//! Whether an account may read, write or execute a path, and what prevents it: path_resolution(7), acl(5).
 
 use serde::Serialize;
 
 use crate::files::Stat;
-use crate::sudoers::rights::Who;
+use crate::sudoers::rights::Identity;
 
 use super::acl::Acl;
 use super::mode::symbolic;
 
-/// What an account may do with a path.
+/// The access of an account to a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Access {
     pub(crate) user: String,
     pub(crate) read: bool,
     pub(crate) write: bool,
-    /// Of a directory: enter it.
+    /// True where the account may execute the file, or enter the directory.
     pub(crate) execute: bool,
-    /// What is in the way of all three, or of what is missing.
+    /// The reason why the access is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stopped_by: Option<String>,
 }
 
 impl Access {
-    pub(crate) fn of(who: &Who, passed: &[Stat], end: &Stat, acls: &[Acl]) -> Self {
+    pub(crate) fn of(who: &Identity, passed: &[Stat], end: &Stat, acls: &[Acl]) -> Self {
         let acl = |stat: &Stat| acls.iter().find(|acl| acl.path == stat.path);
         let none = |stopped_by| Self {
             user: who.name.clone(),
@@ -58,8 +58,8 @@ fn told(stat: &Stat) -> String {
     format!("{} {}:{}", symbolic(stat.kind.letter(), stat.mode), stat.owner, stat.group)
 }
 
-/// The permissions that count for an account, and which they are.
-fn bits(who: &Who, stat: &Stat, acl: Option<&Acl>) -> (u32, String) {
+/// The permission bits that apply to an account, and where they come from.
+fn bits(who: &Identity, stat: &Stat, acl: Option<&Acl>) -> (u32, String) {
     let (owner, group, other) = (stat.mode >> 6 & 7, stat.mode >> 3 & 7, stat.mode & 7);
     if who.uid == 0 {
         let execute = u32::from(stat.is_directory() || stat.mode & 0o111 != 0);
@@ -83,7 +83,7 @@ fn bits(who: &Who, stat: &Stat, acl: Option<&Acl>) -> (u32, String) {
     }
     let owners = is_in(&stat.group).then(|| acl.of("group", "").unwrap_or(group));
     let named = who.groups.iter().filter_map(|(name, _)| acl.of("group", name));
-    // Of several groups, one that gives it is enough.
+    // One group that gives a permission is enough.
     let of_groups = named.chain(owners).reduce(|all, bits| all | bits);
     match of_groups {
         Some(bits) => (bits & mask, "the ACL for its groups".to_owned()),
@@ -100,8 +100,8 @@ mod tests {
         Stat { path: path.into(), kind, mode, size: 0, owner: owner.into(), group: group.into() }
     }
 
-    fn ada() -> Who {
-        Who { name: "ada".into(), uid: 1000, groups: vec![("ada".into(), 1000), ("www".into(), 33)] }
+    fn ada() -> Identity {
+        Identity { name: "ada".into(), uid: 1000, groups: vec![("ada".into(), 1000), ("www".into(), 33)] }
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn root_reads_everything_and_executes_what_anybody_may() {
-        let root = Who { name: "root".into(), uid: 0, groups: Vec::new() };
+        let root = Identity { name: "root".into(), uid: 0, groups: Vec::new() };
         let file = |mode| stat("/x", Kind::File, mode, "ada", "ada");
         assert!(!Access::of(&root, &[], &file(0), &[]).execute);
         let access = Access::of(&root, &[], &file(0o001), &[]);

@@ -4,19 +4,19 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::files;
 
-/// Only of paths that have one.
+/// Prints the ACLs of those paths that have one.
 pub(crate) const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
 
-/// The list of one path.
+/// The ACL of one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acl {
     pub(crate) path: String,
-    /// As printed, without comments.
+    /// The lines as printed, without comments.
     pub(crate) lines: Vec<String>,
 }
 
 impl Acl {
-    /// The permissions of an entry, as `user` and `ada`; a name that is empty is the owner's.
+    /// The permissions of an entry, such as `user` and `ada`. An empty name stands for the owner.
     pub(crate) fn of(&self, kind: &str, name: &str) -> Option<u32> {
         self.lines.iter().find_map(|line| {
             let (found, rest) = line.split_once(':')?;
@@ -41,7 +41,7 @@ fn bits(permissions: &str) -> u32 {
     })
 }
 
-/// Of those paths that have one. None where getfacl isn't there, or can't tell.
+/// The ACLs of those paths that have one. `None` where getfacl is missing or fails.
 pub(crate) fn look(paths: &[&str], cx: &Context) -> Option<Vec<Acl>> {
     let output = files::look(GETFACL.with(paths.iter().copied()), cx).ok()?;
     (output.exit_code == 0).then(|| read(&output.text()))
@@ -56,14 +56,14 @@ fn read(text: &str) -> Vec<Acl> {
             && !line.starts_with('#')
             && !line.is_empty()
         {
-            // Behind it stands what the mask makes of it.
+            // The effective permissions stand after the entry.
             acl.lines.push(line.split_whitespace().next().unwrap_or_default().to_owned());
         }
     }
     all
 }
 
-/// Blanks and what isn't printable stand there as `\040`.
+/// getfacl writes blanks and unprintable characters as `\040`.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

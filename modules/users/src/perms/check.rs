@@ -1,21 +1,22 @@
-//! `perms_check`: whose a path is, with which permissions, the whole way down; and what an account may do with it.
+//! `perms_check`: the permissions of a path and of the directories above it, and the access of an account.
 
+use linux_sysadmin_sdk::accounts::check_user;
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS};
 use crate::files::{self, Kind, Stat};
-use crate::name;
-use crate::sudoers::rights::Who;
+use crate::sudoers::rights::Identity;
+use crate::validate;
 
 use super::access::Access;
 use super::acl;
 use super::mode::symbolic;
-use super::walk::Way;
+use super::path_walk::PathWalk;
 
-/// Attributes of files on the disk, as immutable.
+/// Prints the attributes of a file, such as immutable.
 pub(crate) const LSATTR: CommandLine = CommandLine::new("lsattr -d -- <path>");
 
-/// Paths of one call.
+/// The most paths in one call.
 const MOST: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -46,12 +47,12 @@ pub(crate) struct Checked {
 struct Found {
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Octal.
+    /// The mode in octal digits.
     mode: String,
     symbolic: String,
     owner: String,
     group: String,
-    /// What a symlink on the way leads to; all else is of that.
+    /// The target of symlinks on the way. Everything else describes the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     leads_to: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,14 +75,14 @@ pub(crate) fn perms_check(args: CheckArgs, cx: &Context) -> Result<Listing<Check
         return Err(Problem::validation("INVALID_ARGUMENTS", message));
     }
     for path in &paths {
-        name::must_be_path(path)?;
+        validate::must_be_path(path)?;
     }
     let mut notes = Vec::new();
     let who = args.user.as_deref().map(|user| who(user, cx)).transpose()?;
     let mut knows_acls = true;
     let mut all = Vec::new();
     for path in paths {
-        let (found, error) = match Way::down(&path, true, cx) {
+        let (found, error) = match PathWalk::down(&path, true, cx) {
             Ok(way) => (Some(look(&path, &way, who.as_ref(), &mut knows_acls, cx)), None),
             Err(problem) => (None, Some(problem.message)),
         };
@@ -97,12 +98,12 @@ pub(crate) fn perms_check(args: CheckArgs, cx: &Context) -> Result<Listing<Check
     Ok(Listing { items: all, total: None, notes })
 }
 
-/// With the groups that only `id` knows.
-pub(super) fn who(user: &str, cx: &Context) -> Result<Who> {
-    name::must_be_user(user)?;
+/// The account with all of its groups, including those that only `id` knows.
+pub(super) fn who(user: &str, cx: &Context) -> Result<Identity> {
+    check_user(user)?;
     let [users, groups, names] = cx.run_each([USERS.command(), GROUPS.command(), GROUPS_OF.with([user])]);
     let (accounts, user) = Accounts::of(users, groups, cx)?.with(user, cx)?;
-    let mut who = Who::of(&user, &accounts);
+    let mut who = Identity::of(&user, &accounts);
     let names = names.and_then(|output| output.success("id"));
     let names = names.map(|output| output.text().into_owned()).unwrap_or_default();
     for name in names.split_whitespace() {
@@ -115,7 +116,7 @@ pub(super) fn who(user: &str, cx: &Context) -> Result<Who> {
     Ok(who)
 }
 
-fn look(path: &str, way: &Way, who: Option<&Who>, knows_acls: &mut bool, cx: &Context) -> Found {
+fn look(path: &str, way: &PathWalk, who: Option<&Identity>, knows_acls: &mut bool, cx: &Context) -> Found {
     let end = &way.end;
     let passed: Vec<&str> =
         way.passed.iter().filter(|stat| stat.kind != Kind::Symlink).map(|stat| stat.path.as_str()).collect();
@@ -147,7 +148,7 @@ fn look(path: &str, way: &Way, who: Option<&Who>, knows_acls: &mut bool, cx: &Co
     }
 }
 
-/// Those that keep even root from changing it. A file system without them has none.
+/// The attributes that keep even root from changing the path. Some file systems have no attributes.
 pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
     let output = files::look(LSATTR.with([path]), cx).and_then(|output| output.success("lsattr"));
     let Ok(output) = output else { return Vec::new() };
@@ -157,7 +158,7 @@ pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
     known.into_iter().filter(|(letter, _)| letters.contains(*letter)).map(|(_, name)| name).collect()
 }
 
-/// What can't be looked at by `stat` alone.
+/// The commands that look at permissions.
 pub(crate) fn grants() -> Vec<CommandGrant> {
     let mut grants = files::grants();
     let looks =

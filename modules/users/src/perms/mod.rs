@@ -4,6 +4,6 @@ pub(crate) mod access;
 pub(crate) mod acl;
 pub(crate) mod check;
 pub(crate) mod mode;
+pub(crate) mod path_walk;
+pub(crate) mod protected_paths;
 pub(crate) mod set;
-pub(crate) mod trees;
-pub(crate) mod walk;

@@ -1,14 +1,14 @@
-//! File modes as chmod(1) takes them, and what one makes of another.
+//! File modes in the forms of chmod(1), and their effect on a mode.
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::name::shown;
+use crate::validate::shown;
 
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
 
-/// What is wanted: `0644`, or `u+rwX,go-w`.
+/// A requested mode: `0644`, or `u+rwX,go-w`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Octal(u32),
@@ -17,10 +17,10 @@ pub(crate) enum Mode {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Clause {
-    /// Of `ugo`.
+    /// Letters of `ugo`.
     who: String,
     operator: char,
-    /// Of `rwxXst`, or one of `ugo`.
+    /// Letters of `rwxXst`, or one of `ugo`.
     what: String,
 }
 
@@ -35,10 +35,10 @@ impl Mode {
         clauses.filter(|_| text.len() <= 64).map(Self::Symbolic).ok_or_else(|| wrong(text))
     }
 
-    /// What becomes of a mode.
+    /// The mode that results from another one.
     pub(crate) fn applied(&self, before: u32, is_directory: bool) -> u32 {
         match self {
-            // GNU's chmod keeps a directory's special bits that an octal mode doesn't set.
+            // GNU chmod keeps the setuid and setgid bits of a directory where an octal mode doesn't set them.
             Self::Octal(mode) if is_directory => mode | (before & (SETUID | SETGID)),
             Self::Octal(mode) => *mode,
             Self::Symbolic(clauses) => {
@@ -47,7 +47,7 @@ impl Mode {
         }
     }
 
-    /// Whether it can give anybody setuid or setgid.
+    /// Whether the mode can set setuid or setgid.
     pub(crate) fn sets_special(&self) -> bool {
         match self {
             Self::Octal(mode) => mode & (SETUID | SETGID) != 0,
@@ -57,7 +57,7 @@ impl Mode {
         }
     }
 
-    /// Whether it can give everybody the right to write.
+    /// Whether the mode can let everybody write.
     pub(crate) fn opens_to_all(&self) -> bool {
         match self {
             Self::Octal(mode) => mode & 0o002 != 0,
@@ -119,7 +119,7 @@ impl Clause {
             if self.what.contains(letter) {
                 (affected, value) = (affected | special, value | special);
             } else if !is_directory || letter == 't' {
-                // `=` takes setuid and setgid away from a file, and leaves them to a directory.
+                // `=` removes setuid and setgid from a file, and keeps them on a directory.
                 affected |= special;
             }
         }
@@ -131,7 +131,8 @@ impl Clause {
     }
 }
 
-/// The argument that gives just these bits. Octal digits don't take a directory's setuid and setgid away: symbols do.
+/// The argument of chmod that sets exactly these bits. Octal digits don't remove setuid and setgid from a directory, so
+/// that symbols do it.
 pub(crate) fn exactly(mode: u32, before: u32, is_directory: bool) -> String {
     if !is_directory || before & !mode & (SETUID | SETGID) == 0 {
         return format!("{mode:04o}");
@@ -149,7 +150,7 @@ pub(crate) fn exactly(mode: u32, before: u32, is_directory: bool) -> String {
     [of('u', 6, SETUID), of('g', 3, SETGID), of('o', 0, 0), sticky.to_owned()].join(",")
 }
 
-/// As `ls -l` shows it: `-rwxr-sr-t`.
+/// The mode as `ls -l` shows it: `-rwxr-sr-t`.
 pub(crate) fn symbolic(letter: char, mode: u32) -> String {
     let mut text = String::from(letter);
     for (shift, special, set, unset) in [(6, SETUID, 's', 'S'), (3, SETGID, 's', 'S'), (0, STICKY, 't', 'T')]
@@ -171,7 +172,8 @@ pub(crate) fn symbolic(letter: char, mode: u32) -> String {
 mod tests {
     use super::*;
 
-    /// What chmod (GNU coreutils) 9.1 made of files and directories: `d`, mode before, argument, mode afterwards.
+    /// Results of chmod (GNU coreutils) 9.1 for files and directories. Each line has `d` or `f`, the mode before, the
+    /// argument, and the mode afterwards.
     const RECORDED: &str = include_str!("../../tests/data/chmod.txt");
 
     #[test]

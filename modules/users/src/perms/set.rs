@@ -1,16 +1,17 @@
-//! `perms_set`: mode, owner and group of one path, or of everything in a directory. No symlink is followed.
+//! `perms_set`: sets mode, owner and group of one path, or of everything in a directory. It follows no symlink.
 
+use linux_sysadmin_sdk::accounts::{check_group, check_user};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::Accounts;
-use crate::change::{self, state};
 use crate::files::{self, Count, Kind, Stat};
-use crate::name;
+use crate::plan::{self, state};
+use crate::validate;
 
 use super::check;
 use super::mode::{Mode, exactly, symbolic};
-use super::trees;
-use super::walk::Way;
+use super::path_walk::PathWalk;
+use super::protected_paths;
 
 const CHOWN: CommandLine = CommandLine::new("chown --no-dereference -- <user>:<group> <path>");
 const CHOWN_ALL: CommandLine =
@@ -37,18 +38,18 @@ pub(crate) struct SetArgs {
 #[derive(Debug, Serialize)]
 pub(crate) struct Set {
     path: String,
-    /// Of the path itself, now or if it were done.
+    /// The mode of the path itself, after the change.
     mode: String,
     symbolic: String,
     owner: String,
     group: String,
-    /// What it was.
+    /// The former permissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     former: Option<String>,
-    /// What is in the tree, itself included.
+    /// The contents of the tree, including its top.
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Count>,
-    /// Of a dry run: nothing was changed.
+    /// The action in a dry run, where nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
 }
@@ -57,22 +58,23 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
     let moderate = |pattern: &str, reason: &str| CommandGrant::change(pattern, Risk::Moderate, reason);
     let hole = files::hole();
     vec![
-        moderate(&format!("chmod -- <mode> {hole}"), "another mode, and the way back"),
-        moderate(&format!("chmod -- <mode> {hole}"), "the same, as whose it is").as_user("*"),
+        moderate(&format!("chmod -- <mode> {hole}"), "to set a mode, and to undo that"),
+        moderate(&format!("chmod -- <mode> {hole}"), "to set modes as the owner of the directory")
+            .as_user("*"),
         moderate(
             &format!("chown --no-dereference -- <user>:<group> {hole}"),
-            "another owner, and the way back",
+            "to set an owner and a group, and to undo that",
         ),
-        CHMOD_ALL.change(Risk::High, "another mode of everything in a directory"),
-        CHMOD_ALL.change(Risk::High, "the same, as whose it is").as_user("*"),
-        CHOWN_ALL.change(Risk::High, "another owner and group of everything in a directory"),
-        CHOWN_USER_ALL.change(Risk::High, "another owner of everything in a directory"),
-        CHGRP_ALL.change(Risk::High, "another group of everything in a directory"),
+        CHMOD_ALL.change(Risk::High, "to set the mode of everything in a directory"),
+        CHMOD_ALL.change(Risk::High, "to set modes as the owner of the directory").as_user("*"),
+        CHOWN_ALL.change(Risk::High, "to set owner and group of everything in a directory"),
+        CHOWN_USER_ALL.change(Risk::High, "to set the owner of everything in a directory"),
+        CHGRP_ALL.change(Risk::High, "to set the group of everything in a directory"),
     ]
 }
 
-/// What is wanted.
-struct Wanted {
+/// The requested permissions of a path.
+struct RequestedPermissions {
     path: String,
     mode: Option<(String, Mode)>,
     owner: Option<String>,
@@ -89,7 +91,7 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
     }
     let accounts = accounts.with_groups(&wanted.group, cx)?;
     wanted.group.as_deref().map(|group| accounts.known_group(group).map(|_| ())).transpose()?;
-    let way = Way::down(path, false, cx)?;
+    let way = PathWalk::down(path, false, cx)?;
     let now = &way.end;
     if now.kind == Kind::Symlink {
         let target = files::target(&now.path, cx)?;
@@ -121,7 +123,7 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
     let tree = if wanted.recursive { Some(Count::of(&now.path, cx)?) } else { None };
     let whose = whose(&way, wanted.recursive, cx)?;
     let change = plan(now, &after, &wanted, tree.as_ref(), &whose);
-    let applied = change::apply(change, cx)?;
+    let applied = plan::apply(change, cx)?;
     let mut data = reply(&after, Some(now), tree);
     let mut notes = Vec::new();
     if applied.dry_run {
@@ -136,40 +138,46 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
         data = Set { former, tree, ..reply(&found, None, None) };
     }
     if wanted.recursive {
-        notes.push("there is no way back: the former permissions of what is below aren't kept".to_owned());
+        notes.push("this can't be undone: the former permissions of what is below aren't kept".to_owned());
     }
     Ok(Noted { data, notes })
 }
 
-/// What is there once it is done, which the new rights may keep from being seen.
+/// The permissions after the change. The new permissions may keep the caller from reading them.
 fn after_all(path: &str, notes: &mut Vec<String>, cx: &Context) -> Option<Stat> {
     match files::stat(&[path], cx) {
         Ok(found) => found.into_iter().next(),
         Err(problem) => {
-            notes.push(format!("it is set; what it is now can't be seen: {}", problem.message));
+            notes.push(format!("it is set, but the new permissions can't be read: {}", problem.message));
             None
         }
     }
 }
 
-fn wanted(args: SetArgs) -> Result<Wanted> {
-    name::must_be_path(&args.path)?;
+fn wanted(args: SetArgs) -> Result<RequestedPermissions> {
+    validate::must_be_path(&args.path)?;
     let mode = args.mode.map(|text| Mode::read(&text).map(|mode| (text, mode))).transpose()?;
-    args.owner.as_deref().map(name::must_be_user).transpose()?;
-    args.group.as_deref().map(name::must_be_group).transpose()?;
+    args.owner.as_deref().map(check_user).transpose()?;
+    args.group.as_deref().map(check_group).transpose()?;
     if mode.is_none() && args.owner.is_none() && args.group.is_none() {
         let message = "nothing is to be set: expected mode, owner or group";
         return Err(Problem::validation("NOTHING_TO_CHANGE", message));
     }
-    Ok(Wanted { path: args.path, mode, owner: args.owner, group: args.group, recursive: args.recursive })
+    Ok(RequestedPermissions {
+        path: args.path,
+        mode,
+        owner: args.owner,
+        group: args.group,
+        recursive: args.recursive,
+    })
 }
 
-/// What becomes of the path itself.
-fn after(now: &Stat, wanted: &Wanted) -> Stat {
+/// The permissions of the path itself after the change.
+fn after(now: &Stat, wanted: &RequestedPermissions) -> Stat {
     let mut after = now.clone();
     after.owner = wanted.owner.clone().unwrap_or(after.owner);
     after.group = wanted.group.clone().unwrap_or(after.group);
-    // A new owner takes them off a file.
+    // A new owner removes setuid and setgid from a file.
     if (&after.owner, &after.group) != (&now.owner, &now.group) && now.kind == Kind::File {
         after.mode &= !SETUID_SETGID;
     }
@@ -179,8 +187,14 @@ fn after(now: &Stat, wanted: &Wanted) -> Stat {
     after
 }
 
-/// Refuses what nobody means.
-fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Context) -> Result<()> {
+/// Refuses dangerous changes that nobody means to make.
+fn may_be_set(
+    now: &Stat,
+    after: &Stat,
+    wanted: &RequestedPermissions,
+    homes: &[&str],
+    cx: &Context,
+) -> Result<()> {
     let path = &now.path;
     let refused = |code: &str, message: String| Err(Problem::new(code, Category::Denied, message));
     if wanted.recursive {
@@ -188,7 +202,7 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
             let message = format!("{path} is no directory: expected recursive=false");
             return Err(Problem::validation("NOT_A_DIRECTORY", message));
         }
-        if let Some(why) = trees::system(path, homes) {
+        if let Some(why) = protected_paths::system(path, homes) {
             let message = format!("{why}: everything in it isn't changed at once");
             return Err(Problem::new("SYSTEM_TREE", Category::Denied, message)
                 .remedy("Name the one file or directory that is meant, without recursive"));
@@ -202,13 +216,13 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
     }
     let is_given = after.mode & !now.mode & SETUID_SETGID != 0;
     if is_given && now.kind == Kind::File {
-        if trees::is_interpreter(path) {
+        if protected_paths::is_interpreter(path) {
             let message = format!(
                 "{path} runs what it is given: setuid or setgid would give its owner's rights to everybody"
             );
             return refused("SETUID_INTERPRETER", message);
         }
-        if let Some(home) = trees::home(path, homes) {
+        if let Some(home) = protected_paths::home(path, homes) {
             return refused(
                 "SETUID_IN_HOME",
                 format!("{path} is in a home ({home}), whose owner can put another file in its place"),
@@ -221,19 +235,19 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
             return refused("SETUID_SCRIPT", message);
         }
     }
-    if trees::is_passed_by_all(path) && now.mode & !after.mode & 0o001 != 0 {
+    if protected_paths::is_passed_by_all(path) && now.mode & !after.mode & 0o001 != 0 {
         return refused(
             "SYSTEM_DIRECTORY",
-            format!("nobody but root could do anything without passing {path}"),
+            format!("every account but root needs to pass {path} to do anything"),
         );
     }
     let is_setuid_root = |stat: &Stat| stat.mode & 0o4000 != 0 && stat.owner == "root";
-    if trees::leads_to_root(path) && is_setuid_root(now) && !is_setuid_root(after) {
+    if protected_paths::leads_to_root(path) && is_setuid_root(now) && !is_setuid_root(after) {
         let message =
             format!("{path} is how somebody becomes root, which takes its setuid and root as its owner");
         return refused("PROTECTED_PROGRAM", message);
     }
-    if trees::is_sensitive(path) {
+    if protected_paths::is_sensitive(path) {
         let others = after.mode & !now.mode & 0o077;
         let is_owned = after.owner != now.owner && after.owner != "root";
         let is_grouped = after.group != now.group && after.group != "root" && after.mode & 0o070 != 0;
@@ -250,15 +264,15 @@ fn may_be_set(now: &Stat, after: &Stat, wanted: &Wanted, homes: &[&str], cx: &Co
     Ok(())
 }
 
-/// Root's rights, but for what lies below a directory of another account, which could make the path lead elsewhere: there
-/// that account's own. Another owner isn't given there, nor what isn't its own changed: the host takes no rights of root's.
-/// Nor of everything in an account's own directory, where `chmod` follows a link that it puts in a file's place meanwhile.
-fn whose(way: &Way, recursive: bool, cx: &Context) -> Result<Privilege> {
+/// The account whose rights make the change. It is root, except below a directory of another account, which could
+/// redirect the path: there the host refuses root's rights, and the owner's own rights are used. They are also used for
+/// everything in an account's own directory, where chmod would follow a link that the account puts in a file's place.
+fn whose(way: &PathWalk, recursive: bool, cx: &Context) -> Result<Privilege> {
     let end = &way.end;
     if recursive && end.owner != "root" {
         return Ok(files::rights_of(&end.owner, cx)?.unwrap_or(Privilege::Root));
     }
-    // What lies in a shared directory only its owner can replace there.
+    // In a shared directory only the owner of a file can replace it.
     let is_shared = |stat: &Stat| stat.mode & 0o1000 != 0 && stat.mode & 0o022 != 0;
     let is_above = |stat: &&Stat| stat.is_directory() && end.path.starts_with(&format!("{}/", stat.path));
     let above = way.passed.iter().filter(is_above).find(|stat| stat.owner != "root" || is_shared(stat));
@@ -268,14 +282,20 @@ fn whose(way: &Way, recursive: bool, cx: &Context) -> Result<Privilege> {
     }
 }
 
-fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: &Privilege) -> Change {
+fn plan(
+    now: &Stat,
+    after: &Stat,
+    wanted: &RequestedPermissions,
+    tree: Option<&Count>,
+    whose: &Privilege,
+) -> Change {
     let path = &now.path;
     let mut what: Vec<String> = Vec::new();
     what.extend(wanted.mode.as_ref().map(|(mode, _)| format!("mode {mode}")));
     what.extend(wanted.owner.as_ref().map(|owner| format!("owner {owner}")));
     what.extend(wanted.group.as_ref().map(|group| format!("group {group}")));
     let reach = if wanted.recursive { " and everything below" } else { "" };
-    let mut change = change::plan(format!("Set {} of {path}{reach}", what.join(", ")));
+    let mut change = plan::new(format!("Set {} of {path}{reach}", what.join(", ")));
     if after.mode & !now.mode & SETUID_SETGID != 0 {
         let whose = if after.mode & 0o4000 != 0 { &after.owner } else { &after.group };
         change = change.risk(Risk::High).warning(match now.kind {
@@ -291,7 +311,7 @@ fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: 
     }
     match tree {
         Some(count) => {
-            change = change.warning(format!("{} are changed; there is no way back", count.text()));
+            change = change.warning(format!("{} are changed; this can't be undone", count.text()));
             if count.symlinks > 0 {
                 change = change.warning(format!(
                     "{} symlinks aren't followed: what they lead to stays as it is",
@@ -313,7 +333,7 @@ fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: 
                 (None, Some(group)) => Some(CHGRP_ALL.with([group, path])),
                 (None, None) => None,
             };
-            // First, while it is still whose it was.
+            // The mode comes first, before the owner changes.
             if let Some((mode, _)) = &wanted.mode {
                 change = change.step(Step::run(CHMOD_ALL.with([mode, path]).privilege(whose.clone())));
             }
@@ -323,7 +343,7 @@ fn plan(now: &Stat, after: &Stat, wanted: &Wanted, tree: Option<&Count>, whose: 
     }
 }
 
-/// One path, with its way back.
+/// Changes one path, with an undo.
 fn single(mut change: Change, now: &Stat, after: &Stat, whose: &Privilege) -> Change {
     let path = &now.path;
     let chmod = |mode: u32, before: u32| {
@@ -334,14 +354,14 @@ fn single(mut change: Change, now: &Stat, after: &Stat, whose: &Privilege) -> Ch
     let mut mode = now.mode;
     if owns {
         let mut own = step(CHOWN.with([&after.owner, &after.group, path]));
-        // What has no name can't be named.
-        if name::must_be_user(&now.owner).is_ok() && name::must_be_group(&now.group).is_ok() {
+        // An owner without a name can't be restored.
+        if check_user(&now.owner).is_ok() && check_group(&now.group).is_ok() {
             own = own.undo(CHOWN.with([&now.owner, &now.group, path]).as_root());
             if now.kind == Kind::File && now.mode & SETUID_SETGID != 0 {
                 own = own.undo(chmod(now.mode, now.mode & !SETUID_SETGID));
             }
         } else {
-            change = change.warning(format!("there is no way back: {}:{} has no name", now.owner, now.group));
+            change = change.warning(format!("this can't be undone: {}:{} has no name", now.owner, now.group));
         }
         change = change.step(own);
         if now.kind == Kind::File {

@@ -1,15 +1,15 @@
-//! `sudoers_list`: every rule by its file and line, and what to look at twice.
+//! `sudoers_list`: every rule with its file and line, and flags for risky rules.
 
+use linux_sysadmin_sdk::accounts::check_user;
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::Accounts;
-use crate::name;
 
 use super::parse::{Allowed, Entry};
-use super::rights::{Placed, Rules, Who};
+use super::rights::{Identity, PlacedRule, Rules};
 use super::{CHECK_ALL, MAIN, Sudoers};
 
-/// Findings of visudo that are told.
+/// The most findings of visudo that are shown.
 const MOST: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,18 +25,18 @@ pub(crate) struct Rights {
     aliases: Vec<AliasItem>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     defaults: Vec<Text>,
-    /// Lines that sudo can't read, and what visudo says.
+    /// Lines that sudo can't read, and findings of visudo.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
 }
 
-/// A rule. What is usual is left out.
+/// A rule. Usual values are left out.
 #[derive(Debug, Serialize)]
 pub(crate) struct Item {
     file: String,
     line: usize,
     users: Vec<String>,
-    /// Where it isn't ALL.
+    /// The hosts, where they aren't ALL.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<String>,
     commands: Vec<Command>,
@@ -49,7 +49,7 @@ pub(crate) struct Item {
 #[derive(Debug, Serialize)]
 struct Command {
     command: String,
-    /// As sudoers has it; root where it says nothing.
+    /// The runas part as sudoers has it; `root` where there is none.
     runas: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     nopasswd: bool,
@@ -72,8 +72,8 @@ struct Text {
 }
 
 impl Item {
-    pub(crate) fn new(placed: &Placed, rules: &Rules) -> Self {
-        let Placed { file, line, comment, rule } = placed;
+    pub(crate) fn new(placed: &PlacedRule, rules: &Rules) -> Self {
+        let PlacedRule { file, line, comment, rule } = placed;
         let command = |own: &Allowed| Command {
             command: own.command.clone(),
             runas: own.runas.clone().unwrap_or_else(|| "root".to_owned()),
@@ -92,8 +92,8 @@ impl Item {
     }
 }
 
-/// What deserves a second look.
-fn flags(placed: &Placed, rules: &Rules) -> Vec<&'static str> {
+/// Flags for what deserves a second look.
+fn flags(placed: &PlacedRule, rules: &Rules) -> Vec<&'static str> {
     let rule = &placed.rule;
     let any = |is_it: &dyn Fn(&Allowed) -> bool| rule.commands.iter().any(is_it);
     let is_unasked = |own: &Allowed| own.nopasswd.unwrap_or(rules.asks_nobody);
@@ -105,7 +105,10 @@ fn flags(placed: &Placed, rules: &Rules) -> Vec<&'static str> {
         (any(&|own| own.command.starts_with('!')), "negation protects nothing"),
         (any(&|own| own.command.contains(['*', '?', '['])), "wildcards match blanks and slashes too"),
         (
-            is_people && any(&|own| own.command != "ALL" && super::power::warning(&own.command).is_some()),
+            is_people
+                && any(&|own| {
+                    own.command != "ALL" && super::root_equivalent::warning(&own.command).is_some()
+                }),
             "may amount to ALL",
         ),
         (any(&|own| own.tags.iter().any(|tag| tag == "SETENV") && own.command != "ALL"), "SETENV"),
@@ -117,7 +120,7 @@ fn flags(placed: &Placed, rules: &Rules) -> Vec<&'static str> {
 
 pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>> {
     if let Some(user) = &args.user {
-        name::must_be_user(user)?;
+        check_user(user)?;
     }
     let sudoers = match Sudoers::read(Privilege::RootIfAvailable, cx) {
         Ok(Some(sudoers)) => sudoers,
@@ -135,11 +138,11 @@ pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>
     let who = match &args.user {
         Some(user) => {
             let (accounts, user) = Accounts::look(cx)?.with(user, cx)?;
-            Some(Who::of(&user, &accounts))
+            Some(Identity::of(&user, &accounts))
         }
         None => None,
     };
-    let is_wanted = |placed: &&Placed| who.as_ref().is_none_or(|who| rules.is_for(&placed.rule, who));
+    let is_wanted = |placed: &&PlacedRule| who.as_ref().is_none_or(|who| rules.is_for(&placed.rule, who));
     let mut data = Rights {
         rules: rules.rules.iter().filter(is_wanted).map(|placed| Item::new(placed, &rules)).collect(),
         aliases: Vec::new(),
@@ -167,7 +170,7 @@ pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>
     Ok(Noted { data, notes: sudoers.notes })
 }
 
-/// What visudo finds wrong. That it can't be asked is nothing.
+/// The findings of visudo; none where it can't be run.
 pub(super) fn checked(cx: &Context) -> Vec<String> {
     let output = cx.run(CHECK_ALL.command().privilege(Privilege::RootIfAvailable));
     let Ok(output) = output else { return Vec::new() };

@@ -1,26 +1,26 @@
-//! sudo's rules: `sudoers_list`, `sudoers_modify`, and what the other tools must know of them.
+//! The rules of sudo: `sudoers_list`, `sudoers_modify`, and what the other tools need to know of them.
 
-mod given;
 pub(crate) mod list;
 pub(crate) mod modify;
 mod parse;
-mod power;
+mod requested_rule;
 pub(crate) mod rights;
+mod root_equivalent;
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use parse::{Entry, Line};
-use rights::{Placed, Rules};
+use rights::{PlacedRule, Rules};
 
 pub(crate) const MAIN: &str = "/etc/sudoers";
 pub(crate) const DIRECTORY: &str = "/etc/sudoers.d";
 
-/// sudo's own check of all files.
+/// Checks all files of sudo.
 pub(crate) const CHECK_ALL: CommandLine = CommandLine::new("visudo --check");
-/// The same of one file, before it is one of them.
+/// Checks one file before sudo reads it.
 pub(crate) const CHECK_ONE: CommandLine = CommandLine::new("visudo --check --file=<path:/etc/sudoers.d/*>");
 
-/// A file, and what sudo makes of its lines.
+/// A file of sudo with its parsed lines.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub(crate) path: String,
@@ -37,15 +37,15 @@ impl File {
 #[derive(Clone, Debug)]
 pub(crate) struct Sudoers {
     main: File,
-    /// Of the directory, by their names, which is sudo's order.
+    /// The files of the directory, sorted by name as sudo reads them.
     others: Vec<File>,
     host: String,
-    /// What isn't known of them, or not as it seems.
+    /// Notes on what isn't known of the files, or may be misleading.
     pub(crate) notes: Vec<String>,
 }
 
 impl Sudoers {
-    /// None where there is no sudo.
+    /// Reads the files of sudo. `None` where sudo isn't installed.
     pub(crate) fn read(privilege: Privilege, cx: &Context) -> Result<Option<Self>> {
         let host = cx.distro().hostname;
         let cx = cx.files_as(privilege);
@@ -85,12 +85,12 @@ impl Sudoers {
         Ok(Some(new))
     }
 
-    /// Whether the directory's files are rules.
+    /// Whether sudo reads the files of the directory.
     pub(crate) fn includes_directory(&self) -> bool {
         self.main.lines.iter().any(|line| is_directory(&line.entry))
     }
 
-    /// The same with other contents of one of the directory's files.
+    /// The same rules with other contents of one file of the directory.
     pub(crate) fn with(&self, path: &str, contents: &[u8]) -> Self {
         let mut after = self.clone();
         after.others.retain(|file| file.path != path);
@@ -99,11 +99,11 @@ impl Sudoers {
         after
     }
 
-    /// Every rule, in the order in which sudo reads them.
+    /// All rules, in the order in which sudo reads them.
     pub(crate) fn rules(&self) -> Rules {
         let mut rules = Rules { host: self.host.clone(), ..Rules::default() };
         self.each_line(|file, line| match &line.entry {
-            Entry::Rules(found) => rules.rules.extend(found.iter().map(|rule| Placed {
+            Entry::Rules(found) => rules.rules.extend(found.iter().map(|rule| PlacedRule {
                 file: file.path.clone(),
                 line: line.number,
                 comment: line.comment.clone(),
@@ -116,7 +116,7 @@ impl Sudoers {
         rules
     }
 
-    /// In the order in which sudo reads them.
+    /// Calls `seen` for each line, in the order in which sudo reads them.
     pub(crate) fn each_line<'a>(&'a self, mut seen: impl FnMut(&'a File, &'a Line)) {
         for line in &self.main.lines {
             seen(&self.main, line);
@@ -133,14 +133,14 @@ fn is_directory(entry: &Entry) -> bool {
     matches!(entry, Entry::IncludeDirectory(path) if path.trim_end_matches('/') == DIRECTORY)
 }
 
-/// Whether everybody is let run commands without a password, unless a rule says otherwise.
+/// Whether the defaults let everybody run commands without a password, unless a rule says otherwise.
 fn asks_nobody(defaults: &str) -> bool {
     let settings = defaults.strip_prefix("Defaults").unwrap_or_default();
     settings.starts_with([' ', '\t'])
         && settings.split([',', ' ', '\t']).any(|setting| setting == "!authenticate")
 }
 
-/// Names with a dot, or with `~` at their end, are passed over: sudoers(5).
+/// Whether sudo reads a file of this name. It skips names with a dot, or with `~` at their end (sudoers(5)).
 pub(crate) fn is_read(name: &str) -> bool {
     !name.contains('.') && !name.ends_with('~')
 }

@@ -1,23 +1,23 @@
-//! `sudoers_modify`: one rule in a file of /etc/sudoers.d, every other byte of which stays. visudo checks the file before it
-//! is one of sudo's, and all of them afterwards.
+//! `sudoers_modify`: changes one rule in a file of /etc/sudoers.d, and keeps every other byte. visudo checks the file
+//! before sudo reads it, and all files afterwards.
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::Accounts;
-use crate::change::{self, state};
 use crate::files;
-use crate::guard::Guard;
-use crate::name::shown;
+use crate::lockout::LockoutCheck;
+use crate::plan::{self, state};
+use crate::validate::shown;
 
-use super::given::{Given, Wanted, is_plain};
 use super::list::checked;
 use super::parse::{self, Entry, Line, Rule};
-use super::rights::Placed;
-use super::{CHECK_ALL, CHECK_ONE, DIRECTORY, MAIN, is_read, power};
+use super::requested_rule::{RequestedRule, RuleArgs, is_plain};
+use super::rights::PlacedRule;
+use super::{CHECK_ALL, CHECK_ONE, DIRECTORY, MAIN, is_read, root_equivalent};
 
-/// Where rules go unless another file is named.
+/// The file for rules unless the caller names another one.
 const DEFAULT: &str = "/etc/sudoers.d/linux-sysadmin";
-/// As sudo wants it.
+/// The mode that sudo wants for its files.
 const MODE: u32 = 0o440;
 
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct ModifyArgs {
     action: Action,
     /// In /etc/sudoers.d, default linux-sysadmin there
     target_file: Option<String>,
-    rule: Given,
+    rule: RuleArgs,
     /// Which one, where several fit
     line: Option<usize>,
 }
@@ -43,13 +43,13 @@ pub(crate) struct Modified {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    /// As it stands there, or would.
+    /// The rule as it is in the file after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
-    /// As it stood there.
+    /// The rule as it was before the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     former: Option<String>,
-    /// Of a dry run: nothing was changed.
+    /// The action in a dry run, where nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
 }
@@ -60,7 +60,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
     if args.action != Action::Remove && wanted.commands.is_none() {
         return Err(Problem::validation("INVALID_COMMAND", "commands is missing: expected what may be run"));
     }
-    let guard = Guard::look(Accounts::look(cx)?, cx)?;
+    let guard = LockoutCheck::look(Accounts::look(cx)?, cx)?;
     let Some(sudoers) = guard.sudoers.clone() else {
         return Err(state("NO_SUDO", format!("there is no {MAIN} on this machine: sudo isn't installed")));
     };
@@ -93,7 +93,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
                 if !is_plain(found.rule) {
                     return Err(not_plain(&found, &path));
                 }
-                // What isn't said stays as it was.
+                // Fields that the caller doesn't give stay as they were.
                 wanted = wanted.over(found.rule, found.line);
                 data.line = Some(found.line.number);
                 if wanted.is_same(found.rule) && wanted.comment == found.line.comment {
@@ -116,7 +116,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
     guard.must_keep(&guard.accounts, Some(&sudoers.with(&path, &after)))?;
 
     let (verb, summary) = match (args.action, &data.former, &data.rule) {
-        (Action::Add, _, Some(rule)) => ("add", format!("Let sudo's rules in {path} have: {rule}")),
+        (Action::Add, _, Some(rule)) => ("add", format!("Add a rule of sudo to {path}: {rule}")),
         (Action::Modify, Some(former), Some(rule)) => {
             ("modify", format!("Change a rule of sudo in {path}: {former} → {rule}"))
         }
@@ -125,7 +125,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
             format!("Remove a rule of sudo from {path}: {}", former.as_deref().unwrap_or_default()),
         ),
     };
-    let mut change = change::plan(summary).risk(Risk::Critical);
+    let mut change = plan::new(summary).risk(Risk::Critical);
     if args.action != Action::Remove {
         for warning in warnings(&wanted, cx)? {
             change = change.warning(warning);
@@ -141,12 +141,12 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
         let check = Command::new("visudo").args(["--check", "--file={}"]).as_root();
         Step::write(&path, after).mode(MODE).owner("root", "root").validate(check)
     });
-    // Where something is wrong already, it says nothing of this change.
+    // Where the files had errors before, a check says nothing about this change.
     let errors = checked(cx);
     if errors.is_empty() {
         change = change.step(Step::run(CHECK_ALL.command().as_root()));
     }
-    let applied = change::apply(change, cx)?;
+    let applied = plan::apply(change, cx)?;
     data.would = applied.dry_run.then_some(verb);
     let mut notes = sudoers.notes;
     if !errors.is_empty() {
@@ -163,7 +163,7 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
     ]
 }
 
-/// A file of the directory that sudo reads, and never the main one.
+/// Refuses a path that isn't a file of the directory which sudo reads.
 fn target(path: Option<&str>) -> Result<String> {
     let path = path.unwrap_or(DEFAULT);
     let refused = |code: &str, why: &str| {
@@ -188,7 +188,7 @@ fn target(path: Option<&str>) -> Result<String> {
     Ok(path.to_owned())
 }
 
-/// Sudo takes any name: whoever is called like that one day has the right.
+/// Refuses a rule for nobody: sudo accepts any name, and a later account of that name would get the right.
 fn must_be_somebody(user: &str, accounts: &Accounts, cx: &Context) -> Result<()> {
     match user.strip_prefix('%') {
         Some(group) => {
@@ -199,14 +199,14 @@ fn must_be_somebody(user: &str, accounts: &Accounts, cx: &Context) -> Result<()>
     }
 }
 
-fn holds(mut data: Modified, known: &Placed) -> Noted<Modified> {
+fn holds(mut data: Modified, known: &PlacedRule) -> Noted<Modified> {
     data.file.clone_from(&known.file);
     data.line = Some(known.line);
     let note = format!("{}:{} says so already: nothing was changed", known.file, known.line);
     Noted { data, notes: vec![note] }
 }
 
-/// What would be lost may be what keeps a rule small.
+/// Refuses to rewrite a rule whose tags or options would be lost, because they may restrict it.
 fn not_plain(found: &Found<'_>, path: &str) -> Problem {
     let message = format!(
         "{path}:{} has tags, options or digests, or not the same for all of its commands: {}",
@@ -217,7 +217,7 @@ fn not_plain(found: &Found<'_>, path: &str) -> Problem {
         .remedy(format!("Or have a person change it: visudo -f {path}"))
 }
 
-/// The rule that is meant, and its line.
+/// The rule to change, and its line.
 struct Found<'a> {
     line: &'a Line,
     rule: &'a Rule,
@@ -225,7 +225,7 @@ struct Found<'a> {
 
 fn find<'a>(
     lines: &'a [Line],
-    wanted: &Wanted,
+    wanted: &RequestedRule,
     action: Action,
     number: Option<usize>,
     path: &str,
@@ -242,10 +242,10 @@ fn find<'a>(
         fitting.iter().map(|found| format!("line {}: {}", found.line.number, found.line.text)).collect();
     match number {
         Some(number) => fitting.retain(|found| found.line.number == number),
-        // To remove, everything that is given has to fit; to modify, it may be what is new.
+        // A rule to remove has to match every given field. For a modification, the given fields may be new.
         None if action == Action::Remove => fitting.retain(|found| wanted.fits(found.rule)),
         None => {
-            for fits in [Wanted::is_placed_as, Wanted::fits] {
+            for fits in [RequestedRule::is_placed_as, RequestedRule::fits] {
                 if fitting.len() > 1 {
                     fitting.retain(|found| fits(wanted, found.rule));
                 }
@@ -275,7 +275,7 @@ fn find<'a>(
         .fold(problem, |problem, rule| problem.remedy(format!("Say which by its line: {rule}"))))
 }
 
-/// With one line more, at the end.
+/// The file with one more line at its end.
 fn with(file: &[u8], line: &str) -> Vec<u8> {
     let mut file = file.to_vec();
     if !file.is_empty() && !file.ends_with(b"\n") {
@@ -286,14 +286,14 @@ fn with(file: &[u8], line: &str) -> Vec<u8> {
     file
 }
 
-/// With another line in the place of one, or with none.
+/// The file with a line replaced, or removed.
 fn replaced(file: &[u8], line: &Line, new: &str) -> Vec<u8> {
     let new = if new.is_empty() { String::new() } else { format!("{new}\n") };
     [&file[..line.bytes.start], new.as_bytes(), &file[line.bytes.end..]].concat()
 }
 
-/// What a person should know before saying yes.
-fn warnings(wanted: &Wanted, cx: &Context) -> Result<Vec<String>> {
+/// The warnings that a person reads before saying yes.
+fn warnings(wanted: &RequestedRule, cx: &Context) -> Result<Vec<String>> {
     let mut warnings = Vec::new();
     let who = match wanted.user.strip_prefix('%') {
         Some(group) => format!("every member of {group}"),
@@ -315,15 +315,13 @@ fn warnings(wanted: &Wanted, cx: &Context) -> Result<Vec<String>> {
         .filter(|command| *command != "ALL")
         .map(|command| program(command))
         .collect();
-    warnings.extend(wanted.commands().iter().filter_map(|command| power::warning(command)));
+    warnings.extend(wanted.commands().iter().filter_map(|command| root_equivalent::warning(command)));
     for command in wanted
         .commands()
         .iter()
         .filter(|command| *command != "ALL" && !command.contains(' ') && !command.ends_with('/'))
     {
-        warnings.push(format!(
-            "`{command}` is let run with any arguments; `{command} \"\"` would be without any"
-        ));
+        warnings.push(format!("`{command}` may run with any arguments; `{command} \"\"` allows none"));
     }
     let plain: Vec<&str> = programs.iter().map(|path| path.trim_end_matches('/')).collect();
     if !plain.is_empty() {
@@ -338,7 +336,7 @@ fn warnings(wanted: &Wanted, cx: &Context) -> Result<Vec<String>> {
             }
         }
         for stat in found.iter().filter(|stat| stat.kind != files::Kind::Symlink) {
-            // Whoever may write a directory may put another program in one's place; not so a sticky one.
+            // An account that may write to a directory can replace the programs in it, unless the directory is sticky.
             let is_open = stat.mode & 0o022 != 0
                 && stat.mode & 0o1000 == 0
                 && (stat.group != "root" || stat.mode & 0o002 != 0);
@@ -360,7 +358,7 @@ fn program(command: &str) -> &str {
     command.split(' ').next().unwrap_or_default()
 }
 
-/// `/a/b`: `/a` and `/a/b`.
+/// The path `/a/b` with its parents: `/a` and `/a/b`.
 fn with_parents(path: &str) -> Vec<String> {
     let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
     ends.map(|at| path[..at].to_owned()).chain([path.to_owned()]).collect()

@@ -1,9 +1,8 @@
-//! sudo's rules as sudoers(5) writes them, line by line, with the place of each line in its file: whoever changes one keeps
-//! every other byte.
+//! The rules of sudoers(5), line by line. Each line knows its place in the file, so that a change keeps every other byte.
 
 use std::ops::Range;
 
-/// What of a rule says more about a command than its tags.
+/// Options of a command.
 const OPTIONS: [&str; 10] = [
     "ROLE",
     "TYPE",
@@ -18,32 +17,32 @@ const OPTIONS: [&str; 10] = [
 ];
 const DIGESTS: [&str; 4] = ["sha224", "sha256", "sha384", "sha512"];
 
-/// One line, or several that a backslash joins.
+/// A line, or several lines that a backslash joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Of its first, from 1.
+    /// The number of the first line, from 1.
     pub(crate) number: usize,
-    /// Where its bytes are, its end included.
+    /// The place of the bytes, including the line end.
     pub(crate) bytes: Range<usize>,
-    /// Without its comment.
+    /// The text without its comment.
     pub(crate) text: String,
     pub(crate) comment: Option<String>,
     pub(crate) entry: Entry,
 }
 
-/// What sudo makes of a line.
+/// The meaning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Empty, or a comment.
+    /// An empty line, or a comment.
     Nothing,
     Include(String),
     IncludeDirectory(String),
-    /// As it stands there.
+    /// The line as it is in the file.
     Defaults(String),
     Aliases(Vec<Alias>),
-    /// Several, where hosts differ.
+    /// The rules; a line has several where hosts differ.
     Rules(Vec<Rule>),
-    /// No line of sudoers.
+    /// A line that isn't valid in sudoers.
     Wrong,
 }
 
@@ -55,7 +54,7 @@ pub(crate) struct Alias {
     pub(crate) members: Vec<String>,
 }
 
-/// Who may run what where.
+/// A rule: who may run which commands on which hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) users: Vec<String>,
@@ -63,22 +62,22 @@ pub(crate) struct Rule {
     pub(crate) commands: Vec<Allowed>,
 }
 
-/// One command of a rule, with what holds for it.
+/// A command of a rule, with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Allowed {
-    /// What stands between the parentheses: `ALL:ALL`. None where there are none, which is root.
+    /// The text between the parentheses, such as `ALL:ALL`. `None` without parentheses, which means root.
     pub(crate) runas: Option<String>,
-    /// Without PASSWD and NOPASSWD.
+    /// The tags except PASSWD and NOPASSWD.
     pub(crate) tags: Vec<String>,
-    /// What a tag says; none where `Defaults` decide.
+    /// The value of the tag; `None` where `Defaults` decide.
     pub(crate) nopasswd: Option<bool>,
-    /// Options or digests hold for it. Which ones isn't kept.
+    /// True where options or digests apply to the command. They aren't kept.
     pub(crate) is_bound: bool,
-    /// With its `!`, and its arguments as they are escaped.
+    /// The command with its `!`, and with escaped arguments.
     pub(crate) command: String,
 }
 
-/// Every line, in order. Together their bytes are the file's.
+/// All lines in order. Their bytes together are those of the file.
 pub(crate) fn lines(file: &[u8]) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut begin, mut number) = (0, 1);
@@ -114,15 +113,15 @@ pub(crate) fn lines(file: &[u8]) -> Vec<Line> {
     lines
 }
 
-/// What of a line is joined with the next: blanks may stand behind the backslash, another backslash takes its meaning away,
-/// and a comment ends with its line whatever its last character is.
+/// The part of a line that is joined with the next one. Blanks may follow the backslash, a second backslash cancels it,
+/// and a comment always ends with its line.
 fn going_on(line: &str) -> Option<&str> {
     let part = line.trim_end_matches([' ', '\t']).strip_suffix('\\')?;
     let before = part.len() - part.trim_end_matches('\\').len();
     (before % 2 == 0 && without_comment(line).1.is_none()).then_some(part)
 }
 
-/// A number sign begins a comment; not so before digits, where it is an account's number, escaped, or in quotes.
+/// Splits off the comment. A number sign begins none before digits, where it is a uid, after a backslash, or in quotes.
 fn without_comment(line: &str) -> (&str, Option<&str>) {
     if line.trim_start().starts_with("#include") {
         return (line, None);
@@ -178,7 +177,7 @@ fn aliases(kind: &'static str, text: &str) -> Entry {
     all.map_or(Entry::Wrong, Entry::Aliases)
 }
 
-/// `users hosts = commands : hosts = commands`
+/// Parses `users hosts = commands : hosts = commands`.
 fn rules(line: &str) -> Option<Vec<Rule>> {
     let (left, mut right) = split_once(line, '=')?;
     let [users, hosts] = &lists(left)[..] else { return None };
@@ -194,17 +193,17 @@ fn rules(line: &str) -> Option<Vec<Rule>> {
     }
 }
 
-/// Commands up to the end, or up to a colon with what stands behind it.
+/// The commands up to the end or to a colon, and the text after the colon.
 fn commands(text: &str) -> Option<(Vec<Allowed>, Option<&str>)> {
     let mut all: Vec<Allowed> = Vec::new();
     let mut rest = text;
     loop {
         rest = rest.trim_start();
-        // What isn't said anew holds on.
+        // Values of the former command apply until another one is given.
         let (mut runas, mut tags, mut nopasswd) = all
             .last()
             .map_or((None, Vec::new(), None), |last| (last.runas.clone(), last.tags.clone(), last.nopasswd));
-        // So do options; of digests that is said as well, which refuses more than has to be.
+        // Options apply on as well. This is also assumed of digests, which refuses more than necessary.
         let mut is_bound = all.last().is_some_and(|last| last.is_bound);
         if let Some(inner) = rest.strip_prefix('(') {
             let (inside, behind) = inner.split_once(')')?;
@@ -251,7 +250,7 @@ fn commands(text: &str) -> Option<(Vec<Allowed>, Option<&str>)> {
     }
 }
 
-/// What stands behind `TIMEOUT=5m`, where there is such a one.
+/// The text after an option such as `TIMEOUT=5m`, where there is one.
 fn option(text: &str) -> Option<&str> {
     let (key, value) = text.split_once('=')?;
     if !OPTIONS.contains(&key.trim_end()) {
@@ -262,7 +261,7 @@ fn option(text: &str) -> Option<&str> {
     quoted.or_else(|| value.split_once([' ', '\t']).map(|(_, behind)| behind)).map(str::trim_start)
 }
 
-/// Several may stand before a command, with commas between them.
+/// The text after the digests of a command. There may be several with commas between them.
 fn without_digests(mut text: &str) -> Option<&str> {
     while let Some(digest) =
         DIGESTS.iter().find_map(|name| text.strip_prefix(name)?.trim_start().strip_prefix(':'))
@@ -279,7 +278,7 @@ fn without_digests(mut text: &str) -> Option<&str> {
     Some(text)
 }
 
-/// At a comma or colon that is neither escaped nor in a regular expression.
+/// The end of a command: a comma or colon that is neither escaped nor in a regular expression.
 fn end_of_command(text: &str) -> usize {
     let (mut before, mut before_that, mut is_expression) = (' ', ' ', false);
     for (at, character) in text.char_indices() {
@@ -297,7 +296,7 @@ fn end_of_command(text: &str) -> usize {
     text.len()
 }
 
-/// Lists of words: blanks without a comma stand between lists.
+/// Splits a text into lists of words. Blanks without a comma separate lists.
 fn lists(text: &str) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = Vec::new();
     for part in split(text, ',') {
@@ -312,7 +311,7 @@ fn lists(text: &str) -> Vec<Vec<String>> {
     lists
 }
 
-/// At blanks that are neither escaped nor in quotes. Quotes are taken off; what is negated stays so.
+/// Splits a text at blanks that are neither escaped nor in quotes. Quotes are removed, and a `!` stays.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -337,7 +336,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// At a sign that is neither escaped nor in quotes.
+/// Splits a text at a sign that is neither escaped nor in quotes.
 fn split(text: &str, sign: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -349,7 +348,8 @@ fn split(text: &str, sign: char) -> Vec<&str> {
     parts
 }
 
-/// Nor in a regular expression, which begins with `^` behind a blank and ends with `$` before whatever ends an argument.
+/// Splits a text once, at a sign that is neither escaped, nor in quotes, nor in a regular expression. An expression
+/// begins with `^` after a blank, and ends with `$` at the end of an argument.
 fn split_once(text: &str, sign: char) -> Option<(&str, &str)> {
     let (mut is_quoted, mut is_escaped, mut is_expression) = (false, false, false);
     let mut before = ' ';

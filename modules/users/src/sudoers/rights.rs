@@ -1,42 +1,42 @@
-//! What sudo's rules give to an account: of all rules that fit, the last one decides (sudoers(5)).
+//! The rights that sudo's rules give to an account. The last rule that matches decides (sudoers(5)).
 
 use crate::accounts::{Accounts, User};
 
 use super::parse::{Alias, Allowed, Rule};
 
-/// How deep aliases may name aliases.
+/// The maximal depth of aliases in aliases.
 const DEPTH: usize = 8;
 
-/// Every rule in sudo's order, and what their names stand for.
+/// All rules in sudo's order, with the aliases that they use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
-    pub(crate) rules: Vec<Placed>,
+    pub(crate) rules: Vec<PlacedRule>,
     pub(crate) aliases: Vec<Alias>,
-    /// `Defaults !authenticate` for everybody.
+    /// True where `Defaults !authenticate` applies to everybody.
     pub(crate) asks_nobody: bool,
-    /// The name of this machine, which rules may be for.
+    /// The host name of this machine.
     pub(crate) host: String,
 }
 
-/// A rule, and where it stands.
+/// A rule with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedRule {
     pub(crate) file: String,
     pub(crate) line: usize,
     pub(crate) comment: Option<String>,
     pub(crate) rule: Rule,
 }
 
-/// Whom rules are held against.
+/// An account that rules are matched against.
 #[derive(Clone, Debug)]
-pub(crate) struct Who {
+pub(crate) struct Identity {
     pub(crate) name: String,
     pub(crate) uid: u32,
-    /// Names and numbers.
+    /// The names and numbers of the groups.
     pub(crate) groups: Vec<(String, u32)>,
 }
 
-impl Who {
+impl Identity {
     pub(crate) fn of(user: &User, accounts: &Accounts) -> Self {
         let is_in = |gid: u32, members: &[String]| gid == user.gid || members.contains(&user.name);
         let groups = accounts.groups.iter().filter(|group| is_in(group.gid, &group.members));
@@ -45,27 +45,27 @@ impl Who {
     }
 }
 
-/// What an account may do as root on this machine.
+/// The commands that an account may run as root on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// Anything at all.
+pub(crate) struct SudoRights {
+    /// True where the account may run every command.
     pub(crate) all: bool,
-    /// Anything at all, and no command of it takes a password.
+    /// True where the account may run every command without a password.
     pub(crate) unasked: bool,
-    /// Something.
+    /// True where the account may run some commands.
     pub(crate) some: bool,
 }
 
 impl Rules {
-    pub(crate) fn standing(&self, who: &Who) -> Standing {
-        let mut standing = Standing::default();
+    pub(crate) fn standing(&self, who: &Identity) -> SudoRights {
+        let mut standing = SudoRights::default();
         for rule in self.rules.iter().map(|placed| &placed.rule).filter(|rule| self.is_for(rule, who)) {
             for allowed in rule.commands.iter().filter(|allowed| self.is_as_root(allowed)) {
                 let is_unasked = allowed.nopasswd.unwrap_or(self.asks_nobody);
                 match self.reach(&allowed.command) {
-                    Reach::Everything => standing = Standing { all: true, unasked: is_unasked, some: true },
-                    Reach::Nothing => standing = Standing::default(),
-                    // What comes later decides for its own commands.
+                    Reach::Everything => standing = SudoRights { all: true, unasked: is_unasked, some: true },
+                    Reach::Nothing => standing = SudoRights::default(),
+                    // A later rule decides for its own commands only.
                     Reach::Some => {
                         standing.some = true;
                         standing.unasked &= is_unasked;
@@ -77,8 +77,8 @@ impl Rules {
         standing
     }
 
-    /// Whether it is about this account, on this machine.
-    pub(crate) fn is_for(&self, rule: &Rule, who: &Who) -> bool {
+    /// Whether a rule is for this account on this machine.
+    pub(crate) fn is_for(&self, rule: &Rule, who: &Identity) -> bool {
         self.is_among("User_Alias", &rule.users, DEPTH, &|word| is_user(word, who)) == Some(true)
             && self.is_here(rule)
     }
@@ -89,7 +89,7 @@ impl Rules {
         self.is_among("Host_Alias", &rule.hosts, DEPTH, &is_host) == Some(true)
     }
 
-    /// Whether root is among those as whom it may be run.
+    /// Whether the command may run as root.
     pub(crate) fn is_as_root(&self, allowed: &Allowed) -> bool {
         let Some(runas) = &allowed.runas else { return true };
         let users = runas.split(':').next().unwrap_or_default();
@@ -98,7 +98,7 @@ impl Rules {
         self.is_among("Runas_Alias", &users, DEPTH, &is_root) == Some(true)
     }
 
-    /// The last word that fits decides.
+    /// Whether the words match. The last word that matches decides.
     fn is_among(
         &self,
         kind: &str,
@@ -136,17 +136,17 @@ impl Rules {
     }
 }
 
-/// How much a command of a rule is.
+/// The extent of a command in a rule.
 enum Reach {
     Everything,
     Some,
-    /// Takes a part away.
+    /// The command takes rights away.
     Less,
     Nothing,
 }
 
-/// `ada`, `#1000`, `%sudo`, `%#27`, `ALL`. Who is in a netgroup isn't known here.
-fn is_user(word: &str, who: &Who) -> bool {
+/// Whether a word means the account: `ada`, `#1000`, `%sudo`, `%#27`, `ALL`. The members of a netgroup aren't known here.
+fn is_user(word: &str, who: &Identity) -> bool {
     let is_number = |text: &str, number: u32| text.parse() == Ok(number);
     if let Some(group) = word.strip_prefix('%') {
         return match group.strip_prefix('#') {

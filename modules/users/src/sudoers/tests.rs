@@ -1,9 +1,9 @@
-//! The reader against cvtsudoers of sudo 1.9.13p3 (Debian 12), and what rules give to whom.
+//! These tests compare the reader with cvtsudoers of sudo 1.9.13p3 (Debian 12), and check the rights that rules give.
 
 use serde_json::Value;
 
 use super::parse::{self, Allowed, Entry};
-use super::rights::{Rules, Standing, Who};
+use super::rights::{Identity, Rules, SudoRights};
 use super::*;
 
 const SAMPLE: &str = include_str!("../../tests/data/sample.sudoers");
@@ -131,7 +131,7 @@ fn what_is_no_line_of_sudoers_is_said_to_be_wrong() {
     ] {
         assert_eq!(parse::lines(text.as_bytes())[0].entry, Entry::Wrong, "{text}");
     }
-    // Large and hostile ones end.
+    // Large and hostile inputs end.
     let long = format!("ada ALL={}\n", "/bin/a, ".repeat(20_000) + "/bin/b");
     assert!(
         matches!(&parse::lines(long.as_bytes())[0].entry, Entry::Rules(rules) if rules[0].commands.len() == 20_001)
@@ -144,8 +144,8 @@ fn rules(text: &str) -> Rules {
     Sudoers { main, others: Vec::new(), host: "web1.example.org".to_owned(), notes: Vec::new() }.rules()
 }
 
-fn ada() -> Who {
-    Who { name: "ada".into(), uid: 1000, groups: vec![("ada".into(), 1000), ("sudo".into(), 27)] }
+fn ada() -> Identity {
+    Identity { name: "ada".into(), uid: 1000, groups: vec![("ada".into(), 1000), ("sudo".into(), 27)] }
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn of_all_rules_that_fit_the_last_one_decides() {
         ("Defaults:bob !authenticate\nada ALL=ALL\n", (all, false, some)),
     ];
     for (text, (all, unasked, some)) in table {
-        assert_eq!(rules(text).standing(&ada()), Standing { all, unasked, some }, "{text}");
+        assert_eq!(rules(text).standing(&ada()), SudoRights { all, unasked, some }, "{text}");
     }
 }
 

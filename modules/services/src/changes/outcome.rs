@@ -1,0 +1,176 @@
+//! The answer of a tool that changes a unit's state: how the unit is after the plan succeeded or failed.
+
+use std::time::Duration;
+
+use linux_sysadmin_sdk::{Output, prelude::*};
+
+use crate::excerpt;
+use crate::systemd::exit_status::exit_status;
+use crate::systemd::properties::{self, Properties};
+use crate::systemd::systemctl;
+use crate::systemd::unit::{self, Unit};
+use crate::systemd::verb::Verb;
+
+/// The time after which a started process is looked at. systemd calls a service of type simple started as soon as there
+/// is a process, and a process that fails at once needs this time to end.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// The number of systemctl's messages that are passed on.
+const MOST_MESSAGES: usize = 5;
+
+/// The answer of the tools that start, stop, enable and so on. Where there was nothing to do, and in a dry run, the
+/// states are the current ones.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) service: String,
+    /// What a dry run would do: `stop`, `enable and start`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) would: Option<String>,
+    #[serde(flatten)]
+    pub(crate) state: State,
+    /// How the last run failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_signal: Option<String>,
+    /// Running units that stop or restart along with the unit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) along: Vec<String>,
+    /// The state before the change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<State>,
+}
+
+/// A unit's state, as `systemctl show` prints it.
+#[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) active_state: String,
+    pub(crate) sub_state: String,
+    /// The unit file's state. It is left out where there is no unit file.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) enabled: String,
+}
+
+impl State {
+    pub(crate) fn of(unit: &Unit) -> Self {
+        Self {
+            active_state: unit.active_state.clone(),
+            sub_state: unit.sub_state.clone(),
+            enabled: unit.enabled.clone(),
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcome for a unit that has not been changed.
+    pub(crate) fn unchanged(unit: &Unit) -> Self {
+        Self { service: unit.short().to_owned(), state: State::of(unit), ..Self::default() }
+    }
+}
+
+/// The answer where nothing had to change.
+pub(crate) fn holds(unit: &Unit, why: String) -> Noted<Outcome> {
+    Noted { data: Outcome::unchanged(unit), notes: vec![why] }
+}
+
+/// The answer after a plan that succeeded. It is a success even where the unit can't be looked at afterwards.
+pub(crate) fn after(unit: &Unit, verbs: &[Verb], applied: &Applied, cx: &Context) -> Noted<Outcome> {
+    let mut notes = messages(&applied.outputs);
+    let started = verbs.iter().any(|verb| matches!(verb, Verb::Start | Verb::Restart));
+    let dies_unnoticed = matches!(unit.service_type.as_deref(), Some("simple" | "exec" | "idle"));
+    if started && dies_unnoticed {
+        cx.sleep(SETTLING);
+    }
+    let mut outcome = Outcome::unchanged(unit);
+    outcome.before = Some(std::mem::take(&mut outcome.state));
+    let shown = systemctl::answer(cx.run(systemctl::AFTERWARDS.with([unit.id.as_str()])));
+    let shown = shown.and_then(|text| match properties::parse(&text).as_slice() {
+        [found] => Ok(fill(&mut outcome, found)),
+        _ => Err(Problem::unexpected("systemctl show", &text)),
+    });
+    match shown {
+        Ok(remark) => {
+            if started {
+                notes.extend(remark);
+            }
+        }
+        Err(problem) => {
+            outcome.state.active_state = "unknown".to_owned();
+            let why = problem.message.replace('\n', "; ");
+            notes.push(format!("the change was made, but the state afterwards could not be read: {why}"));
+        }
+    }
+    Noted { data: outcome, notes }
+}
+
+/// Fills in the state. Returns a remark where a unit that was just started doesn't run.
+fn fill(outcome: &mut Outcome, found: &Properties<'_>) -> Option<String> {
+    let string = |key: &str| found.string(key).unwrap_or_default();
+    outcome.state = State {
+        active_state: string("ActiveState"),
+        sub_state: string("SubState"),
+        enabled: string("UnitFileState"),
+    };
+    outcome.result = found.string("Result").filter(|result| result != "success");
+    (outcome.exit_code, outcome.exit_signal) = exit_status(found);
+    let service = &outcome.service;
+    let see = format!("see svc_status service={service}");
+    let is_ended = outcome.state.active_state == "inactive";
+    if outcome.state.active_state == "failed" || outcome.state.sub_state == "auto-restart" {
+        return Some(format!("{service} was started and ended badly at once{}: {see}", how(outcome)));
+    }
+    if is_ended && found.text("ConditionTimestamp").is_some() && found.text("ConditionResult") == Some("no") {
+        return Some(format!("{service} was not started: a condition of its unit file isn't met; {see}"));
+    }
+    let runs_to_the_end = found.text("Type") == Some("oneshot") || !service_has_processes(found);
+    (is_ended && !runs_to_the_end).then(|| format!(
+        "{service} was started and is inactive: it has ended already, or a condition of its unit file isn't met; {see}"
+    ))
+}
+
+fn service_has_processes(found: &Properties<'_>) -> bool {
+    found.text("Id").is_some_and(|id| id.ends_with(".service"))
+}
+
+fn how(outcome: &Outcome) -> String {
+    let code = outcome.exit_code.map(|code| format!("exit code {code}"));
+    let parts = [outcome.result.clone(), code, outcome.exit_signal.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// What systemctl said, without the usual lines about the links that it made.
+fn messages(outputs: &[Output]) -> Vec<String> {
+    const USUAL: [&str; 5] =
+        ["Created symlink", "Removed ", "Synchronizing state of ", "Executing: ", "Running in chroot"];
+    let lines: Vec<String> = outputs.iter().map(Output::error_text).collect();
+    let lines = lines.iter().flat_map(|text| text.lines()).map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !USUAL.iter().any(|usual| line.starts_with(usual)));
+    lines.take(MOST_MESSAGES).map(|line| format!("systemctl: {}", excerpt::of_text(line))).collect()
+}
+
+/// The problem of a plan that failed at a verb, with the state of the unit.
+pub(crate) fn failed(unit: &Unit, verb: Verb, failure: Failure, cx: &Context) -> Problem {
+    // Only what systemctl itself refused is explained here. The host explains what was cancelled, cut off or denied.
+    let output = failure.outputs.last().filter(|output| output.exit_code != 0);
+    let Some(output) = output.filter(|_| failure.problem.code == "COMMAND_FAILED" && !failure.uncertain)
+    else {
+        return failure.problem;
+    };
+    let said = output.error_text();
+    let said = if said.is_empty() { failure.problem.message } else { said };
+    let mut outcome = Outcome::unchanged(unit);
+    let shown = systemctl::answer(cx.run(systemctl::AFTERWARDS.with([unit.id.as_str()])));
+    if let [found] = properties::parse(&shown.unwrap_or_default()).as_slice() {
+        fill(&mut outcome, found);
+    }
+    let said = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    let name = verb.name();
+    let message =
+        format!("systemctl {name} {} failed{}: {}", unit.id, how(&outcome), excerpt::of_text(&said));
+    unit::state(&format!("SERVICE_{}_FAILED", name.to_ascii_uppercase()), message)
+        .remedy(format!("Look at its state: svc_status service={}", unit.short()))
+        .remedy(format!("Read its log, on the target: journalctl --unit={} --lines=50", unit.id))
+}

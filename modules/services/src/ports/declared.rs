@@ -1,0 +1,164 @@
+//! Compares the ports that a profile declares with the ports that are listened on.
+
+use linux_sysadmin_sdk::knowledge::{Port, Profile, Protocol};
+use linux_sysadmin_sdk::prelude::*;
+
+use super::listening::Socket;
+
+/// The ports that differ from the declaration.
+#[derive(Debug, Default, Serialize, PartialEq, Eq)]
+pub(crate) struct Ports {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_listening: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) held_by_others: Vec<String>,
+    /// The sockets on which the service listens instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) listening: Vec<String>,
+}
+
+/// Compares the ports of one service. Optional ports aren't missed. None where all is as declared.
+pub(crate) fn compare(
+    profile: &Profile,
+    pid: Option<u64>,
+    is_active: bool,
+    sockets: &[Socket],
+) -> Option<Ports> {
+    let mut ports = Ports::default();
+    for port in profile.ports.iter().filter(|port| !port.optional) {
+        let on: Vec<&Socket> = sockets.iter().filter(|socket| socket.is_on(port)).collect();
+        let (own, others): (Vec<&Socket>, Vec<&Socket>) =
+            on.into_iter().partition(|socket| is_own(profile, pid, socket));
+        // A service that doesn't run may still hold a port for a moment, because its checker opens it, as nginx's does.
+        match (own.is_empty() || !is_active, others.is_empty()) {
+            (true, true) if is_active => ports.not_listening.push(declared(port)),
+            (true, false) => {
+                ports.held_by_others.push(format!("{} is held by {}", number(port), holders(&others)))
+            }
+            _ => {}
+        }
+    }
+    if is_active && (!ports.not_listening.is_empty() || !ports.held_by_others.is_empty()) {
+        let own = sockets.iter().filter(|socket| {
+            !socket.processes.is_empty() && !is_systemds(socket) && is_own(profile, pid, socket)
+        });
+        ports.listening = own.map(|socket| format!("{} {}", socket.protocol(), socket.shown())).collect();
+        ports.listening.sort();
+        ports.listening.dedup();
+        ports.listening.truncate(10);
+    }
+    (ports != Ports::default()).then_some(ports)
+}
+
+/// Whether a socket belongs to the service. A socket without known processes counts as its own.
+pub(crate) fn is_own(profile: &Profile, pid: Option<u64>, socket: &Socket) -> bool {
+    let named = |(name, number): &(String, u64)| {
+        profile.processes.iter().any(|known| known == name) || pid == Some(*number)
+    };
+    let has_socket_unit = profile.units.iter().any(|unit| unit.name.ends_with(".socket"));
+    socket.processes.is_empty()
+        || profile.processes.is_empty()
+        || socket.processes.iter().any(named)
+        || has_socket_unit && is_systemds(socket)
+}
+
+/// Whether systemd holds the socket, until it hands it to a service.
+fn is_systemds(socket: &Socket) -> bool {
+    socket.processes.iter().all(|(_, pid)| *pid == 1)
+}
+
+/// The processes that hold sockets, with the addresses.
+pub(crate) fn holders(sockets: &[&Socket]) -> String {
+    let mut shown: Vec<String> =
+        sockets.iter().map(|socket| format!("{} ({})", socket.names().join(", "), socket.shown())).collect();
+    shown.sort();
+    shown.dedup();
+    shown.truncate(4);
+    shown.join(", ")
+}
+
+/// A port's number and protocol, as `53/udp`.
+pub(crate) fn number(port: &Port) -> String {
+    let protocol = if port.protocol == Protocol::Udp { "udp" } else { "tcp" };
+    match port.first == port.last {
+        true => format!("{}/{protocol}", port.first),
+        false => format!("{}-{}/{protocol}", port.first, port.last),
+    }
+}
+
+/// A port with its purpose and the setting that sets it.
+pub(crate) fn declared(port: &Port) -> String {
+    let set_by = port.set_by.as_deref().map(|setting| format!(", set by {setting}")).unwrap_or_default();
+    format!("{} {}{set_by}", number(port), port.what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::listening;
+    use linux_sysadmin_sdk::{knowledge::Scope, testkit::profile};
+
+    fn nginx() -> Profile {
+        let port = |number, optional| Port {
+            first: number,
+            last: number,
+            protocol: Protocol::Tcp,
+            scope: Scope::Public,
+            optional,
+            what: "HTTP".into(),
+            set_by: None,
+        };
+        let mut nginx = profile("nginx");
+        nginx.processes = vec!["nginx".into()];
+        nginx.ports = vec![port(80, false), port(443, true)];
+        nginx
+    }
+
+    fn of(is_active: bool, ss: &str) -> Option<Ports> {
+        compare(&nginx(), Some(7), is_active, &listening::parse(ss))
+    }
+
+    #[test]
+    fn only_what_is_not_as_declared_is_told() {
+        let own = "tcp LISTEN 0 1 0.0.0.0:80 *:* users:((\"nginx\",pid=8,fd=1))\n";
+        let by_number = "tcp LISTEN 0 1 0.0.0.0:80 *:* users:((\"renamed\",pid=7,fd=1))\n";
+        let hidden = "tcp LISTEN 0 1 0.0.0.0:80 *:*\n";
+        let other = "tcp LISTEN 0 1 127.0.0.1:80 *:* users:((\"apache2\",pid=9,fd=1))\n";
+        let elsewhere = "tcp LISTEN 0 1 [::]:8080 *:* users:((\"nginx\",pid=8,fd=1))\n";
+        for well in [own, by_number, hidden, &format!("{own}{other}")] {
+            assert_eq!(of(true, well), None, "{well}");
+        }
+        assert_eq!(of(false, ""), None);
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let expected = Ports {
+            not_listening: words(&["80/tcp HTTP"]),
+            listening: words(&["tcp [::]:8080"]),
+            ..Ports::default()
+        };
+        assert_eq!(of(true, elsewhere), Some(expected));
+        let taken = Ports {
+            held_by_others: words(&["80/tcp is held by apache2 (127.0.0.1:80)"]),
+            ..Ports::default()
+        };
+        assert_eq!(of(true, other), Some(taken));
+        assert!(of(false, other).is_some());
+        assert_eq!(of(false, &format!("{own}{other}")), of(false, other));
+    }
+
+    #[test]
+    fn what_systemd_holds_for_a_service_with_a_socket_is_its_own() {
+        let ss = "tcp LISTEN 0 1 *:80 *:* users:((\"systemd\",pid=1,fd=1))\n";
+        assert!(of(true, ss).is_some());
+        let mut nginx = nginx();
+        let unit = |name: &str| linux_sysadmin_sdk::knowledge::Unit {
+            name: name.into(),
+            aliases: Vec::new(),
+            main: false,
+            reload: false,
+            optional: false,
+            what: None,
+        };
+        nginx.units = vec![unit("nginx.socket")];
+        assert_eq!(compare(&nginx, None, true, &listening::parse(ss)), None);
+    }
+}

@@ -1,0 +1,14 @@
+//! What a service's profile adds to systemd's view: health checks, known errors, dependants, and what needs a restart.
+
+pub(crate) mod change_warnings;
+pub(crate) mod command_batch;
+pub(crate) mod config_checks;
+pub(crate) mod config_paths;
+pub(crate) mod dependants;
+pub(crate) mod evidence_lines;
+pub(crate) mod health_checks;
+pub(crate) mod log_timestamps;
+pub(crate) mod needs_restart;
+pub(crate) mod recent_errors;
+pub(crate) mod service_lookup;
+pub(crate) mod service_report;

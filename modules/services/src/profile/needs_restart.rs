@@ -1,0 +1,182 @@
+//! Why a service needs a restart or a reload: its configuration has been changed since the service read it, or an update
+//! has replaced its program or libraries.
+
+use linux_sysadmin_sdk::knowledge::{ApplyBy, ConfigFile, Profile};
+use linux_sysadmin_sdk::{Output, Privilege, prelude::*, time::rfc3339};
+
+use super::config_paths::{covers, root};
+
+/// The number of files that are named.
+const NAMED: usize = 3;
+
+/// The depth of the search below the directory of a glob.
+const DEPTH: &str = "3";
+
+/// Prints the mapped files of a process that have been deleted or replaced.
+const DELETED: CommandLine = CommandLine::new("grep --fixed-strings -- '(deleted)' <path:/proc/*/maps>");
+
+/// Finds files that are newer than a time. The paths precede the options, and therefore it can't be a [`CommandLine`].
+const CHANGED: &str = "find -H <path:/etc/**>... -maxdepth 3 -type f -newermt <time> -printf '%T@ %p\\n'";
+
+pub(crate) fn grants() -> [CommandGrant; 2] {
+    [
+        DELETED.read("whether a service runs on files that an update has replaced").as_root_if_available(),
+        CommandGrant::read(CHANGED, "which configuration was changed since a service read it")
+            .as_root_if_available(),
+    ]
+}
+
+/// The command that prints the replaced files of a process.
+pub(crate) fn deleted(pid: u64) -> Command {
+    DELETED.with([format!("/proc/{pid}/maps")]).privilege(Privilege::RootIfAvailable)
+}
+
+/// The replaced programs and libraries in that command's output: files that are mapped as executable. Files that a
+/// program makes for itself at run time are left out.
+pub(crate) fn replaced(maps: &str) -> Vec<String> {
+    const OWN: [&str; 6] = ["/memfd:", "/dev/", "/tmp/", "/var/tmp/", "/run/", "/SYSV"];
+    let mut files: Vec<String> = maps
+        .lines()
+        .filter_map(|line| {
+            let (fields, path) = line.split_at(line.find('/')?);
+            let path = path.strip_suffix(" (deleted)")?;
+            let is_executed = fields.split_whitespace().nth(1)?.contains('x');
+            (is_executed && !OWN.iter().any(|own| path.starts_with(own))).then(|| path.to_owned())
+        })
+        .collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// The command that finds configuration which is newer than a time. None where the profile names no such file.
+pub(crate) fn newer(profile: &Profile, moment: i64) -> Option<Command> {
+    let mut roots: Vec<String> = read_by_it(profile).map(|file| root(&file.path)).collect();
+    roots.sort();
+    roots.dedup();
+    let below = |root: &String| root.starts_with("/etc/") && root.len() > "/etc/".len();
+    roots.retain(below);
+    (!roots.is_empty()).then(|| {
+        Command::new("find")
+            .arg("-H")
+            .args(roots)
+            .args(["-maxdepth", DEPTH, "-type", "f", "-newermt"])
+            .arg(format!("@{}", moment.max(0)))
+            .args(["-printf", "%T@ %p\\n"])
+            .privilege(Privilege::RootIfAvailable)
+    })
+}
+
+/// The files that a restart or a reload would read again, each with the time of its change.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub(crate) restart: Vec<String>,
+    pub(crate) reload: Vec<String>,
+}
+
+/// The configuration in that command's output that was changed after the service had started, or after its last reload.
+pub(crate) fn changed(answer: &Result<Output>, profile: &Profile, started: i64, reloaded: i64) -> Changed {
+    let mut changed = Changed::default();
+    // The exit code doesn't matter: it is 1 where a directory is missing.
+    let Ok(output) = answer else { return changed };
+    for line in output.text().lines() {
+        let Some((modified, path)) = line.split_once(' ') else { continue };
+        let Some(modified) = modified.split('.').next().and_then(|seconds| seconds.parse::<i64>().ok())
+        else {
+            continue;
+        };
+        let Some(file) = read_by_it(profile).find(|file| covers(&file.path, path)) else { continue };
+        let said = format!("{path} was changed at {}", rfc3339(modified));
+        match file.apply {
+            // An installation writes the file and starts the service in the same second.
+            Some(ApplyBy::Restart) if modified > started => changed.restart.push(said),
+            Some(ApplyBy::Reload) if modified > reloaded => changed.reload.push(said),
+            _ => {}
+        }
+    }
+    changed.restart = named(changed.restart);
+    changed.reload = named(changed.reload);
+    changed
+}
+
+/// The first names of a list, and the number of the others.
+pub(crate) fn named(mut all: Vec<String>) -> Vec<String> {
+    all.sort();
+    let more = all.len().saturating_sub(NAMED);
+    if more > 0 {
+        all.truncate(NAMED);
+        all.push(format!("and {more} more"));
+    }
+    all
+}
+
+fn read_by_it(profile: &Profile) -> impl Iterator<Item = &ConfigFile> {
+    profile
+        .config
+        .iter()
+        .filter(|file| !file.generated && matches!(file.apply, Some(ApplyBy::Reload | ApplyBy::Restart)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linux_sysadmin_sdk::testkit::profile;
+
+    /// Recorded from /proc/PID/maps on Linux 6.1, after updates.
+    const MAPS: &str = "\
+55d0c8a00000-55d0c8a2a000 r--p 00000000 fe:01 131 /usr/sbin/nginx (deleted)
+55d0c8a2a000-55d0c8b2a000 r-xp 0002a000 fe:01 131 /usr/sbin/nginx (deleted)
+7f1c00000000-7f1c00100000 r-xp 00000000 fe:01 777 /usr/lib/x86_64-linux-gnu/libssl.so.3 (deleted)
+7f1c00100000-7f1c00200000 r--p 00000000 fe:01 778 /usr/share/data (deleted)
+7f1c00200000-7f1c00300000 rw-s 00000000 00:01 9 /dev/zero (deleted)
+7f1c00300000-7f1c00400000 r-xp 00000000 00:01 10 /memfd:doublemapper (deleted)
+7f1c00400000-7f1c00500000 r-xp 00000000 fe:01 11 /tmp/ffiX (deleted)
+7f1c00500000-7f1c00600000 r-xp 00000000 fe:01 12 /opt/my app/lib.so (deleted)
+garbage (deleted)
+/ (deleted)
+";
+
+    #[test]
+    fn what_runs_and_was_replaced_is_told_and_what_a_program_makes_for_itself_is_not() {
+        let expected = ["/opt/my app/lib.so", "/usr/lib/x86_64-linux-gnu/libssl.so.3", "/usr/sbin/nginx"];
+        assert_eq!(replaced(MAPS), expected);
+        assert!(replaced("").is_empty());
+    }
+
+    #[test]
+    fn what_was_changed_after_it_was_read_is_told_with_what_it_needs() {
+        let mut profile = profile("x");
+        let file = |path: &str, apply| ConfigFile {
+            path: path.into(),
+            what: String::new(),
+            main: false,
+            optional: false,
+            generated: false,
+            apply,
+        };
+        profile.config = vec![
+            file("/etc/x/x.conf", Some(ApplyBy::Reload)),
+            file("/etc/x/mod.d/*", Some(ApplyBy::Restart)),
+            file("/etc/cron.d/x", Some(ApplyBy::AtOnce)),
+            file("/var/lib/x/y", Some(ApplyBy::Restart)),
+            file("/etc/*", Some(ApplyBy::Restart)),
+        ];
+        let command = newer(&profile, 90).map(|command| command.args.join(" "));
+        let expected = "-H /etc/x/mod.d /etc/x/x.conf -maxdepth 3 -type f -newermt @90 -printf %T@ %p\\n";
+        assert_eq!(command.as_deref(), Some(expected));
+        let said = "150.5 /etc/x/x.conf\n150.5 /etc/x/mod.d/a b\n150.5 /etc/x/other\n90.1 /etc/x/mod.d/old\nnonsense\nx y\n";
+        let output = Output {
+            exit_code: 1,
+            stdout: said.into(),
+            stderr: Vec::new(),
+            stdout_bytes: 0,
+            stdout_lines: 0,
+            truncated: false,
+            duration_ms: 1,
+        };
+        let found = changed(&Ok(output.clone()), &profile, 100, 140);
+        let at = |path: &str| vec![format!("{path} was changed at 1970-01-01T00:02:30Z")];
+        assert_eq!(found, Changed { restart: at("/etc/x/mod.d/a b"), reload: at("/etc/x/x.conf") });
+        assert_eq!(changed(&Ok(output), &profile, 150, 150), Changed::default());
+    }
+}

@@ -1,0 +1,58 @@
+//! How the main process of a service ended.
+
+use super::properties::Properties;
+
+/// The exit code or the signal of a main process that ended badly. `ExecMainCode` is `si_code` of waitid(2): 1 exited,
+/// 2 killed, 3 dumped core.
+pub(crate) fn exit_status(unit: &Properties<'_>) -> (Option<u64>, Option<String>) {
+    const SIGNALS: [(u64, &str); 11] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (15, "SIGTERM"),
+    ];
+    let status = unit.number("ExecMainStatus").filter(|status| *status != 0);
+    match (unit.number("ExecMainCode"), status) {
+        (Some(1), status) => (status, None),
+        (Some(2 | 3), Some(signal)) => {
+            let name = SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| name.to_string());
+            (None, Some(name.unwrap_or_else(|| format!("signal {signal}"))))
+        }
+        _ => (None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systemd::properties;
+
+    #[test]
+    fn how_a_process_ended_is_a_code_or_a_signal() {
+        let table = [
+            ("ExecMainCode=1\nExecMainStatus=203", Some(203), None),
+            ("ExecMainCode=1\nExecMainStatus=0", None, None),
+            ("ExecMainCode=2\nExecMainStatus=11", None, Some("SIGSEGV")),
+            ("ExecMainCode=3\nExecMainStatus=6", None, Some("SIGABRT")),
+            ("ExecMainCode=2\nExecMainStatus=34", None, Some("signal 34")),
+            ("ExecMainCode=0\nExecMainStatus=0", None, None),
+            ("ExecMainCode=exited", None, None),
+            ("", None, None),
+        ];
+        for (text, code, signal) in table {
+            let text = format!("Id=a.service\n{text}");
+            assert_eq!(
+                exit_status(&properties::parse(&text)[0]),
+                (code, signal.map(str::to_owned)),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Requests for what a module needs: command lines and paths, each with its reason.
+
+use crate::bindings::exports::sysadmin::module::describe;
+use crate::{Place, Privilege, Risk};
+
+/// A request for a command line.
+#[derive(Clone)]
+pub struct CommandGrant(describe::CommandGrant);
+
+impl CommandGrant {
+    /// The request as the contract has it.
+    pub(crate) fn request(&self) -> describe::CommandGrant {
+        self.0.clone()
+    }
+
+    /// The command line may look, as the account that the target is reached as.
+    pub fn read(pattern: &str, reason: &str) -> Self {
+        Self(describe::CommandGrant {
+            pattern: pattern.to_owned(),
+            effect: describe::Effect::Read,
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            risk: Risk::ReadOnly,
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// The command line is a program's own simulation of a change.
+    pub fn dry_run(pattern: &str, reason: &str) -> Self {
+        let mut grant = Self::read(pattern, reason);
+        grant.0.effect = describe::Effect::DryRun;
+        grant
+    }
+
+    /// The command line may be a step of a plan, with root's rights. `risk` is the least risk of such a plan.
+    pub fn change(pattern: &str, risk: Risk, reason: &str) -> Self {
+        let mut grant = Self::read(pattern, reason);
+        grant.0.effect = describe::Effect::Change;
+        grant.0.privilege = Privilege::Root;
+        grant.0.risk = risk;
+        grant
+    }
+
+    /// Takes root's rights at most.
+    pub fn as_root(mut self) -> Self {
+        self.0.privilege = Privilege::Root;
+        self
+    }
+
+    /// Takes root's rights where the target allows them.
+    pub fn as_root_if_available(mut self) -> Self {
+        self.0.privilege = Privilege::RootIfAvailable;
+        self
+    }
+
+    /// Takes only the rights of the account that the target is reached as.
+    pub fn as_caller(mut self) -> Self {
+        self.0.privilege = Privilege::Caller;
+        self
+    }
+
+    /// Takes the rights of this account. `*` stands for any account but root.
+    pub fn as_user(mut self, name: &str) -> Self {
+        self.0.privilege = Privilege::User(name.to_owned());
+        self
+    }
+}
+
+/// A request for files.
+#[derive(Clone)]
+pub struct PathGrant(describe::PathGrant);
+
+impl PathGrant {
+    /// The request as the contract has it.
+    pub(crate) fn request(&self) -> describe::PathGrant {
+        self.0.clone()
+    }
+
+    /// The module may read the files, as the account that the target is reached as.
+    pub fn read(glob: &str, reason: &str) -> Self {
+        Self(describe::PathGrant {
+            glob: glob.to_owned(),
+            write: false,
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            reason: reason.to_owned(),
+        })
+    }
+
+    /// Plans may write and remove the files, and the module may read them, with root's rights.
+    pub fn write(glob: &str, reason: &str) -> Self {
+        let mut grant = Self::read(glob, reason);
+        grant.0.write = true;
+        grant.0.privilege = Privilege::Root;
+        grant
+    }
+
+    /// The module may read a directory of data on the machine that the server runs on, such as `/usr/share/zoneinfo/**`. It
+    /// reads the files by `std::fs`, not through the [`Context`](crate::Context).
+    pub fn data(glob: &str, reason: &str) -> Self {
+        let mut grant = Self::read(glob, reason);
+        grant.0.place = Place::Controller;
+        grant
+    }
+
+    /// Takes only the rights of the account that the target is reached as.
+    pub fn as_caller(mut self) -> Self {
+        self.0.privilege = Privilege::Caller;
+        self
+    }
+
+    /// Takes root's rights at most.
+    pub fn as_root(mut self) -> Self {
+        self.0.privilege = Privilege::Root;
+        self
+    }
+
+    /// Takes root's rights where the target allows them. The host refuses this for writing, where it must be certain whose
+    /// rights a change takes.
+    pub fn as_root_if_available(mut self) -> Self {
+        self.0.privilege = Privilege::RootIfAvailable;
+        self
+    }
+
+    /// Takes the rights of this account, for files in its home. `*` stands for any account but root.
+    pub fn as_user(mut self, name: &str) -> Self {
+        self.0.privilege = Privilege::User(name.to_owned());
+        self
+    }
+}
