@@ -1,7 +1,7 @@
 """One call of a tool by the official client, whose user gives the same answer to every question, or can't be asked.
 
-Takes a JSON object on stdin: how to start the server (command, args, env), how to speak to it (mode), the answer (action,
-null where there is nobody), and the call (tool, arguments). Says on stdout what was asked, and what came of the call."""
+It takes a JSON object on stdin: how to start the server (command, args, env), how to speak to it (mode), the answer (action,
+which is null where the user can't be asked), and the call (tool, arguments). It prints the questions and the result."""
 
 import asyncio
 import json

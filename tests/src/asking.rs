@@ -1,17 +1,17 @@
-//! Each way in which a client is asked, said as plain JSON-RPC: the question, and its answer.
+//! The question and its answer in plain JSON-RPC, for each way in which a client can be asked.
 
 use serde_json::{Value, json};
 
 use crate::{Client, Sandbox};
 
-/// How a client can be asked.
+/// A way in which a client can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By an input-required result.
+    /// The call's result says that input is required.
     InputRequired,
-    /// By a request of the server's own.
+    /// The server sends a request of its own.
     Elicitation,
-    /// Not at all: it calls again.
+    /// The client isn't asked, and calls a second time.
     TwoStep,
 }
 
@@ -20,17 +20,17 @@ pub enum Way {
 pub struct Asked {
     way: Way,
     params: Value,
-    /// The request that it was.
+    /// The id of the call's request.
     pub call: i64,
-    /// The result, or the server's request.
+    /// The call's result, or the server's request.
     pub message: Value,
 }
 
 impl Way {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Self; 3] = [Self::InputRequired, Self::Elicitation, Self::TwoStep];
 
-    /// Of which protocol version a client is that is asked so, and what it says that it can do.
+    /// The protocol version of a client that is asked in this way, and the capabilities that it declares.
     pub fn client(self) -> (&'static str, Value) {
         match self {
             Self::InputRequired => ("2026-07-28", json!({"elicitation": {"form": {}}})),
@@ -39,14 +39,14 @@ impl Way {
         }
     }
 
-    /// Who has decided, on record.
+    /// The member of the record that says who has decided.
     pub fn decided_by(self) -> &'static str {
         if self == Self::TwoStep { "client-asserted" } else { "elicitation" }
     }
 }
 
 impl Asked {
-    /// What a person reads. In two steps nobody is sent a text.
+    /// The text for a person. In two steps no text is sent.
     pub fn text(&self) -> &str {
         let message = match self.way {
             Way::InputRequired => &self.message["inputRequests"]["confirm"]["params"]["message"],
@@ -56,12 +56,12 @@ impl Asked {
         message.as_str().unwrap_or_else(|| panic!("no question: {}", self.message))
     }
 
-    /// What the client brings back of an input-required result.
+    /// The state of an input-required result, which the client sends back.
     pub fn state(&self) -> &str {
         self.message["requestState"].as_str().unwrap_or_else(|| panic!("no state: {}", self.message))
     }
 
-    /// The parameters of the call again, with an answer.
+    /// The parameters of the repeated call, with an answer.
     pub fn answered(&self, action: &str) -> Value {
         let mut params = self.params.clone();
         match self.way {
@@ -77,13 +77,13 @@ impl Asked {
 }
 
 impl Sandbox {
-    /// A server for a client that can be asked in this way.
+    /// Starts a server for a client that can be asked in this way.
     pub async fn serve(&self, way: Way) -> Client {
         let (version, capabilities) = way.client();
         self.serve_for(version, capabilities).await
     }
 
-    /// A server for a client of this protocol version that can do this.
+    /// Starts a server for a client of this protocol version with these capabilities.
     pub async fn serve_for(&self, version: &str, capabilities: Value) -> Client {
         let mut client = self.start();
         client.can(capabilities);
@@ -93,7 +93,7 @@ impl Sandbox {
 }
 
 impl Client {
-    /// Calls a tool, and is asked in this way and in no other.
+    /// Calls a tool. The client must be asked, in this way and in no other.
     pub async fn is_asked(&mut self, way: Way, tool: &str, arguments: Value) -> Asked {
         match self.may_be_asked(way, tool, arguments).await {
             Ok(asked) => asked,
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool, and is asked in this way; else gives the envelope.
+    /// Calls a tool; gives the question where the client is asked in this way, and else the envelope.
     pub async fn may_be_asked(&mut self, way: Way, tool: &str, arguments: Value) -> Result<Asked, Value> {
         let params = json!({"name": tool, "arguments": arguments});
         let call = self.ask("tools/call", params.clone()).await;
@@ -121,7 +121,7 @@ impl Client {
         Ok(Asked { way, params, call, message })
     }
 
-    /// Calls a tool and says yes, where it asks in this way; gives the envelope.
+    /// Calls a tool and says yes where the client is asked in this way; gives the envelope.
     pub async fn agrees(&mut self, way: Way, tool: &str, arguments: Value) -> Value {
         match self.may_be_asked(way, tool, arguments).await {
             Ok(asked) => self.answers(&asked, "accept").await,
@@ -129,13 +129,13 @@ impl Client {
         }
     }
 
-    /// Answers and gives the call's envelope: `accept`, `decline` or `cancel`. In two steps only the first can be said.
+    /// Answers with `accept`, `decline` or `cancel`; gives the call's envelope. In two steps the only answer is `accept`.
     pub async fn answers(&mut self, asked: &Asked, action: &str) -> Value {
         let id = self.begins_to_answer(asked, action).await;
         self.envelope_of(id).await
     }
 
-    /// Answers and doesn't wait; gives the request that will be answered.
+    /// Answers without waiting; gives the id of the request that the server will answer.
     pub async fn begins_to_answer(&mut self, asked: &Asked, action: &str) -> i64 {
         match asked.way {
             Way::Elicitation => {
@@ -147,12 +147,12 @@ impl Client {
         }
     }
 
-    /// Answers the server's own request: a `result` or an `error`.
+    /// Answers the server's own request by a `result` or an `error`.
     pub async fn responds(&mut self, asked: &Asked, kind: &str, what: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": asked.message["id"], kind: what})).await;
     }
 
-    /// The envelope of a call's answer.
+    /// Waits for the answer to a call; gives its envelope.
     pub async fn envelope_of(&mut self, call: i64) -> Value {
         let answer = self.answer(call).await;
         let envelope = &answer["result"]["structuredContent"];

@@ -1,16 +1,17 @@
-//! What the tests of the changing tools that ship have in common: a tool is asked what it would do, does it or refuses,
-//! and the host is looked at by other means.
+//! A host for the tests of the tools that change something: a tool shows what it would do, does it or refuses, and the test
+//! looks at the host by other means.
 
 use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 
+use crate::shipped::looks;
 use crate::{Client, Expected, Machine, Reach, Snapshot};
 
-/// The home whose server is used, and its account.
+/// The name of the server's home, and of its account.
 const HOME: &str = "root";
 
-/// What a server writes for a dry run.
+/// The files that a server writes for a dry run.
 const OF_A_DRY_RUN: &[Expected] = &[
     Expected {
         name: "/var/lib/planner/root/.local/state/linux-sysadmin*",
@@ -20,9 +21,9 @@ const OF_A_DRY_RUN: &[Expected] = &[
     Expected { name: "/var/lib/fail2ban/*", why: "fail2ban keeps how far it has read in that" },
 ];
 
-/// Takes away every account of a test's, whichever: a test's own cleaning is refused where a process of the account still
-/// ends. systemd's manager of an account runs on for some seconds after its last session, whether there is the account or
-/// not, and the next account that is made gets its number, and so its processes.
+/// Removes the accounts of all tests. A test's own script can't remove an account while a process of the account still runs.
+/// systemd's manager of an account runs on for some seconds after the last session, even where the account is gone, and the
+/// next account gets its number, and with it its processes.
 const CLEAN_ACCOUNTS: &str = r"
 for account in $(getent passwd | cut -d: -f1 | grep '^lsa-'); do
     pkill -KILL -u $account
@@ -34,7 +35,7 @@ for unit in $(systemctl list-units --plain --no-legend 'user@*.service' | cut -d
 done
 ";
 
-/// Makes units `lsa-…`: one that can do everything, and some that can't.
+/// Makes units `lsa-…`. One of them can be started, reloaded, stopped and enabled, and each of the others fails somewhere.
 pub const UNITS: &str = r"
 cd /etc/systemd/system
 cat > lsa-works.service <<'END'
@@ -90,7 +91,7 @@ systemctl daemon-reload
 systemctl start lsa-stuck
 ";
 
-/// Removes every unit `lsa-…`. A reload takes the host half a second or more, so there is one where there was a unit.
+/// Removes every unit `lsa-…`. systemd is reloaded only where there was such a unit, since that takes half a second or more.
 pub const NO_UNITS: &str = r#"
 while mountpoint --quiet /etc/systemd/system; do umount --lazy /etc/systemd/system; done
 while mountpoint --quiet /run/lsa-full; do umount --lazy /run/lsa-full; done
@@ -104,74 +105,16 @@ test -z "$there" || { systemctl daemon-reload; systemctl reset-failed; }
 userdel --force --remove lsa-plain
 "#;
 
-/// What a tool must be given, to look or to say what it would do: nothing is changed. The others need nothing.
-pub fn harmless(tool: &str) -> Value {
-    match tool {
-        "svc_status" | "svc_logs" | "svc_troubleshoot" | "svc_config_validate" | "svc_dependency_impact" => {
-            json!({"service": "ssh"})
-        }
-        "log_search" => json!({"pattern": "lsa-no-such-line"}),
-        "cron_validate" | "cron_next_runs" => json!({"expression": "*/5 * * * *"}),
-        "svc_start" | "svc_stop" | "svc_restart" | "svc_reload" | "svc_enable" | "svc_disable" => {
-            json!({"service": "ssh", "dry_run": true})
-        }
-        "svc_create_unit" => json!({"name": "lsa-new", "exec_start": "/bin/true", "dry_run": true}),
-        "svc_config_check" => json!({"service": "ssh", "contents": "Port 22\n", "dry_run": true}),
-        "svc_edit_unit" => json!({"name": "ssh", "description": "Other", "dry_run": true}),
-        "timer_create" => json!({"name": "lsa-new", "unit": "ssh", "on_calendar": "daily", "dry_run": true}),
-        "timer_modify" => json!({"name": "logrotate", "on_calendar": "weekly", "dry_run": true}),
-        "cron_add" => json!({"schedule": "@daily", "command": "/bin/true", "dry_run": true}),
-        "cron_remove" => json!({"schedule": "@daily", "command": "lsa-no-such-command", "dry_run": true}),
-        "ssh_connect" => json!({"host": "localhost", "dry_run": true}),
-        "ssh_test_connection" => json!({"host": "localhost"}),
-        "ssh_config_add" => json!({"host": "lsa-new", "hostname": "192.0.2.1", "dry_run": true}),
-        "ssh_key_generate" => json!({"name": "lsa-new", "dry_run": true}),
-        "ssh_disconnect" | "ssh_copy_id" => json!({"dry_run": true}),
-        "job_output" | "job_cancel" => json!({"id": "0123456789abcdef"}),
-        "pkg_search" => json!({"query": "procps"}),
-        "pkg_info" => json!({"package": "procps"}),
-        "pkg_install" => json!({"packages": "procps", "dry_run": true}),
-        "pkg_remove" | "pkg_purge" | "pkg_rollback" => json!({"package": "procps", "dry_run": true}),
-        "pkg_update" => json!({"refresh_only": true, "dry_run": true}),
-        "user_info" => json!({"user": "root"}),
-        "user_create" => json!({"user": "lsa-new", "dry_run": true}),
-        "user_modify" => json!({"user": "daemon", "comment": "Other", "dry_run": true}),
-        "user_delete" => json!({"user": "games", "dry_run": true}),
-        "user_lock" => json!({"user": "games", "dry_run": true}),
-        "user_unlock" => json!({"user": "games", "dry_run": true}),
-        "group_create" => json!({"name": "lsa-new", "dry_run": true}),
-        "group_delete" => json!({"name": "lsa-none", "dry_run": true}),
-        "perms_check" => json!({"path": "/etc/passwd", "user": "nobody"}),
-        "perms_set" => json!({"path": "/etc/hostname", "mode": "0640", "dry_run": true}),
-        "sudoers_modify" => {
-            json!({"action": "add", "rule": {"user": "games", "commands": ["/usr/bin/id \"\""]}, "dry_run": true})
-        }
-        _ => json!({}),
-    }
-}
-
-/// How that ends on a host as it comes: an error's code, or nothing.
-pub fn harmless_error(tool: &str) -> &'static str {
-    match tool {
-        "cron_remove" => "ENTRY_NOT_FOUND",
-        "ssh_copy_id" => "NO_KEYS",
-        "job_output" | "job_cancel" => "JOB_NOT_FOUND",
-        "pkg_rollback" => "VERSION_NOT_AVAILABLE",
-        "group_delete" => "GROUP_NOT_FOUND",
-        _ => "",
-    }
-}
-
-/// A host that such tools are tried on. What a test leaves there is removed by a script, before it and after it.
+/// A host on which such tools are tried. A script removes what a test leaves there, before the test and after it.
 pub struct Changing {
     machine: Machine,
-    clean: &'static str,
+    clean: String,
 }
 
 impl Changing {
-    /// Where hosts can't be had, the test is counted as skipped.
-    pub fn by(reach: Reach, test: &str, prepare: &str, clean: &'static str) -> Option<Self> {
-        let changing = Self { machine: Machine::by(reach, test)?, clean };
+    /// Takes a host and runs these scripts on it. Where there can be no hosts, the test is counted as skipped.
+    pub fn by(reach: Reach, test: &str, prepare: &str, clean: &str) -> Option<Self> {
+        let changing = Self { machine: Machine::by(reach, test)?, clean: clean.to_owned() };
         changing.clean();
         changing.sh(prepare);
         Some(changing)
@@ -182,30 +125,30 @@ impl Changing {
         let _ = self.machine.host().command(&["sh", "-c", &script]).output();
     }
 
-    /// A server of root's that is asked only about what is critical.
+    /// Starts a server as root that asks only about critical changes.
     pub async fn serve_all_but_critical(&self) -> Client {
         self.configure(HOME, "safety:\n  confirmation_threshold: critical\n");
         self.serve_shipped(HOME, HOME).await
     }
 
-    /// A server of root's as it comes.
+    /// Starts a server as root with the default configuration.
     pub async fn serve_default(&self) -> Client {
         self.serve_shipped(HOME, HOME).await
     }
 
-    /// How many changes have begun, by the record of this home.
+    /// The number of changes that have begun, by the record of this home.
     pub fn begun(&self, home: &str) -> usize {
         self.audit(home).iter().filter(|event| event["event"] == "change-begun").count()
     }
 
-    /// Dry runs write to no file of the host but these and their own.
+    /// Asserts that dry runs write to no other files of the host than these and the server's own.
     pub async fn dry_runs_touch_only(
         &self,
         client: &mut Client,
         calls: &[(&str, Value)],
         expected: &'static [Expected],
     ) {
-        // Once before, so that caches are filled.
+        // The first round fills caches.
         let mut before = None;
         for _ in 0..2 {
             self.host().nobody_is_leaving();
@@ -222,7 +165,7 @@ impl Changing {
         assert!(differences.is_empty(), "{}", differences.join("\n"));
     }
 
-    /// A dry run changes nothing; gives the preview.
+    /// Makes a dry run, which must change nothing; gives the preview.
     pub async fn shows(&self, client: &mut Client, tool: &str, arguments: &Value) -> Value {
         let mut arguments = arguments.clone();
         arguments["dry_run"] = json!(true);
@@ -246,7 +189,7 @@ impl Changing {
         envelope["preview"].clone()
     }
 
-    /// It works, and what ran is what was shown, to the letter; gives the envelope.
+    /// Makes a change, which must run exactly the commands of the preview; gives the envelope.
     pub async fn does(&self, client: &mut Client, tool: &str, arguments: &Value, preview: &Value) -> Value {
         let envelope = client.envelope(tool, arguments.clone()).await;
         assert_eq!(envelope["status"], "success", "{envelope}");
@@ -262,7 +205,7 @@ impl Changing {
         envelope
     }
 
-    /// It fails with this code, and the host is as it was; gives the envelope.
+    /// Asserts that a call failed with this code and left the host as it was.
     #[track_caller]
     pub fn failed(
         &self,
@@ -286,7 +229,7 @@ impl Changing {
         }
     }
 
-    /// It is refused with this code before there is a plan.
+    /// Makes a call that must be refused with this code before there is a plan; gives the envelope.
     pub async fn refuses(&self, client: &mut Client, tool: &str, arguments: &Value, code: &str) -> Value {
         let envelope = client.envelope(tool, arguments.clone()).await;
         let said = (&envelope["status"], &envelope["error_code"]);
@@ -295,7 +238,7 @@ impl Changing {
         envelope
     }
 
-    /// Nothing had to be done: there is a note that says so, and no plan.
+    /// Makes a call that has nothing to do: the answer must have a note that says so, and no change may begin.
     pub async fn holds_already(&self, client: &mut Client, tool: &str, arguments: &Value) {
         let (before, begun) = (self.snapshot(), self.begun(HOME));
         let envelope = client.envelope(tool, arguments.clone()).await;
@@ -307,7 +250,7 @@ impl Changing {
         assert_eq!(changing_commands(&call), Vec::<String>::new(), "{tool}");
     }
 
-    /// A person has to say yes, and nothing has changed.
+    /// Makes a call that a person has to confirm, at this risk. Nothing may change; gives the envelope.
     pub async fn asks(&self, client: &mut Client, tool: &str, arguments: &Value, risk: &str) -> Value {
         let (before, begun) = (self.snapshot(), self.begun(HOME));
         let envelope = client.envelope(tool, arguments.clone()).await;
@@ -346,30 +289,8 @@ fn lines(preview: &Value) -> Vec<String> {
     preview["command"].as_str().into_iter().chain(of_steps).map(str::to_owned).collect()
 }
 
-/// What a call ran, by its record, without what only looks.
+/// The command lines of a call, by its record, without those that a module is granted to look by.
 fn changing_commands(call: &Value) -> Vec<String> {
-    const LOOKS: [&str; 16] = [
-        "systemctl show ",
-        "TZ=UTC systemctl show ",
-        "systemd-analyze ",
-        "id --",
-        "systemctl list-",
-        "getent ",
-        "TZ=UTC lslogins ",
-        "passwd --status ",
-        "ps -e ",
-        "stat ",
-        "find ",
-        "readlink ",
-        "lsattr ",
-        "getfacl ",
-        "head ",
-        "visudo ",
-    ];
-    let looks = |line: &str| {
-        LOOKS.iter().any(|look| line.starts_with(look))
-            || (line.starts_with("crontab ") && line.ends_with(" -l"))
-    };
     let commands = call["commands"].as_array().unwrap_or_else(|| panic!("commands: {call}"));
     let lines = commands.iter().map(|command| command["command"].as_str().expect("a line").to_owned());
     lines.filter(|line| !looks(line)).collect()

@@ -10,10 +10,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::Home;
 
-/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+/// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A server of the test's own.
+/// A client with a server of its own.
 pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
@@ -21,24 +21,24 @@ pub struct Client {
     next: i64,
     version: String,
     capabilities: Value,
-    /// Messages that came while another was waited for.
+    /// Messages that came while the client waited for another one.
     early: Vec<Value>,
 }
 
 impl Client {
-    /// Starts the server and does nothing else.
+    /// Starts the server and opens no session.
     pub fn start(home: &Home, modules: &Path) -> Self {
         Self::start_with(home, modules, &[])
     }
 
-    /// With further variables in its environment.
+    /// Starts the server with further variables in its environment.
     pub fn start_with(home: &Home, modules: &Path, env: &[(&str, &str)]) -> Self {
         let mut command = home.command(modules, &["serve"]);
         command.envs(env.iter().copied());
         Self::start_command(command)
     }
 
-    /// Starts whatever serves MCP on its stdin and stdout.
+    /// Starts a program that serves MCP on its stdin and stdout.
     pub fn start_command(command: std::process::Command) -> Self {
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -49,7 +49,7 @@ impl Client {
         Self { child, input, output, next: 0, version, capabilities, early: Vec::new() }
     }
 
-    /// What it says that it can do, from now on.
+    /// Sets the capabilities that the client declares from now on.
     pub fn can(&mut self, capabilities: Value) {
         self.capabilities = capabilities;
     }
@@ -89,7 +89,7 @@ impl Client {
         self.send_raw(format!("{message}\n").as_bytes()).await;
     }
 
-    /// Sends a request and doesn't wait; gives its id.
+    /// Sends a request without waiting; gives its id.
     pub async fn ask(&mut self, method: &str, mut params: Value) -> i64 {
         self.next += 1;
         if self.version.as_str() >= "2026-07-28" {
@@ -108,23 +108,23 @@ impl Client {
         self.next
     }
 
-    /// How many requests were sent; the next one's id is one more.
+    /// The number of requests that were sent. The id of the next request is one more.
     pub fn begun(&self) -> i64 {
         self.next
     }
 
-    /// Sends a request and waits for its answer, an error as well.
+    /// Sends a request and waits for its answer, which may be an error.
     pub async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params).await;
         self.answer(id).await
     }
 
-    /// The answer to this request.
+    /// Waits for the answer to this request.
     pub async fn answer(&mut self, id: i64) -> Value {
         self.receive_where(|message| message["id"] == id && message.get("method").is_none()).await
     }
 
-    /// The first message that fits; others are kept.
+    /// Waits for the first message that fits. Other messages are kept.
     pub async fn receive_where(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.early.iter().position(&fits) {
             return self.early.remove(at);
@@ -138,7 +138,7 @@ impl Client {
         }
     }
 
-    /// The next message; none at the end.
+    /// Waits for the next message. There is none at the end of the output.
     pub async fn receive(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("an answer in time");
         Some(message(&line.expect("stdout is text")?))
@@ -160,23 +160,23 @@ impl Client {
         envelope
     }
 
-    /// The server's process.
+    /// The server's process id.
     pub fn pid(&self) -> u32 {
         self.child.id().expect("the server runs")
     }
 
-    /// Closes stdin; answers may still come.
+    /// Closes stdin. Answers may still come.
     pub fn close_input(&mut self) {
         drop(self.input.take());
     }
 
-    /// Closes stdin and waits for the end; gives the status and what was on stderr.
+    /// Closes stdin and waits for the server's end; gives its status and its stderr.
     pub async fn close(mut self) -> (ExitStatus, String) {
         self.close_input();
         self.ended().await
     }
 
-    /// Waits for the end; gives the status and what was on stderr. What is still on stdout is looked at, too.
+    /// Waits for the server's end; gives its status and its stderr. The rest of stdout must be JSON-RPC as well.
     pub async fn ended(mut self) -> (ExitStatus, String) {
         let mut stderr = String::new();
         let mut pipe = self.child.stderr.take().expect("stderr");
@@ -195,7 +195,7 @@ impl Client {
     }
 }
 
-/// Nothing but JSON-RPC is ever on stdout.
+/// Reads a line of stdout, which holds nothing but JSON-RPC.
 fn message(line: &str) -> Value {
     let message: Value =
         serde_json::from_str(line).unwrap_or_else(|_| panic!("stdout has a line that is no JSON: {line}"));

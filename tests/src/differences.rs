@@ -1,64 +1,61 @@
-//! Where two answers to the same call differ, and which of that is allowed, by a file that says why.
+//! Where two answers to the same call differ, and which of these differences are allowed, by entries that give a reason.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-/// What tells the items of a list apart.
+use crate::Difference;
+
+/// Members that tell the items of a list apart.
 const NAMES: [&str; 8] = ["service", "timer", "device", "interface", "id", "pid", "name", "resource"];
 
-/// What may differ.
+/// The differences that are allowed.
 pub struct MayDiffer(Vec<Entry>);
 
 struct Entry {
     /// `*` for all.
     tool: String,
-    /// As in `data[ssh.service].pid`; a `*` stands for anything, and what is beneath a path is part of it.
-    path: String,
-    /// Not all runs see an answer with such a field.
-    is_rare: bool,
-    /// Whether an answer had such a field.
+    difference: Difference,
+    /// Whether an answer had such a part.
     seen: AtomicBool,
 }
 
 impl MayDiffer {
-    /// Reads the list, which says why of each; `sometimes` says when answers have such a field, where not all runs see it.
-    pub fn read(yaml: &str) -> Self {
-        let entries: Vec<BTreeMap<String, String>> = serde_yaml::from_str(yaml).expect("a list of entries");
-        let entry = |entry: BTreeMap<String, String>| {
-            let names: Vec<_> = entry.keys().map(String::as_str).collect();
-            let is_rare = entry.contains_key("sometimes");
-            let known: &[&str] =
-                if is_rare { &["path", "reason", "sometimes", "tool"] } else { &["path", "reason", "tool"] };
-            assert_eq!(names, known, "{entry:?}");
-            for why in ["reason", "sometimes"] {
-                let is_said = |text: &String| text.split_whitespace().count() >= 3;
-                assert!(entry.get(why).is_none_or(is_said), "{entry:?}: why?");
+    /// Takes the name of a tool, or `*` for every tool, with what may differ in its answers.
+    pub fn new<'a>(allowed: impl IntoIterator<Item = (&'a str, Difference)>) -> Self {
+        let entry = |(tool, difference): (&str, Difference)| {
+            for why in [Some(&difference.reason), difference.sometimes.as_ref()].into_iter().flatten() {
+                assert!(why.split_whitespace().count() >= 3, "{tool}: {difference:?}: why?");
             }
-            let (tool, path) = (entry["tool"].clone(), entry["path"].clone());
-            Entry { tool, path, is_rare, seen: AtomicBool::default() }
+            Entry { tool: tool.to_owned(), difference, seen: AtomicBool::default() }
         };
-        Self(entries.into_iter().map(entry).collect())
+        Self(allowed.into_iter().map(entry).collect())
     }
 
-    /// What differs in two answers of this tool and may not, a line each. What may differ is of the same kind in both,
-    /// where both have it.
+    /// The differences of two answers of this tool that are not allowed, a line each. A part that may differ is of the same
+    /// kind in both answers, where both have it.
     pub fn others(&self, tool: &str, one: &Value, other: &Value) -> Vec<String> {
         let mut all = Vec::new();
         self.compare(tool, "", Some(one), Some(other), &mut all);
         all
     }
 
-    /// The entries that no answer had a field for.
+    /// The entries that no answer has a part for, without those of which not every run sees one.
     pub fn never_seen(&self) -> Vec<String> {
-        let unseen = self.0.iter().filter(|entry| !entry.is_rare && !entry.seen.load(Ordering::Relaxed));
-        unseen.map(|entry| format!("{}: {}", entry.tool, entry.path)).collect()
+        let is_unseen =
+            |entry: &&Entry| entry.difference.sometimes.is_none() && !entry.seen.load(Ordering::Relaxed);
+        self.0
+            .iter()
+            .filter(is_unseen)
+            .map(|entry| format!("{}: {}", entry.tool, entry.difference.path))
+            .collect()
     }
 
     fn allows(&self, tool: &str, path: &str) -> bool {
-        let covers = |entry: &&Entry| (entry.tool == "*" || entry.tool == tool) && fits(&entry.path, path);
-        // All of them: who is covered twice is used by either.
+        let covers =
+            |entry: &&Entry| (entry.tool == "*" || entry.tool == tool) && fits(&entry.difference.path, path);
+        // Every entry that covers the path counts as seen.
         let covering: Vec<_> = self.0.iter().filter(covers).collect();
         covering.iter().for_each(|entry| entry.seen.store(true, Ordering::Relaxed));
         !covering.is_empty()
@@ -107,7 +104,7 @@ impl MayDiffer {
     }
 }
 
-/// The items of a list by what they are called, or else by their number.
+/// The items of a list by their names, or by their numbers where not every item has a name of its own.
 fn items(list: &[Value]) -> BTreeMap<String, &Value> {
     let name = |item: &Value| {
         let value = NAMES.iter().find_map(|name| item.get(name))?;
@@ -120,12 +117,12 @@ fn items(list: &[Value]) -> BTreeMap<String, &Value> {
     }
 }
 
-/// Whether it is a text, a number, a list …
+/// Tells a text from a number, a list and so on.
 fn kind(value: &Value) -> std::mem::Discriminant<Value> {
     std::mem::discriminant(value)
 }
 
-/// Whether the pattern is this path. What is beneath is asked about only where it isn't.
+/// Whether the pattern is this path. A path beneath one that fits is never asked about.
 fn fits(pattern: &str, path: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else { return false };
@@ -144,27 +141,33 @@ mod tests {
 
     use super::*;
 
-    const LIST: &str = "
-- {tool: '*', path: at, reason: it is a time}
-- {tool: list, path: 'data[a*].since', reason: it began another time}
-- {tool: list, path: 'data[gone]', reason: it comes and goes}
-- {tool: list, path: busy, sometimes: something has to be, reason: it comes and goes}
-";
+    fn allowed() -> MayDiffer {
+        let entry = |tool, path: &str, sometimes: Option<&str>| {
+            let reason = "a test of this list".to_owned();
+            (tool, Difference { path: path.to_owned(), reason, sometimes: sometimes.map(str::to_owned) })
+        };
+        MayDiffer::new([
+            entry("*", "at", None),
+            entry("list", "data[a*].since", None),
+            entry("list", "data[gone]", None),
+            entry("list", "busy", Some("something has to be")),
+        ])
+    }
 
     #[test]
     fn what_is_not_listed_may_not_differ() {
-        let list = MayDiffer::read(LIST);
+        let list = allowed();
         let one = json!({"at": 1, "data": [{"name": "ab", "since": 1}, {"name": "gone"}], "same": [1, 2]});
         let other = json!({"at": 2, "data": [{"name": "ab", "since": 2}], "same": [1, 2]});
         assert_eq!(list.others("list", &one, &other), Vec::<String>::new());
         assert_eq!(list.never_seen(), Vec::<String>::new());
-        let others = MayDiffer::read(LIST).others("other", &one, &other);
+        let others = allowed().others("other", &one, &other);
         assert_eq!(others, ["data[ab].since: 1 and 2", "data[gone]: {\"name\":\"gone\"} and not there"]);
     }
 
     #[test]
     fn what_may_differ_is_of_one_kind() {
-        let list = MayDiffer::read(LIST);
+        let list = allowed();
         assert_eq!(list.others("x", &json!({"at": 1}), &json!({"at": 2})), Vec::<String>::new());
         assert_eq!(list.others("x", &json!({}), &json!({"at": 2})), Vec::<String>::new());
         assert_eq!(
@@ -174,15 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_nothing_is_like_is_told() {
-        let list = MayDiffer::read(LIST);
+    fn an_entry_that_no_answer_is_like_is_told() {
+        let list = allowed();
         list.others("x", &json!({"at": 1}), &json!({"at": 1}));
         assert_eq!(list.never_seen(), ["list: data[a*].since", "list: data[gone]"]);
     }
 
     #[test]
     fn order_counts_where_items_have_no_names() {
-        let list = MayDiffer::read(LIST);
+        let list = allowed();
         let others = list.others("x", &json!({"of": [1, 2]}), &json!({"of": [2, 1]}));
         assert_eq!(others, ["of[0000]: 1 and 2", "of[0001]: 2 and 1"]);
     }

@@ -1,11 +1,11 @@
-//! What administrators do every day, as data, and a machine that it can be done on.
+//! The changes that administrators make every day, as data, and a machine on which they can be made.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{Changing, Reach};
 
-/// Says what the machine has, of what the changes are about.
+/// A function of sh that lists the machine's files in the places that the changes are about.
 macro_rules! known {
     () => {
         r"
@@ -66,7 +66,7 @@ fi
 "
 );
 
-/// Makes empty packages of the names behind it, and has apt know them.
+/// Makes empty packages with the names that follow the script, and a repository of them for apt.
 const REPOSITORY: &str = r#"
 set -e
 mkdir -p /run/lsa-everyday/packages
@@ -85,7 +85,7 @@ apt-get -qq update
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Everyday {
-    /// What makes the machine that the changes are about.
+    /// The script that prepares the machine for the changes.
     machine: String,
     changes: Vec<Row>,
 }
@@ -94,21 +94,21 @@ struct Everyday {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// In a person's words.
+    /// The change in a person's words.
     pub what: String,
-    /// The tool that does it.
+    /// The tool that makes the change.
     pub tool: String,
-    /// What the tool is given.
+    /// The tool's arguments.
     pub arguments: Value,
     family: String,
-    /// Why a person is asked.
+    /// Why a person is asked, where the change asks.
     pub asks: Option<String>,
-    /// With what code it is refused.
+    /// The error code, where the change is refused.
     pub fails: Option<String>,
 }
 
 impl Row {
-    /// Names of packages that it installs.
+    /// The names of the packages that the change installs.
     fn packages(&self) -> Vec<&str> {
         match &self.arguments["packages"] {
             Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
@@ -117,8 +117,7 @@ impl Row {
     }
 }
 
-/// A machine that the changes are about, and those that can be made on it. Where hosts can't be had, the test is counted as
-/// skipped.
+/// Gives a machine, and the changes that can be made on it. Where there can be no hosts, the test is counted as skipped.
 pub fn everyday(reach: fn() -> Reach, test: &str) -> Option<(Changing, Vec<Row>)> {
     let machine = Changing::by(reach(), test, PREPARE, CLEAN)?;
     let everyday: Everyday =
@@ -127,9 +126,9 @@ pub fn everyday(reach: fn() -> Reach, test: &str) -> Option<(Changing, Vec<Row>)
     let is_debian = reach().host().starts_with("debian");
     let is_here = |row: &Row| {
         matches!((row.family.as_str(), is_debian), ("both", _) | ("debian", true) | ("rhel", false))
-            // What is made here is a repository of Debian's kind.
+            // The test's repository is one of Debian's kind.
             && (is_debian || !row.tool.starts_with("pkg_"))
-            // The server's own configuration and keys are those of another machine there.
+            // Over SSH, the server's own configuration and keys are on another machine.
             && (matches!(reach(), Reach::Inside(_)) || !row.tool.starts_with("ssh_"))
     };
     let rows: Vec<Row> = everyday.changes.into_iter().filter(is_here).collect();

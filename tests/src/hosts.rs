@@ -1,4 +1,4 @@
-//! The test hosts: real machines with systemd, brought up by `cargo xtask test`.
+//! The test hosts are machines with systemd, which `cargo xtask test` brings up.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,17 +10,17 @@ use serde_json::Value;
 
 use crate::{Reach, shared_cache};
 
-/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+/// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A machine that is up.
+/// A host that is up.
 #[derive(Clone)]
 pub struct Host {
     name: String,
     xtask: String,
 }
 
-/// The host of this name. Where hosts can't be had, the test is counted as skipped, with the reason.
+/// The host of this name. Where there can be no hosts, the test is counted as skipped, with the reason.
 pub fn host(test: &str, name: &str) -> Option<Host> {
     let up = std::env::var_os("LINUX_SYSADMIN_TEST_HOSTS").is_some();
     match (up, std::env::var("XTASK")) {
@@ -32,7 +32,7 @@ pub fn host(test: &str, name: &str) -> Option<Host> {
     }
 }
 
-/// As [`host`], where root has what the tests have compiled already.
+/// The same as [`host`], where root's cache has the modules that the tests have compiled.
 pub fn warmed(test: &str, name: &str) -> Option<Host> {
     let host = host(test, name)?;
     let turn = host.turn("cache.lock");
@@ -44,8 +44,8 @@ pub fn warmed(test: &str, name: &str) -> Option<Host> {
     Some(host)
 }
 
-/// The way to its host that a story is told on: `LINUX_SYSADMIN_TEST_WAY`, which is `inside` or `over-ssh` and `debian` or
-/// `rhel`, as `over-ssh-rhel`. Without it, inside a Debian host.
+/// The way in which a story is told, by `LINUX_SYSADMIN_TEST_WAY`: `inside-debian`, `inside-rhel`, `over-ssh-debian` or
+/// `over-ssh-rhel`. The default is `inside-debian`.
 pub fn way() -> Reach {
     match std::env::var("LINUX_SYSADMIN_TEST_WAY").as_deref() {
         Err(_) | Ok("inside-debian") => Reach::Inside("debian1"),
@@ -56,22 +56,22 @@ pub fn way() -> Reach {
     }
 }
 
-/// The name of the host that stands in for this one: each process of a test run has hosts of its own, and so has who runs
-/// tests beside somebody else's, or on another image: `LINUX_SYSADMIN_TEST_HOST=debian1=mine,rhel1=mine-too`.
+/// The name of the host that replaces this one, by `LINUX_SYSADMIN_TEST_HOST`, as in `debian1=mine,rhel1=mine-too`. Each
+/// process of a test run has hosts of its own. A person who runs tests beside another run, or on another image, may set it.
 fn instead(name: &str) -> String {
     let given = std::env::var("LINUX_SYSADMIN_TEST_HOST").unwrap_or_default();
     let mut pairs = given.split(',').filter_map(|pair| pair.split_once('='));
     pairs.find(|(asked, _)| *asked == name).map_or(name, |(_, other)| other).to_owned()
 }
 
-/// What `cargo xtask hosts list --json` says of the lab and its hosts.
+/// The lab and its hosts, as `cargo xtask hosts list --json` shows them.
 pub(crate) fn listing() -> Value {
     let file = std::env::var_os("LINUX_SYSADMIN_TEST_HOSTS").expect("hosts are up");
     let text = std::fs::read_to_string(file).expect("hosts.json");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Whether the program under test can be made to fail; where it can't, the test is counted as skipped.
+/// Whether the program under test can be made to fail. Where it can't, the test is counted as skipped.
 pub fn has_fault_points(test: &str) -> bool {
     let has = std::env::var_os("LINUX_SYSADMIN_FAULT_POINTS").is_some();
     if !has {
@@ -93,12 +93,12 @@ pub fn skipped(test: &str, reason: &str) {
 }
 
 impl Host {
-    /// What it is called.
+    /// The host's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the listing says of it: `address`, `netns`, `mac`, `link`, `root` …
+    /// A member of the host in the listing: `address`, `netns`, `mac`, `link`, `root` …
     pub(crate) fn listed(&self, member: &str) -> String {
         let listing = listing();
         let mut hosts = listing["hosts"].as_array().into_iter().flatten();
@@ -107,19 +107,20 @@ impl Host {
         this[member].as_str().unwrap_or_else(|| panic!("{member} of {this}")).to_owned()
     }
 
-    /// A file beside its disk, which tests lock to take turns: it is locked across threads and processes alike.
+    /// A file beside the host's disk, which tests lock to use the host one after the other. The lock holds across threads and
+    /// processes.
     pub(crate) fn turn(&self, name: &str) -> File {
         let directory = Path::new(&self.listed("root")).parent().expect("a host's directory").to_owned();
         let file = File::options().create(true).append(true).open(directory.join(name));
         file.expect("a file to lock")
     }
 
-    /// Its address in the lab.
+    /// The host's address in the lab.
     pub fn address(&self) -> String {
         self.listed("address")
     }
 
-    /// Reboots it, and waits until it is ready again.
+    /// Reboots the host, and waits until it is ready again.
     pub fn reboot(&self) {
         let output =
             Command::new(&self.xtask).args(["hosts", "reboot", &self.name]).stdin(Stdio::null()).output();
@@ -127,7 +128,7 @@ impl Host {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Waits until the system has taken away what it keeps for some time for those who have logged out.
+    /// Waits until the host has removed what it keeps for some time for accounts that have logged out.
     pub fn nobody_is_leaving(&self) {
         self.until(
             "! grep --quiet --no-messages '^STATE=closing' /run/systemd/users/* \
@@ -151,14 +152,15 @@ impl Host {
         self.run(&["chmod", "0444", path]);
     }
 
-    /// A command on the host, as this account and with nothing in its environment but its home.
+    /// A command on the host as this account. Its environment has only a PATH and the account's home.
     pub fn command_as(&self, account: &str, argv: &[&str]) -> Command {
         let home = if account == "root" { "HOME=/root".to_owned() } else { format!("HOME=/home/{account}") };
         let head = ["runuser", "-u", account, "--", "env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &home];
         self.command(&[&head[..], argv].concat())
     }
 
-    /// Gives the account what the tests have compiled, in this directory of its own: else it would compile that anew.
+    /// Copies the modules that the tests have compiled into this directory of the account, which would otherwise compile them
+    /// anew.
     pub fn warm(&self, account: &str, cache: &str) {
         let mut pack = Command::new("tar");
         pack.arg("-C").arg(shared_cache()).args(["-c", "."]);
@@ -169,7 +171,7 @@ impl Host {
         );
         let mut unpack = self.command(&["sh", "-c", &unpack]);
         let unpacked = unpack.stdin(packed.stdout.take().expect("stdout")).status().expect("xtask runs");
-        // With 1 it says that other tests were adding to what it read; an entry that isn't whole is made anew.
+        // The exit code is 1 where other tests were adding files meanwhile. The program makes an incomplete entry anew.
         let packed = packed.wait().expect("tar ends").code();
         assert!(unpacked.success() && matches!(packed, Some(0 | 1)), "{cache}: {packed:?}");
     }
@@ -179,12 +181,12 @@ impl Host {
         self.command(&["sh", "-c", script]).output().expect("xtask runs").status.success()
     }
 
-    /// Waits until it does.
+    /// Waits until a script of sh succeeds on the host.
     pub fn until(&self, script: &str) {
         let begun = Instant::now();
         while !self.holds(script) {
             assert!(begun.elapsed() < PATIENCE, "never came true on {}: {script}", self.name);
-            // Nobody tells, and who asks without a pause takes from those that are waited for.
+            // Without a pause, the questions would slow down what the test waits for.
             std::thread::sleep(Duration::from_millis(20));
         }
     }

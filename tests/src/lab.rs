@@ -1,5 +1,5 @@
-//! The lab seen from an account of its own: the program under test, and the real ssh, in the network from which the test
-//! hosts are reached and nothing else is. What SSH knows there (configuration, keys, hosts' keys, agent) is the test's.
+//! The lab as an account of its own sees it. The program under test and the real ssh run in the network of the test hosts,
+//! from which nothing else is reached. The configuration of SSH, its keys, the hosts' keys and the agent are the test's.
 
 mod fleet;
 mod network;
@@ -21,9 +21,9 @@ pub use fleet::Fleet;
 use network::Network;
 pub use sshd::{SFTP, Sshd};
 
-/// The hosts of the lab, by the names that aliases begin with; cables can be laid between them.
+/// The hosts of the lab. Their names begin the aliases, and cables can be laid between them.
 const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
-/// An account in the lab, until it is dropped.
+/// An account in the lab. It is gone when this is dropped.
 pub struct Lab {
     home: Home,
     hosts: [Host; HOSTS.len()],
@@ -32,21 +32,21 @@ pub struct Lab {
     turn: Turn,
 }
 
-/// Whether the lab is this test's alone: what a test does to its network and its hosts, it does to all. Who only goes
-/// through it may do so beside others.
+/// Says whether a test has the lab to itself. A test that changes the network or its hosts needs that. Others may use the
+/// lab at the same time.
 enum Turn {
     Alone(#[allow(dead_code, reason = "it is held, and not looked at")] File),
     BesideOthers(#[allow(dead_code, reason = "it is held, and not looked at")] File),
 }
 
-/// A key of the lab's, in a file; its certificate is beside it, where there is one.
+/// A key in a file of the lab. Where it has a certificate, that is beside it.
 pub struct Key {
     file: PathBuf,
 }
 
 impl Lab {
-    /// With an account that knows each host by its name, as root, and nothing else; nobody else is in the lab. Where hosts
-    /// can't be had, the test is counted as skipped.
+    /// Makes an account that reaches each host by its name, as root. No other test is in the lab. Where there can be no
+    /// hosts, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
         Self::with(test, |file| {
             file.lock().expect("a turn");
@@ -54,7 +54,7 @@ impl Lab {
         })
     }
 
-    /// The same for who leaves the network as it is: others may be in the lab.
+    /// Does the same for a test that leaves the network as it is, beside other tests in the lab.
     pub fn beside_others(test: &str) -> Option<Self> {
         Self::with(test, |file| {
             file.lock_shared().expect("a turn");
@@ -63,7 +63,7 @@ impl Lab {
     }
 
     fn with(test: &str, turn: impl FnOnce(File) -> Turn) -> Option<Self> {
-        // One question, so that the test is counted once.
+        // The test asks for one host only, so it is counted once where it is skipped.
         host(test, HOSTS[0])?;
         let hosts = HOSTS.map(|name| host(test, name).expect("hosts are up"));
         let turn = turn(hosts[0].turn("lab.lock"));
@@ -75,7 +75,7 @@ impl Lab {
         Some(lab)
     }
 
-    /// Makes the account: its home, its line in passwd (ssh asks that for its home, and not the environment), its key.
+    /// Makes the account's home, its key, and its line in passwd, from which ssh takes the home.
     fn settle(&self, key: &Path) {
         let home = self.home.path().to_str().expect("UTF-8");
         let passwd = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
@@ -104,7 +104,7 @@ impl Lab {
         &self.home
     }
 
-    /// A file in its `.ssh`.
+    /// The path of a file in the account's `.ssh`.
     pub fn file(&self, name: &str) -> PathBuf {
         self.home.path().join(".ssh").join(name)
     }
@@ -115,7 +115,7 @@ impl Lab {
         &self.hosts[at.unwrap_or_else(|| panic!("the lab has {HOSTS:?}, and no {name}"))]
     }
 
-    /// Its address.
+    /// The address of this host.
     pub fn address(&self, name: &str) -> String {
         self.host(name).address()
     }
@@ -167,11 +167,11 @@ impl Lab {
         fs::write(self.file("known_hosts"), "").expect("written");
     }
 
-    /// A command of the account's, in the lab. Its environment is empty but for its home, a path, and the agent's socket
-    /// where one was started.
+    /// A command of the account in the lab. Its environment has only the home, a PATH, and the agent's socket where an agent
+    /// was started.
     pub fn command(&self, argv: &[&str]) -> Command {
         let home = self.home.path();
-        // What `ip netns exec` mounts is seen by what it starts, and by nothing else.
+        // Only the programs that `ip netns exec` starts see what it mounts.
         let as_account = "mount --bind \"$HOME/passwd\" /etc/passwd && exec \"$@\"";
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.network.netns(), "sh", "-c", as_account, "lab"]).args(argv);
@@ -183,7 +183,7 @@ impl Lab {
         command
     }
 
-    /// Runs a command of the account's, which must succeed; gives its stdout.
+    /// Runs a command of the account, which must succeed; gives its stdout.
     #[track_caller]
     pub fn run(&self, argv: &[&str]) -> String {
         let output = self.command(argv).output().expect("ip runs");
@@ -191,7 +191,7 @@ impl Lab {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// The real ssh with these arguments. It asks nobody.
+    /// Runs the real ssh with these arguments. It never asks for a password.
     pub fn ssh(&self, args: &[&str]) -> Output {
         self.command(&[&["ssh", "-o", "BatchMode=yes"], args].concat()).output().expect("ip runs")
     }
@@ -201,7 +201,7 @@ impl Lab {
         self.program_by(&[], args)
     }
 
-    /// The same, started by another program that has these arguments.
+    /// The same, started by another program, whose command line is `head`.
     pub fn program_by(&self, head: &[&str], args: &[&str]) -> Command {
         let binary = binary().canonicalize().expect("the program");
         let mut command = self.command(&[head, &[binary.to_str().expect("UTF-8")], args].concat());
@@ -210,7 +210,7 @@ impl Lab {
         command
     }
 
-    /// A server with these further arguments, which has said nothing yet.
+    /// Starts a server with these further arguments, and opens no session.
     pub fn serve(&self, args: &[&str]) -> Client {
         Client::start_command(self.program(&[&["serve"], args].concat()))
     }
@@ -230,19 +230,19 @@ impl Lab {
         self.add("planner");
     }
 
-    /// The program's own configuration, as YAML.
+    /// Writes the program's own configuration, as YAML.
     pub fn settle_for(&self, yaml: &str) {
         let config = self.home.config();
         fs::create_dir_all(config.parent().expect("a directory")).expect("made");
         fs::write(config, yaml).expect("written");
     }
 
-    /// Starts a real ssh-agent, which has no keys; whatever is run from now on is told of it.
+    /// Starts a real ssh-agent without keys. Commands that start from now on know its socket.
     pub fn agent(&self) {
         let socket = self.file("agent");
         let mut command = self.command(&["ssh-agent", "-D", "-a", socket.to_str().expect("UTF-8")]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("ip runs");
-        // It says where it listens once it does.
+        // The agent prints where it listens once it listens.
         let mut said = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout"));
         stdout.read_line(&mut said).expect("UTF-8");
@@ -257,7 +257,7 @@ impl Lab {
         self.run(&["ssh-add", "-q", key.path()]);
     }
 
-    /// Makes a key in `.ssh`, of a type that ssh-keygen knows, without a passphrase.
+    /// Makes a key in `.ssh` without a passphrase. The type is one that ssh-keygen knows.
     #[track_caller]
     pub fn key(&self, name: &str, kind: &str) -> Key {
         let key = Key { file: self.file(name) };
@@ -265,8 +265,8 @@ impl Lab {
         key
     }
 
-    /// Signs a key with an authority's, so that its certificate is beside it. The options are ssh-keygen's: `-n` for
-    /// principals, `-V` for the time in which it is valid, `-h` where it is a host's.
+    /// Signs a key with an authority's key, and puts the certificate beside it. The options are ssh-keygen's: `-n` for
+    /// principals, `-V` for the time in which it is valid, `-h` for a host's certificate.
     #[track_caller]
     pub fn sign(&self, authority: &Key, key: &Key, options: &[&str]) {
         let identity = key.file.file_name().and_then(|name| name.to_str()).expect("UTF-8");
@@ -291,19 +291,19 @@ impl Lab {
         Sshd::new(self.host(host).clone(), port)
     }
 
-    /// Cuts the host's cable: from now on nothing of it arrives and nothing reaches it, and nobody is told.
+    /// Cuts the host's cable: from now on no packet leaves or reaches the host, and no sender gets an error.
     pub fn cut(&self, name: &str) {
         self.network.cut(self.host(name));
     }
 
-    /// Mends it.
+    /// Mends the host's cable.
     pub fn mend(&self, name: &str) {
         self.network.mend(self.host(name));
     }
 
-    /// Lays a cable from debian1 to rhel1 and one from rhel1 to bare1, each a network of its own that no other host is
-    /// in and nobody routes into. Gives the addresses that rhel1 and bare1 have there: the second is reached only from
-    /// rhel1, and the first, of those two networks, only from debian1. A reboot takes the cables of that host away.
+    /// Lays a cable from debian1 to rhel1 and one from rhel1 to bare1. Each is a network of its own, which has no other host
+    /// and no route into it. Gives the addresses that rhel1 and bare1 have there: the first is reached from debian1, the
+    /// second only from rhel1. A reboot takes the cables of that host away.
     pub fn chain(&self) -> (&'static str, &'static str) {
         network::chain(HOSTS.map(|name| self.host(name)))
     }
@@ -313,7 +313,7 @@ impl Lab {
         self.host(name).reboot();
     }
 
-    /// Puts everything back that a test does to the lab, however it ended.
+    /// Puts everything back that a test does to the lab, also after a failure.
     fn clean(&self) {
         if let Turn::BesideOthers(_) = self.turn {
             return;
@@ -339,18 +339,18 @@ impl Drop for Lab {
 }
 
 impl Key {
-    /// Where its private half is; its public half and its certificate are beside it.
+    /// The path of the private key. The public key and the certificate are beside it.
     pub fn path(&self) -> &str {
         self.file.to_str().expect("UTF-8")
     }
 
-    /// Its public half: a line of authorized_keys, and what follows the names in one of known_hosts.
+    /// The public key: a line of authorized_keys, or the part of a line of known_hosts that follows the names.
     pub fn public(&self) -> String {
         let file = self.file.with_extension("pub");
         fs::read_to_string(file).expect("a public key").trim().to_owned()
     }
 
-    /// Its certificate.
+    /// The certificate, where the key has one.
     pub fn certificate(&self) -> Option<String> {
         fs::read_to_string(format!("{}-cert.pub", self.path())).ok()
     }

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the real binary, a client that speaks plain JSON-RPC, and the test hosts.
+//! The end-to-end tests share the real binary, a client that speaks plain JSON-RPC, and the test hosts.
 #![forbid(unsafe_code)]
 
 mod asking;
@@ -6,6 +6,7 @@ mod changing;
 mod client;
 mod differences;
 mod everyday;
+mod expected;
 mod hosts;
 mod lab;
 mod machine;
@@ -13,14 +14,18 @@ mod plan;
 mod processes;
 mod raw;
 mod sandbox;
+mod shipped;
 mod snapshot;
 mod terminal;
 
 pub use asking::{Asked, Way};
-pub use changing::{Changing, NO_UNITS, UNITS, harmless, harmless_error};
+pub use changing::{Changing, NO_UNITS, UNITS};
 pub use client::Client;
 pub use differences::MayDiffer;
 pub use everyday::{Row, everyday};
+pub use expected::{
+    Difference, ExpectedModule, ExpectedTool, expected, expected_modules, expected_tools, file_of,
+};
 pub use hosts::{Host, has_fault_points, host, skipped, warmed, way};
 pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
 pub use machine::{Helper, Machine, Reach};
@@ -28,6 +33,7 @@ pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with, until_gone};
 pub use raw::Raw;
 pub use sandbox::Sandbox;
+pub use shipped::{Shipped, shipped};
 pub use snapshot::{Expected, Snapshot};
 pub use terminal::at_terminal;
 
@@ -38,7 +44,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// The program under test: `LINUX_SYSADMIN_BIN`, or what `cargo xtask build` made.
+/// The program under test: `LINUX_SYSADMIN_BIN`, or the one that `cargo xtask build` has made.
 pub fn binary() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/linux-sysadmin");
     let binary = std::env::var_os("LINUX_SYSADMIN_BIN").map_or(built, PathBuf::from);
@@ -46,7 +52,7 @@ pub fn binary() -> PathBuf {
     binary
 }
 
-/// The components that ship.
+/// The directory of the components that ship.
 pub fn modules() -> PathBuf {
     binary().with_file_name("modules")
 }
@@ -56,7 +62,7 @@ pub fn guest(name: &str) -> PathBuf {
     binary().with_file_name("test-modules").join(name)
 }
 
-/// The component that does as it is told.
+/// The directory of the component that does as it is told.
 pub fn probe() -> PathBuf {
     guest("probe")
 }
@@ -66,17 +72,17 @@ pub fn component(name: &str) -> PathBuf {
     guest(name).join(format!("{name}.wasm"))
 }
 
-/// Where the tests keep what the program has compiled: else each home would compile the same modules anew.
+/// The cache for what the program compiles. All tests share it, or each home would compile the same modules anew.
 pub(crate) fn shared_cache() -> PathBuf {
     binary().canonicalize().expect("the program").with_file_name("test-home").join(".cache")
 }
 
-/// A user's home of the test's own.
+/// A home of the test's own.
 pub struct Home {
     path: PathBuf,
-    /// What is compiled for it is kept in it, and it begins with nothing.
+    /// True where the home has a compile cache of its own, which is empty at first.
     is_cold: bool,
-    /// Removed with it, unless it has a place of its own.
+    /// Removes the home when it is dropped. A home at a given place stays.
     _temporary: Option<TempDir>,
 }
 
@@ -87,22 +93,22 @@ impl Default for Home {
 }
 
 impl Home {
-    /// Empty.
+    /// An empty home.
     pub fn new() -> Self {
         Self::in_temporary(tempfile::tempdir())
     }
 
-    /// Empty, with a compile cache of its own, which is empty as well.
+    /// An empty home with an empty compile cache of its own.
     pub fn cold() -> Self {
         Self { is_cold: true, ..Self::new() }
     }
 
-    /// Empty, and nobody but root may write anywhere on the way to it, as it is with root's own.
+    /// An empty home where only root may write to the directories above it, as it is with root's own home.
     pub fn of_root() -> Self {
         Self::in_temporary(tempfile::tempdir_in("/run"))
     }
 
-    /// Emptied, at this place: for several tests, the last of which nobody knows.
+    /// An empty home at this place, which stays. Several tests use it, and none knows that it is the last one.
     pub fn at(path: PathBuf) -> Self {
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a directory");
@@ -114,41 +120,41 @@ impl Home {
         Self { path: temporary.path().to_owned(), is_cold: false, _temporary: Some(temporary) }
     }
 
-    /// Where it is.
+    /// The home's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The configuration of a first start.
+    /// The configuration file that a first start writes.
     pub fn config(&self) -> PathBuf {
         self.path().join(".config/linux-sysadmin/config.yaml")
     }
 
-    /// The compile cache of a cold one.
+    /// The compile cache of a home that has its own.
     #[track_caller]
     pub fn cache(&self) -> PathBuf {
-        assert!(self.is_cold, "its cache is everybody's");
+        assert!(self.is_cold, "the home uses the cache that all tests share");
         self.path().join(".cache/linux-sysadmin")
     }
 
-    /// Where the audit log is.
+    /// The directory of the audit log.
     pub fn state(&self) -> PathBuf {
         self.path().join(".local/state/linux-sysadmin")
     }
 
-    /// What is on record in the file that is added to.
+    /// The records of the current file of the audit log.
     pub fn audit(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.state().join("audit.jsonl")).unwrap_or_default();
         let record = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
         text.lines().map(record).collect()
     }
 
-    /// Where third parties' modules are.
+    /// The directory of third parties' modules.
     pub fn data(&self) -> PathBuf {
         self.path().join(".local/share/linux-sysadmin/modules")
     }
 
-    /// The program, at home here and nowhere else.
+    /// A command that runs the program in this home.
     pub fn command(&self, modules: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         for name in ["CONFIG", "CACHE", "DATA", "STATE"] {

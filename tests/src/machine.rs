@@ -1,5 +1,5 @@
-//! A test host with the planner on it. The server speaks MCP over its stdin and stdout; it runs there, as root or as an
-//! account that may use sudo, or in the lab, from where it reaches the host as that account over SSH.
+//! A test host with the planner on it. The server speaks MCP over its stdin and stdout. It runs on the host, as root or as
+//! an account that may use sudo, or in the lab, from where it reaches the host as that account over SSH.
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
@@ -14,17 +14,17 @@ use sha2::{Digest, Sha256};
 use crate::{Client, Expected, Host, Lab, Plan, Snapshot, component, has_fault_points, host};
 
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
-/// Where a copy of it is on the host, without modules beside it.
+/// The path of a copy of the program on the host, without modules beside it.
 const FAULTY: &str = "/run/planner/linux-sysadmin";
 const HOMES: &str = "/var/lib/planner";
-/// What each account there has compiled: else each home would compile the same modules anew.
+/// The compile caches of the host's accounts. Otherwise each home would compile the same modules anew.
 const CACHES: &str = "/var/lib/planner-cache";
-/// What is on record, in a home.
+/// The path of the audit log in a home.
 const RECORD: &str = ".local/state/linux-sysadmin/audit.jsonl";
-/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+/// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Puts everything back that any of the tests does to the host, however it ended.
+/// Puts everything back that any of the tests does to the host, also after a failure.
 const CLEAN: &str = r#"
 ip link set dev eth0 up
 ip route del 203.0.113.0/24 dev eth0
@@ -51,7 +51,7 @@ install -d -m 700 -o admin -g admin /var/lib/planner/admin /home/admin/.planner
 runuser -u admin -- sudo -n true || :
 "#;
 
-/// Lets an account in that nobody made for it.
+/// Gives an account of the host's distribution a home with an authorized key.
 const LET_IN: &str = r#"
 set -e
 home=$(getent passwd "$1" | cut -d: -f6)
@@ -59,12 +59,12 @@ install -d -o "$1" -g "$1" "$home" "$home/.ssh"
 install -m 600 -o "$1" -g "$1" /root/.ssh/authorized_keys "$home/.ssh/authorized_keys"
 "#;
 
-/// Where the server runs, and the host that it works on, by its name in the lab.
+/// The place where the server runs, with the name of the host that it works on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reach {
-    /// On the host itself.
+    /// The server runs on the host itself.
     Inside(&'static str),
-    /// In the lab.
+    /// The server runs in the lab.
     OverSsh(&'static str),
 }
 
@@ -76,14 +76,14 @@ impl Reach {
     }
 }
 
-/// A host that is this test's alone, until it is dropped.
+/// A host that only this test uses until it is dropped.
 pub struct Machine {
     host: Host,
     program: &'static str,
     reach: Reach,
-    /// Where the servers run that reach it over SSH.
+    /// The account of the servers that reach the host over SSH.
     lab: Option<Lab>,
-    /// A plan is to be alone on its host.
+    /// Locks the host for this test, since a plan has to be alone on it.
     _turn: File,
 }
 
@@ -94,19 +94,19 @@ pub struct Helper(Child);
 pub struct Killer(Child);
 
 impl Killer {
-    /// Until it is done.
+    /// Waits until the server is killed.
     pub fn wait(mut self) {
         self.0.wait().expect("waited for");
     }
 }
 
 impl Machine {
-    /// The server is on debian1 itself. Where hosts can't be had, the test is counted as skipped.
+    /// Takes debian1, on which the server runs. Where there can be no hosts, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
         Self::by(Reach::Inside("debian1"), test)
     }
 
-    /// The same of a server that is there or in the lab, and of any host.
+    /// Takes the host of `reach`, for a server that runs there or in the lab.
     pub fn by(reach: Reach, test: &str) -> Option<Self> {
         let test = format!("{test} ({reach:?})");
         let host = host(&test, reach.host())?;
@@ -120,7 +120,7 @@ impl Machine {
         Some(machine)
     }
 
-    /// From now on, servers of the same host are started here.
+    /// Servers that start from now on run where `reach` says. The host stays the same.
     pub fn now(&mut self, reach: Reach, test: &str) {
         assert_eq!(reach.host(), self.reach.host(), "the host stays the same");
         if let (Reach::OverSsh(_), None) = (reach, &self.lab) {
@@ -129,8 +129,8 @@ impl Machine {
         self.reach = reach;
     }
 
-    /// One where the program has points at which it can be made to fail, and none of the modules that ship beside it. Where
-    /// the program under test has none, the test is counted as skipped.
+    /// Takes debian1 for a program that can be made to fail and has no modules beside it. Where the program under test can't
+    /// be made to fail, the test is counted as skipped.
     pub fn faulty(test: &str) -> Option<Self> {
         if !has_fault_points(test) {
             return None;
@@ -150,7 +150,7 @@ impl Machine {
         &self.host
     }
 
-    /// A script on the host, by root, which must succeed; gives its stdout.
+    /// Runs a script on the host as root, which must succeed; gives its stdout.
     pub fn sh(&self, script: &str) -> String {
         self.host.run(&["sh", "-c", script])
     }
@@ -165,7 +165,7 @@ impl Machine {
         self.host.run(&["cat", "--", path])
     }
 
-    /// Whether anything has this name, a dangling link as well.
+    /// Whether there is something at this path, which may be a dangling link.
     pub fn has(&self, path: &str) -> bool {
         self.holds(&format!("test -e '{path}' || test -L '{path}'"))
     }
@@ -180,35 +180,36 @@ impl Machine {
         self.holds(&format!("pgrep --full --exact '([^ ]*/)?{argv}'"))
     }
 
-    /// Waits until none does any more.
+    /// Waits until no such process runs any more.
     pub fn until_ended(&self, argv: &str) {
         self.until(&format!("! pgrep --full --exact '([^ ]*/)?{argv}'"));
     }
 
-    /// Waits until no plan keeps copies any more.
+    /// Waits until no plan has copies of files any more.
     pub fn until_no_staging(&self) {
         self.until("test -z \"$(find /etc /srv /home -name '.linux-sysadmin-*')\"");
     }
 
-    /// What the host is like.
+    /// A snapshot of the host.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(&self.host)
     }
 
-    /// The host is as it was.
+    /// Asserts that the host is as it was.
     #[track_caller]
     pub fn is_still(&self, before: &Snapshot, context: &str) {
         self.is_still_but(before, &[], context);
     }
 
-    /// The host is as it was, but for what the test itself did.
+    /// Asserts that the host is as it was, except for what the test itself has done.
     #[track_caller]
     pub fn is_still_but(&self, before: &Snapshot, expected: &[Expected], context: &str) {
         let differences = before.differences(&self.snapshot(), expected);
         assert!(differences.is_empty(), "{context}\n{}", differences.join("\n"));
     }
 
-    /// Python on the host, until it is dropped. It has said a line, which comes too.
+    /// Starts a script of Python on the host, which ends when the helper is dropped; gives also the first line that it
+    /// prints.
     pub fn helper(&self, script: &str) -> (Helper, String) {
         let mut command = self.host.command(&["python3", "-c", script]);
         let mut child =
@@ -218,12 +219,12 @@ impl Machine {
         (Helper(child), said.trim().to_owned())
     }
 
-    /// The lab, where the server is there.
+    /// The lab, where the server runs in it.
     pub fn lab(&self) -> Option<&Lab> {
         self.lab.as_ref().filter(|_| matches!(self.reach, Reach::OverSsh(_)))
     }
 
-    /// The home of this name: a directory on the host, or in the lab.
+    /// The path of the home of this name, on the host or in the lab.
     pub fn home(&self, home: &str) -> PathBuf {
         match self.lab() {
             None => PathBuf::from(HOMES).join(home),
@@ -231,7 +232,7 @@ impl Machine {
         }
     }
 
-    /// `linux-sysadmin` with these arguments, at home in this directory, as this account.
+    /// A command that runs `linux-sysadmin` with these arguments as this account, in the home of this name.
     fn command(&self, account: &str, home: &str, args: &[&str]) -> Command {
         self.command_with(account, home, &[], args)
     }
@@ -239,7 +240,7 @@ impl Machine {
     fn command_with(&self, account: &str, home: &str, env: &[&str], args: &[&str]) -> Command {
         let own = format!("HOME={}", self.home(home).display());
         let pid_file = self.pid_file(home);
-        // What runs in the end is this very process: its number is the server's.
+        // The shell becomes the server, so its process id is the server's.
         let note = ["sh", "-c", "echo $$ > \"$0\"; exec \"$@\"", pid_file.to_str().expect("UTF-8")];
         let Some(lab) = self.lab() else {
             let ids = [format!("--reuid={account}"), format!("--regid={account}")];
@@ -260,8 +261,8 @@ impl Machine {
         }
     }
 
-    /// Runs `linux-sysadmin` as this account, in the home of this name; gives the exit code and what it said, with lines
-    /// that were folded in one.
+    /// Runs `linux-sysadmin` as this account, in the home of this name; gives the exit code and the output, in which folded
+    /// lines are joined.
     pub fn says(&self, account: &str, home: &str, args: &[&str]) -> (Option<i32>, String) {
         let output = self.command(account, home, args).output().expect("xtask runs");
         let said = [&output.stdout[..], &output.stderr].concat();
@@ -287,17 +288,17 @@ impl Machine {
         self.sh(&format!("chown -R --reference={0} {0}/.config", home.display()));
     }
 
-    /// A server of root's, in root's own home, with the planner.
+    /// Starts a server as root, in root's home, with the planner.
     pub async fn serve(&self) -> Client {
         self.serve_as("root", "root").await
     }
 
-    /// A server of this account's, in the home of this name.
+    /// Starts a server as this account, in the home of this name, with the planner.
     pub async fn serve_as(&self, account: &str, home: &str) -> Client {
         self.serve_until(account, home, "").await
     }
 
-    /// The same, to be ended or to fail at a point: `kill@POINT`, `fail@POINT`.
+    /// Does the same for a server that is killed or fails at a point: `kill@POINT`, `fail@POINT`.
     pub async fn serve_until(&self, account: &str, home: &str, fault: &str) -> Client {
         self.make_home(account, home);
         if !self.has_at_home(home, ".local/share/linux-sysadmin/modules") {
@@ -306,7 +307,7 @@ impl Machine {
         self.serving(account, home, fault).await
     }
 
-    /// The same with nothing but what ships, unless more was added to this home.
+    /// Starts a server as this account, in the home of this name, with the modules that ship and those added to this home.
     pub async fn serve_shipped(&self, account: &str, home: &str) -> Client {
         self.make_home(account, home);
         self.serving(account, home, "").await
@@ -352,7 +353,7 @@ impl Machine {
         }
     }
 
-    /// Gives the account what the tests have compiled already, unless it has that.
+    /// Copies the modules that the tests have compiled to the account, where it has none yet.
     fn fill_cache(&self, account: &str) {
         let cache = format!("{CACHES}/{account}");
         if self.holds(&format!("test \"$(stat -c %U {cache})\" = {account}")) {
@@ -375,7 +376,7 @@ impl Machine {
         }
     }
 
-    /// The number of the server's process in this home, where that runs.
+    /// The process id of the server in this home, on the machine where the server runs.
     pub fn server(&self, home: &str) -> u32 {
         let file = self.pid_file(home);
         let said = match self.lab() {
@@ -385,7 +386,7 @@ impl Machine {
         said.trim().parse().expect("a number")
     }
 
-    /// Sends a signal to the server in this home, and to nothing else.
+    /// Sends a signal to the server in this home, and to no other process.
     pub fn signal(&self, home: &str, signal: &str) {
         let number = self.server(home).to_string();
         let kill = ["kill", "-s", signal, &number];
@@ -395,7 +396,7 @@ impl Machine {
         };
     }
 
-    /// Kills the server in this home after so long, counted from when this returns.
+    /// Kills the server in this home after this time, which begins when this returns.
     pub fn kills_after(&self, home: &str, moment: Duration) -> Killer {
         let number = self.server(home).to_string();
         let seconds = format!("{:.4}", moment.as_secs_f64());
@@ -411,18 +412,18 @@ impl Machine {
         Killer(child)
     }
 
-    /// What is on record in this home.
+    /// The records of the audit log in this home.
     pub fn audit(&self, home: &str) -> Vec<Value> {
         if !self.has_at_home(home, RECORD) {
             return Vec::new();
         }
         let complete = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
-        // Of a line that is just being written there is only the beginning.
+        // The last line may be incomplete while it is written.
         let text = self.read_at_home(home, RECORD);
         text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(complete).collect()
     }
 
-    /// Waits for a record of this event in this home, and gives the last one.
+    /// Waits for a record of this event in this home; gives the last one.
     pub fn recorded(&self, home: &str, event: &str) -> Value {
         let begun = Instant::now();
         loop {
@@ -434,7 +435,7 @@ impl Machine {
         }
     }
 
-    /// What is on record is whole, says the program.
+    /// Asserts that the program finds the audit log valid.
     #[track_caller]
     pub fn audit_is_valid(&self, account: &str, home: &str) {
         let verified = self.command(account, home, &["audit", "verify"]).output().expect("xtask runs");
@@ -442,7 +443,7 @@ impl Machine {
         assert_eq!(verified.status.code(), Some(0), "{}", String::from_utf8_lossy(&said));
     }
 
-    /// Neither a guard nor a staging directory is anywhere.
+    /// Asserts that there is no guard and no staging directory.
     #[track_caller]
     pub fn nothing_is_left_behind(&self) {
         let units = self.sh("systemctl list-units --all --plain --no-legend --full 'linux-sysadmin-guard*'");
@@ -460,7 +461,7 @@ impl Drop for Machine {
 }
 
 impl Helper {
-    /// Ends it, and gives what it said besides.
+    /// Ends the process; gives the rest of its output.
     pub fn end(mut self) -> String {
         drop(self.0.stdin.take());
         let mut said = String::new();
@@ -484,7 +485,7 @@ impl Client {
         self.envelope("planner_apply", plan.apply()).await
     }
 
-    /// The same of a plan that is asked about: it is shown, and confirmed in a second call.
+    /// Applies a plan that is asked about: it is shown, and confirmed in a second call.
     pub async fn apply_confirmed(&mut self, plan: &Plan) -> Value {
         let asked = self.apply(plan).await;
         assert_eq!(asked["status"], "confirmation_required", "{asked}");
@@ -501,9 +502,9 @@ impl Client {
         envelope["data"]["applied"]["outputs"].as_array().expect("outputs").clone()
     }
 
-    /// Begins to apply a plan and doesn't wait; gives the request's id.
+    /// Begins to apply a plan without waiting; gives the request's id.
     pub async fn begin(&mut self, arguments: Value) -> i64 {
-        // A token of its own: what another call says of itself, it says again and again.
+        // The token tells this call's progress from that of others, which is repeated.
         let token = format!("plan {}", self.begun());
         let meta = json!({"progressToken": token});
         let params = json!({"name": "planner_apply", "arguments": arguments, "_meta": meta});
@@ -535,7 +536,7 @@ impl Client {
         }
     }
 
-    /// Cancels a request; the server has taken note of it when this returns.
+    /// Cancels a request. The server has read the notification when this returns.
     pub async fn cancel(&mut self, id: i64) {
         let params = json!({"requestId": id, "reason": "enough"});
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;

@@ -1,4 +1,4 @@
-//! Plans as the tests write them down: what `tests/guests/planner` takes.
+//! Plans in the form that `tests/guests/planner` takes.
 
 use serde_json::{Value, json};
 
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub struct Plan(Value);
 
-/// One of its steps.
+/// A step of a plan.
 #[derive(Clone, Debug)]
 pub struct Step(Value);
 
-/// A command with root's rights.
+/// A command that runs with root's rights.
 pub fn line(argv: &[&str]) -> Value {
     let (program, args) = argv.split_first().expect("a program");
     json!({"program": program, "args": args})
 }
 
 impl Plan {
-    /// Without any step.
+    /// A plan without steps.
     pub fn new(summary: &str) -> Self {
         Self(json!({"summary": summary, "steps": [], "after_undo": [], "locks": []}))
     }
 
-    /// Of these steps.
+    /// A plan with these steps.
     pub fn of(steps: impl IntoIterator<Item = Step>) -> Self {
         steps.into_iter().fold(Self::new("Try it"), Self::step)
     }
@@ -37,7 +37,7 @@ impl Plan {
         self.add("after_undo", line(argv))
     }
 
-    /// Adds a resource whose holder is looked for.
+    /// Adds a resource whose holder the host looks for.
     pub fn lock(self, lock: Value) -> Self {
         self.add("locks", lock)
     }
@@ -53,7 +53,7 @@ impl Plan {
         self
     }
 
-    /// As JSON.
+    /// The plan as JSON.
     pub fn json(&self) -> Value {
         self.0.clone()
     }
@@ -70,22 +70,22 @@ impl Plan {
 }
 
 impl Step {
-    /// A command with root's rights, which succeeds with exit code 0.
+    /// A step that runs a command with root's rights. Exit code 0 is success.
     pub fn run(argv: &[&str]) -> Self {
         Self::of("run", line(argv))
     }
 
-    /// A file with these contents, by root.
+    /// A step in which root writes a file with these contents.
     pub fn write(path: &str, contents: &str) -> Self {
         Self::of("write", json!({"path": path, "contents": contents}))
     }
 
-    /// No file there any more, by root.
+    /// A step in which root removes a file.
     pub fn remove(path: &str) -> Self {
         Self::of("remove", json!({"path": path}))
     }
 
-    /// A directory, by root.
+    /// A step in which root makes a directory.
     pub fn make_directory(path: &str, mode: u32) -> Self {
         Self::of("make_directory", json!({"path": path, "mode": mode}))
     }
@@ -94,7 +94,7 @@ impl Step {
         Self(json!({kind: action, "undo": []}))
     }
 
-    /// Sets any other member of what it does, as `stdin`, `mode`, `owner`, `validate` or `privilege`.
+    /// Sets any other member of the step, as `stdin`, `mode`, `owner`, `validate` or `privilege`.
     pub fn with(mut self, member: &str, value: impl Into<Value>) -> Self {
         let members = self.0.as_object_mut().expect("an object");
         let (_, action) = members.iter_mut().find(|(kind, _)| *kind != "undo").expect("an action");
@@ -102,17 +102,17 @@ impl Step {
         self
     }
 
-    /// Never killed once started.
+    /// Says that the step may not be killed once it has started.
     pub fn uninterruptible(self) -> Self {
         self.with("interruptible", false)
     }
 
-    /// Adds a command that undoes it.
+    /// Adds a command that undoes the step.
     pub fn undo(self, argv: &[&str]) -> Self {
         self.undo_by(line(argv))
     }
 
-    /// The same of a whole command.
+    /// Adds a command with all its members that undoes the step.
     pub fn undo_by(mut self, command: Value) -> Self {
         self.0["undo"].as_array_mut().expect("a list").push(command);
         self

@@ -1,17 +1,17 @@
-//! What /proc tells of the server's processes, from outside.
+//! Looks at the server's processes from outside, by /proc.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// No process that was told to end takes this long; it only keeps a broken test from hanging.
+/// The time after which a test that hangs fails. No process takes this long to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Processes of this machine whose command line holds the mark.
+/// The number of processes of this machine whose command line holds the mark.
 pub fn processes_with(mark: &str) -> usize {
     each("cmdline").filter(|cmdline| cmdline.contains(mark)).count()
 }
 
-/// Waits until no process has the mark: one that was killed is gone once it was reaped, which nobody tells.
+/// Waits until no process has the mark. A killed process is there until it is reaped.
 #[track_caller]
 pub fn until_gone(mark: &str) {
     let begun = Instant::now();
@@ -21,9 +21,9 @@ pub fn until_gone(mark: &str) {
     }
 }
 
-/// Processes whose parent is this one; one that ended and wasn't waited for counts as well.
+/// The number of processes whose parent is this one, including those that have ended and weren't reaped.
 pub fn children_of(pid: u32) -> usize {
-    // `1234 (a name, in which anything may stand) S 1 …`
+    // The text is `1234 (a name with any characters) S 1 …`.
     let parent = |stat: &str| stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok();
     each("stat").filter(|stat| parent(stat) == Some(pid)).count()
 }
@@ -35,7 +35,7 @@ pub fn peak_memory(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") >> 10
 }
 
-/// This file of every process that is still there when it is read.
+/// The contents of this file of every process that is there.
 fn each(file: &str) -> impl Iterator<Item = String> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     entries

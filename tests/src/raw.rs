@@ -1,4 +1,4 @@
-//! Modules from WebAssembly's text format, for what no language's compiler would make.
+//! Modules in WebAssembly's text format, with code that no compiler would make.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use wit_parser::Resolve;
 const SOURCE: &str = include_str!("raw/module.wat");
 const VERSION: &str = "0.1.0";
 
-/// A component of three tools: `raw_done` answers, `raw_expand` grows its tables, and `raw_forge` answers with a
-/// string of a gigabyte that it doesn't have.
+/// A component of three tools: `raw_done` answers, `raw_expand` grows its tables, and `raw_forge` answers with a string of
+/// a gigabyte that is not in its memory.
 pub struct Raw {
     describe: &'static str,
     call: &'static str,
@@ -23,27 +23,27 @@ impl Default for Raw {
 }
 
 impl Raw {
-    /// Instructions before it describes itself.
+    /// Adds instructions that run before the module describes itself.
     pub fn describe(mut self, instructions: &'static str) -> Self {
         self.describe = instructions;
         self
     }
 
-    /// Instructions before any of its tools does anything.
+    /// Adds instructions that run at the beginning of each tool.
     pub fn call(mut self, instructions: &'static str) -> Self {
         self.call = instructions;
         self
     }
 
-    /// Of the contract that it speaks.
+    /// Sets the version of the contract that the module imports.
     pub fn version(mut self, version: &'static str) -> Self {
         self.version = version;
         self
     }
 
-    /// The component.
+    /// Builds the component.
     pub fn build(&self) -> Vec<u8> {
-        // Where the contract's version is, and nowhere else: the module's own is the same.
+        // Only the contract's version has an `@` before it. The module's own version is the same number.
         let versioned = |text: &str| text.replace(&format!("@{VERSION}"), &format!("@{}", self.version));
         let source = SOURCE.replace("(;describe;)", self.describe).replace("(;call;)", self.call);
         let mut module = wat::parse_str(versioned(&source)).expect("WebAssembly");

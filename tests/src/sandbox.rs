@@ -1,5 +1,5 @@
-//! A machine that changes cost nothing on: a server of root's, in a mount namespace where `/srv`, `/run` and the machine's
-//! id are the test's own. Everything else is this machine's, and nothing of it is touched.
+//! A cheap machine for changes: a server runs as root in a mount namespace, where `/srv`, `/run` and the machine's id are
+//! the test's own. Everything else is this machine's, and the tests leave it as it is.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{Client, Home, guest, skipped};
 
-/// Before the server starts: `/srv` and the id come from the test's home, `/run` is empty.
+/// Runs before the server starts: it mounts `/srv` and the id from the test's home, and an empty `/run`.
 const INSIDE: &str = r#"set -e
 mount --bind "$1" /srv
 mount --bind "$2" /etc/machine-id
@@ -21,19 +21,19 @@ mount -t tmpfs -o mode=755 tmpfs /run
 shift 2
 exec "$@""#;
 
-/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+/// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The id of such a machine.
+/// The machine-id(5) of a sandbox.
 const MACHINE_ID: &str = "0123456789abcdef0123456789abcdef";
 
-/// A machine of the test's own, with the planner on it.
+/// A sandbox with the planner on it.
 pub struct Sandbox {
     home: Home,
 }
 
 impl Sandbox {
-    /// Where it can't be had, the test is counted as skipped.
+    /// Makes a sandbox. Where that is impossible, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
         let root = rustix::process::geteuid().is_root();
         let tried = || Command::new("unshare").args(["--mount", "mount", "--bind", "/srv", "/srv"]).output();
@@ -51,12 +51,12 @@ impl Sandbox {
         Some(sandbox)
     }
 
-    /// The home of its server.
+    /// The home of the server.
     pub fn home(&self) -> &Home {
         &self.home
     }
 
-    /// Its machine-id(5) from now on: it is another machine.
+    /// Sets another machine-id(5), so that the sandbox is another machine from now on.
     pub fn becomes(&self, id: &str) {
         fs::write(self.home.path().join("machine-id"), format!("{id}\n")).expect("written");
     }
@@ -68,12 +68,12 @@ impl Sandbox {
         fs::write(config, yaml).expect("written");
     }
 
-    /// Starts a server and does nothing else.
+    /// Starts a server and opens no session.
     pub fn start(&self) -> Client {
         Client::start_command(self.command())
     }
 
-    /// What starts a server, for a client of whoever's.
+    /// The command that starts a server, for any client.
     pub fn command(&self) -> Command {
         let server = self.home.command(&guest("planner"), &["serve"]);
         let mut command = Command::new("unshare");
@@ -89,7 +89,7 @@ impl Sandbox {
         command
     }
 
-    /// A program on it, beside this server.
+    /// A command that runs a program in the sandbox of this client's server.
     pub fn beside(&self, client: &Client, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--target", &client.pid().to_string(), "--", program]);
@@ -97,23 +97,23 @@ impl Sandbox {
         command
     }
 
-    /// Where something of its `/srv` is to be found from outside.
+    /// The path outside the sandbox of a path below its `/srv`.
     pub fn path(&self, path: &str) -> PathBuf {
-        let relative = path.strip_prefix("/srv").expect("what is the test's own is below /srv");
+        let relative = path.strip_prefix("/srv").expect("the path is below /srv");
         self.home.path().join("srv").join(relative.trim_start_matches('/'))
     }
 
-    /// The contents of a file of its `/srv`; none where it isn't there.
+    /// The contents of a file below the sandbox's `/srv`, or none where there is no such file.
     pub fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.path(path)).ok()
     }
 
-    /// Writes a file of its `/srv`.
+    /// Writes a file below the sandbox's `/srv`.
     pub fn write(&self, path: &str, contents: &str) {
         fs::write(self.path(path), contents).expect("written");
     }
 
-    /// So many bytes of what is written to a fifo of its `/srv`. Whoever opens it to write waits for this.
+    /// Reads this number of bytes from a fifo below the sandbox's `/srv`. A writer waits until this opens it.
     pub async fn drain(&self, path: &str, bytes: usize) -> String {
         let (mut said, begun) = (String::new(), Instant::now());
         let fifo = open(self.path(path), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).expect("a fifo");
@@ -128,7 +128,7 @@ impl Sandbox {
         said
     }
 
-    /// What is in `/srv/plan`, and nowhere below it.
+    /// The names in `/srv/plan`.
     pub fn plan_files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("/srv/plan")).expect("a directory").flatten();
         let mut names: Vec<_> =
@@ -137,7 +137,7 @@ impl Sandbox {
         names
     }
 
-    /// Nothing is there, and nothing is on record. No server may run.
+    /// Removes all files and records. No server may run.
     pub fn begin_anew(&self) {
         let plan = self.path("/srv/plan");
         fs::remove_dir_all(&plan).and_then(|()| fs::create_dir(&plan)).expect("made anew");
@@ -145,12 +145,12 @@ impl Sandbox {
         let _ = fs::remove_dir_all(self.home.state());
     }
 
-    /// What is on record.
+    /// The records of the audit log.
     pub fn audit(&self) -> Vec<Value> {
         self.home.audit()
     }
 
-    /// What is on record of this event.
+    /// The records of this event.
     pub fn events(&self, event: &str) -> Vec<Value> {
         self.audit().into_iter().filter(|record| record["event"] == event).collect()
     }
@@ -169,14 +169,14 @@ impl Sandbox {
         }
     }
 
-    /// No change has begun, and nothing is there.
+    /// Asserts that no change has begun, and that no plan has made a file.
     #[track_caller]
     pub fn is_untouched(&self, context: &str) {
         assert_eq!(self.plan_files(), Vec::<String>::new(), "{context}");
         assert_eq!(self.events("change-begun"), Vec::<Value>::new(), "{context}");
     }
 
-    /// What is on record is whole, says the program.
+    /// Asserts that the program finds the audit log valid.
     #[track_caller]
     pub fn audit_is_valid(&self) {
         let verified = self.home.run(Path::new("/nonexistent"), &["audit", "verify"]);

@@ -1,5 +1,4 @@
-//! What a host is like: its files and the states of its units, so that "nothing has changed" can be shown and not only
-//! said.
+//! A snapshot of a host holds its files and the states of its units, so a test can prove that nothing has changed.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +6,25 @@ use serde_json::Value;
 
 use crate::Host;
 
-/// Where plans may change something, and where what they leave behind would be.
+/// The directories where plans may change something or leave something behind.
 const TREES: &str =
     "/etc /srv /home /usr/lib/systemd /var/spool/cron /run/systemd/system /run/systemd/transient";
 
-/// What is there and how it is, by name: `/etc/hosts`, `unit ssh.service`, `timer …`. Whether a unit is enabled, say, is
-/// nothing but links, and they are among the files.
+/// The states of files, units and timers by their names: `/etc/hosts`, `unit ssh.service`, `timer …`. That a unit is enabled
+/// shows in its links, which are among the files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot(BTreeMap<String, String>);
 
-/// A difference that says nothing about the plan.
+/// A difference that a test expects.
 #[derive(Clone, Copy)]
 pub struct Expected {
-    /// As in the snapshot; a `*` at the end stands for anything.
+    /// The name in the snapshot. A `*` at the end stands for anything.
     pub name: &'static str,
-    /// Why it may differ.
+    /// Why the state may differ.
     pub why: &'static str,
 }
 
-/// What differs on a host that nobody touches.
+/// The differences on a host that nobody touches.
 pub const BY_ITSELF: &[Expected] = &[
     Expected { name: "unit systemd-tmpfiles-clean.*", why: "its timer runs it after boot, then daily" },
     Expected { name: "timer systemd-tmpfiles-clean.timer", why: "not armed while what it started runs" },
@@ -43,7 +42,7 @@ pub const BY_ITSELF: &[Expected] = &[
 ];
 
 impl Snapshot {
-    /// Of the host as it is now.
+    /// Takes a snapshot of the host.
     pub fn take(host: &Host) -> Self {
         let mut all = BTreeMap::new();
         files(host, &mut all);
@@ -52,7 +51,7 @@ impl Snapshot {
         Self(all)
     }
 
-    /// Of every file there is, and no unit: a directory with its time, so that nothing came and went in it either.
+    /// Takes a snapshot of every file, and of no unit. Directories have their times, which show that no file came and went.
     pub fn of_all_files(host: &Host) -> Self {
         let find = r"find / \( -path /proc -o -path /sys -o -path /dev \) -prune -o \
             -printf '%p\t%y %m %u:%g %s bytes %T@ %n links %l\0'";
@@ -63,7 +62,7 @@ impl Snapshot {
         Self(all)
     }
 
-    /// What is other than before, a line each.
+    /// The differences between this snapshot and a later one, a line each.
     pub fn differences(&self, after: &Self, expected: &[Expected]) -> Vec<String> {
         let mut names: Vec<_> = self.0.keys().chain(after.0.keys()).collect();
         names.sort();
@@ -85,11 +84,11 @@ impl Expected {
     }
 }
 
-/// Directories without their times: staging beside a file is allowed to change those.
+/// Adds the files. Directories have no times, since the host may make copies beside a file.
 fn files(host: &Host, all: &mut BTreeMap<String, String>) {
-    // Not every host has all of them.
+    // Some hosts lack some of these directories.
     let trees = format!("$(ls -d {TREES} 2>/dev/null)");
-    // Somebody logs in or out, while this looks as well.
+    // Sessions come and go, also while this looks.
     let but = r"-path '/run/systemd/transient/session-*' -prune -o";
     let find = format!(r"find {trees} {but} -printf '%p\t%y\t%m\t%u:%g\t%s\t%T@\t%n\t%l\0'");
     for entry in host.run(&["sh", "-c", &find]).split_terminator('\0') {

@@ -1,13 +1,12 @@
-//! Programs at a real terminal: that of script(1), util-linux, which gives a program one of its own, as its controlling
-//! one.
+//! Runs programs at a real terminal: script(1) of util-linux gives a program a controlling terminal of its own.
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use crate::binary;
 
-/// A line of a shell's at a terminal, `$BIN` being the program under test: typed is `first` at once, and `then` at the
-/// prompt. Gives the exit code and all that was to be seen. `start` makes the command that a program is an argument of.
+/// Runs a line of shell at a terminal, in which `$BIN` is the program under test. It types `first` at once, and `then` at
+/// the prompt; gives the exit code and everything that was shown. `start` makes the command to which a line is given.
 pub fn at_terminal(
     start: impl FnOnce(&str) -> Command,
     line: &str,
@@ -30,7 +29,7 @@ pub fn at_terminal(
     while !String::from_utf8_lossy(&seen).contains(prompt) && screen.read(&mut byte).expect("read") == 1 {
         seen.push(byte[0]);
     }
-    // Where the prompt never came, the program has ended.
+    // Where the prompt never comes, the program has ended.
     let _ = typed.write_all(then.as_bytes());
     screen.read_to_end(&mut seen).expect("read");
     drop(typed);

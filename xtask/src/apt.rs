@@ -1,15 +1,15 @@
-//! Installs what a fresh machine lacks, and only that.
+//! Installs the packages that a fresh machine lacks, and no others.
 
 use crate::cmd;
 use anyhow::{Result, bail};
 use std::process::Command;
 use std::sync::Once;
 
-/// Something a subcommand cannot do without: what shows that it is there, and what brings it.
+/// Something that a subcommand needs: a path that shows whether it is there, and the package that brings it.
 pub(crate) struct Need {
     /// A program's name, or an absolute path that must exist.
     pub(crate) probe: &'static str,
-    /// The Debian package with it.
+    /// The Debian package that holds it.
     pub(crate) package: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn ensure(purpose: &str, needs: &[Need]) -> Result<()> {
     let line = format!("apt-get install --no-install-recommends {}", missing.join(" "));
     if cmd::find_program("apt-get").is_none() {
         bail!(
-            "{} needed for {purpose}; this machine has no apt-get, so install what these Debian packages hold by its own means",
+            "{} needed for {purpose}; this machine has no apt-get, so install the contents of these Debian packages by its own means",
             missing.join(", ")
         );
     }
@@ -40,18 +40,18 @@ pub(crate) fn ensure(purpose: &str, needs: &[Need]) -> Result<()> {
     cmd::run(apt_get().args(["--quiet", "install", "--yes", "--no-install-recommends"]).args(&missing))?;
     let still = self::missing(needs);
     if !still.is_empty() {
-        bail!("{} installed, but what {purpose} needs of it isn't where it should be", still.join(", "));
+        bail!("{} installed, but {purpose} doesn't find there what it needs", still.join(", "));
     }
     Ok(())
 }
 
-/// Whether apt knows the package at all (for the choice between a fallback and its remedy).
+/// Whether apt knows the package at all. It decides between a fallback and the advice to install the package.
 pub(crate) fn knows(package: &str) -> bool {
     cmd::output(Command::new("apt-cache").args(["policy", package]))
         .is_ok_and(|text| text.contains("Candidate: ") && !text.contains("Candidate: (none)"))
 }
 
-/// Refreshes the package lists, once per run; a mirror that is down shows at the install after it.
+/// Refreshes the package lists, once per run. A mirror that is down makes the next installation fail, not this.
 pub(crate) fn update_once() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 const CALLS: usize = 1000;
 /// Calls of every tool before the memory is read.
 const CALLS_OF_EACH: usize = 100;
-/// A tool whose calls take longer than this in all is called less often, and the bench says so.
+/// A tool whose calls take longer than this in all is called less often, and the benchmark says so.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// One figure and its floor, both in `unit`.
@@ -39,7 +39,7 @@ struct Row {
     floor_is: Cow<'static, str>,
 }
 
-/// What is measured together.
+/// Figures that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
     /// From the start of the server to its answers and its memory at rest, with the modules and with four times as many
@@ -58,7 +58,7 @@ pub(crate) enum Part {
     Memory,
 }
 
-/// Measures all parts, or these.
+/// Measures these parts, or all parts where none is named.
 pub(crate) fn bench(parts: &[Part]) -> Result<()> {
     let built = build::with_guests(Profile::Release)?;
     let floor = build_floor()?;
@@ -107,7 +107,7 @@ fn show(rows: &[Row]) {
 }
 
 impl Row {
-    /// As [`Row::json`] gives it.
+    /// Reads a row that [`Row::json`] wrote.
     fn read(row: &Value) -> Result<Self> {
         let text = |member: &str| -> Result<String> {
             Ok(row[member].as_str().with_context(|| format!("{member} of {row}"))?.to_owned())
@@ -125,7 +125,7 @@ impl Row {
     }
 }
 
-/// Tells who waits what is being measured: on stderr, since the table is for stdout.
+/// Tells the person who waits what is being measured. This goes to stderr, since the table goes to stdout.
 fn say(what: &str) {
     eprintln!("bench: {what}");
 }
@@ -135,7 +135,7 @@ fn build_floor() -> Result<PathBuf> {
     Ok(workspace::target_dir()?.join("release/bench-floor"))
 }
 
-/// A call that runs one command, less that command, bare.
+/// Measures a call that runs one command, and subtracts the time of the command alone.
 fn calls(built: &Built) -> Result<Vec<Row>> {
     let probe = built.binary.with_file_name("test-modules").join("probe");
     let mut server = Server::start(Command::new(&built.binary).arg("serve").arg("--modules").arg(probe))?;
@@ -180,7 +180,7 @@ fn calls(built: &Built) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A tool that only reads files, beside reading the same files.
+/// Measures a tool that only reads files, beside reading the same files.
 fn files(ours: impl Fn() -> Result<Server>) -> Result<Row> {
     let mut server = ours()?;
     server.initialize()?;
@@ -204,8 +204,8 @@ fn files(ours: impl Fn() -> Result<Server>) -> Result<Row> {
     })
 }
 
-/// What the policy says of an everyday command, measured within one process: a process takes a hundred times as long.
-/// Nothing does less, so the floor is what is aimed at.
+/// Measures the policy's verdict on an everyday command, within one process: to start a process takes a hundred times as
+/// long. No smaller task could be the floor, so the floor is the aim.
 fn verdict(built: &Built) -> Result<Row> {
     let times = (CALLS * 10).to_string();
     let argv = ["systemctl", "restart", "--", "nginx.service"];
@@ -223,7 +223,7 @@ fn verdict(built: &Built) -> Result<Row> {
     })
 }
 
-/// Resident memory after a hundred calls of every tool that only looks.
+/// Measures resident memory after a hundred calls of every tool that only looks.
 fn memory(ours: impl Fn() -> Result<Server>, peer: impl Fn() -> Result<Server>) -> Result<Vec<Row>> {
     let tools = examples::looking(&mut ours()?, examples::of_modules()?)?;
     let mut servers = [ours()?, peer()?];
@@ -290,7 +290,7 @@ impl Server {
     fn request(&mut self, method: &str, params: Value) -> Result<Value> {
         self.next += 1;
         let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        // One write, as a client would.
+        // A client sends a message in one write.
         self.input.write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         if self.output.read_line(&mut line)? == 0 {
@@ -303,7 +303,7 @@ impl Server {
         Ok(answer["result"].take())
     }
 
-    /// Once it does nothing more by itself: its processor time stands still.
+    /// Its memory once it does nothing more by itself, which its processor time shows.
     fn at_rest(&self) -> Result<f64> {
         let ticks = || -> Result<Vec<String>> {
             let stat =
@@ -326,7 +326,7 @@ impl Server {
         self.mebibytes("VmRSS:")
     }
 
-    /// The most that it ever had.
+    /// The most memory that it ever had.
     fn peak(&self) -> Result<f64> {
         self.mebibytes("VmHWM:")
     }

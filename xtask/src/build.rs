@@ -9,15 +9,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What every component begins with: `\0asm`, version 13, layer 1 (a core module has 1 and 0).
+/// Every component begins with this: `\0asm`, version 13, layer 1. A core module has version 1 and layer 0.
 const COMPONENT_MAGIC: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
 
 /// How the host and its components are compiled.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
-    /// As the tests are: unoptimized for the most part, and the host with the points where a test can make it fail.
+    /// The profile of the tests: little is optimized, and the host has the points where a test can make it fail.
     Dev,
-    /// As they ship.
+    /// The profile of what ships.
     Release,
 }
 
@@ -29,7 +29,7 @@ impl Profile {
         }
     }
 
-    /// The profile of components. A host compiles those that ship once more, so they are small before fast.
+    /// The profile of components. A host compiles the components that ship once more, so size matters more than speed.
     fn of_components(self) -> &'static str {
         match self {
             Profile::Dev => "dev",
@@ -37,7 +37,7 @@ impl Profile {
         }
     }
 
-    /// Where cargo puts what it made.
+    /// The folder into which cargo puts what it has built.
     fn folder(self) -> &'static str {
         match self {
             Profile::Dev => "debug",
@@ -82,7 +82,7 @@ pub(crate) fn components(profile: Profile) -> Result<()> {
     Ok(())
 }
 
-/// Builds what the tests have from Python, beside the rest.
+/// Builds the component of Python and installs the client of Python that the tests use.
 pub(crate) fn python(profile: Profile) -> Result<()> {
     let target = workspace::target_dir()?;
     let out = target.join(profile.folder());
@@ -102,14 +102,14 @@ fn built(profile: Profile) -> Result<Built> {
     Ok(Built { binary: out.join(workspace::BINARY), modules: out.join("modules") })
 }
 
-/// What builds the host: what ships with nothing but what it needs, else with the features of dependencies that the whole
-/// workspace has, so that the tests have the same ones.
+/// The cargo call that builds the host. What ships is built with the features that it needs. In the dev profile the
+/// dependencies have the features of the whole workspace, so that the tests use the same builds.
 pub(crate) fn host(profile: Profile) -> Command {
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
     match profile {
         Profile::Dev => {
-            // Tests wait for it: it keeps limits of seconds on a busy machine, which its own unit tests needn't.
+            // The tests expect answers within seconds on a busy machine. The host's own unit tests don't.
             cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=2"]);
             cargo.args(["--workspace", "--features", FAULT_POINTS])
         }
@@ -121,8 +121,8 @@ pub(crate) fn host(profile: Profile) -> Command {
 /// The feature with the points where a test can end the host or make a step fail. Nothing that ships has it.
 pub(crate) const FAULT_POINTS: &str = "linux-sysadmin/fault-points";
 
-/// Fills the cache of compiled components in this home, or that of who runs this: the first start compiles them, and no
-/// client should wait for that.
+/// Fills the cache of compiled components in this home, or in the home of the account that runs this: the first start
+/// compiles them, and no client should wait for that.
 pub(crate) fn warm(binary: &Path, home: Option<&Path>) -> Result<()> {
     let mut tools = Command::new(binary);
     if let Some(home) = home {
@@ -136,7 +136,7 @@ pub(crate) fn warm(binary: &Path, home: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Does the same for the tests' own components. What is refused is some tests' business.
+/// Does the same for the tests' own components. Some of them are there to be refused.
 pub(crate) fn warm_guests(binary: &Path, home: &Path) -> Result<()> {
     let folder = binary.with_file_name("test-modules");
     for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
@@ -160,8 +160,8 @@ fn build_components(profile: Profile, packages: &[String]) -> Result<PathBuf> {
     Ok(out)
 }
 
-/// A component of a workspace of its own. In the same target directory: with the same profile and versions, what it depends
-/// on is there already.
+/// Builds a component of a workspace of its own. It uses the same target directory, where its dependencies are built
+/// already, since their versions and the profile are the same.
 fn build_outside(profile: Profile, name: &str) -> Result<PathBuf> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root().join(workspace::OUTSIDE).join(name));
@@ -171,8 +171,8 @@ fn build_outside(profile: Profile, name: &str) -> Result<PathBuf> {
     Ok(out.join(artifact(name)))
 }
 
-/// Gives cargo the toolchain and the target directory; gives the folder of the components. In the dev profile the macros and
-/// build scripts are those of the tests, so both are built in one directory, if by one compiler.
+/// Gives cargo the toolchain and the target directory; gives the folder of the components. In the dev profile the macros
+/// and build scripts are those of the tests, so both are built in one directory where one compiler builds both.
 fn toolchain_and_folder(
     profile: Profile,
     toolchain: &wasm::Toolchain,
@@ -181,7 +181,7 @@ fn toolchain_and_folder(
     toolchain.apply(cargo);
     let target = workspace::target_dir()?;
     if profile == Profile::Dev {
-        // A module keeps limits of seconds as it ships. Nothing of this concerns macros and build scripts.
+        // Modules have to answer within seconds, as those that ship do. Macros and build scripts stay as they are.
         cargo.args([
             "--config",
             "profile.dev.opt-level='s'",
@@ -217,7 +217,7 @@ fn place(from: &Path, kind: &str, modules: &[String], to: &Path) -> Result<()> {
     files::write_sums(to)
 }
 
-/// What cargo calls the component of a package.
+/// The file name that cargo gives to the component of a package.
 fn artifact(package: &str) -> String {
     format!("{}.wasm", package.replace('-', "_"))
 }

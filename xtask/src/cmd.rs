@@ -1,10 +1,10 @@
-//! Runs other programs by argv, and says which one failed and how.
+//! Runs other programs without a shell, and says which one failed and how.
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// The argv as a person would type it, for headings and errors.
+/// The command line as a person would type it, for headings and errors.
 pub(crate) fn describe(command: &Command) -> String {
     let mut line = command.get_program().to_string_lossy().into_owned();
     for arg in command.get_args() {
@@ -19,12 +19,12 @@ pub(crate) fn describe(command: &Command) -> String {
     line
 }
 
-/// Runs to the end with our own stdin, stdout and stderr; any exit status is fine.
+/// Runs a program to its end with our own stdin, stdout and stderr. Any exit status is fine.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| cannot_start(command))
 }
 
-/// Runs to the end with our own stdin, stdout and stderr; a status other than 0 is an error.
+/// Runs a program to its end with our own stdin, stdout and stderr. A status other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = status(command)?;
     if !status.success() {
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs quietly and gives its stdout; a status other than 0 is an error that carries its stderr.
+/// Runs a program quietly and gives its stdout. A status other than 0 is an error that carries its stderr.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let out = command.stdin(Stdio::null()).output().with_context(|| cannot_start(command))?;
     if !out.status.success() {
@@ -45,7 +45,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Runs quietly and tells only whether it succeeded.
+/// Runs a program quietly and tells only whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -55,8 +55,8 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Where a program is; an absolute path is only checked. Looks into the sbin folders too, which an
-/// unprivileged PATH often lacks.
+/// The path of a program. An absolute path is only checked. The sbin folders are searched as well, which the PATH of an
+/// unprivileged account often lacks.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     if name.starts_with('/') {
         return Path::new(name).exists().then(|| PathBuf::from(name));

@@ -14,11 +14,11 @@ struct Crate {
     name: String,
     /// Its folder.
     root: PathBuf,
-    /// What it is built with, of the host's crates and of others.
+    /// The names of the crates that it depends on, the host's own and others.
     uses: BTreeSet<String>,
 }
 
-/// Prints the crates, each after all that it uses, and fails where a crate's modules use each other in a circle.
+/// Prints the crates, each after all crates that it uses, and fails where a crate's modules use each other in a circle.
 pub(crate) fn crates() -> Result<()> {
     let crates = read()?;
     let names: BTreeSet<&str> = crates.iter().map(|one| one.name.as_str()).collect();
@@ -47,7 +47,7 @@ fn read() -> Result<Vec<Crate>> {
         let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
         let Some(root) = manifest.parent().filter(|root| root.starts_with(&host)) else { continue };
         let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        // Those for tests and for building have a kind.
+        // Dependencies for tests and for build scripts have a kind.
         let uses = dependencies.filter(|one| one["kind"].is_null()).filter_map(|one| one["name"].as_str());
         crates.push(Crate {
             name: package["name"].as_str().unwrap_or_default().to_owned(),
@@ -58,7 +58,7 @@ fn read() -> Result<Vec<Crate>> {
     Ok(crates)
 }
 
-/// Each crate after those that it uses. cargo allows no circle.
+/// The crates, each after the crates that it uses. cargo allows no circle.
 fn in_order(crates: &[Crate]) -> Vec<&Crate> {
     let mut left: Vec<&Crate> = crates.iter().collect();
     let mut order: Vec<&Crate> = Vec::new();
@@ -136,7 +136,7 @@ fn sources_in(folder: &Path, at: &mut Vec<String>, found: &mut Vec<(Vec<String>,
     Ok(())
 }
 
-/// The modules at the top of the crate that a source names, which is this deep itself.
+/// The top-level modules of the crate that a source names. `depth` is how deep the source's own module is.
 fn imports(text: &str, depth: usize) -> impl Iterator<Item = String> {
     let to_top = "super::".repeat(depth);
     let starts = ["crate::".to_owned(), to_top];

@@ -1,5 +1,5 @@
-//! Builds the book of `docs/` with mdBook. What mdBook doesn't check is checked before: links, files that pages name, and
-//! pages that the summary doesn't list.
+//! Builds the book of `docs/` with mdBook. Before, it checks what mdBook doesn't: links, files that pages name, and pages
+//! that the summary doesn't list.
 
 mod check;
 mod markdown;
@@ -27,7 +27,7 @@ pub(crate) fn docs() -> Result<()> {
     Ok(())
 }
 
-/// The mdBook of this machine, else one below the target directory, which is installed where it is missing.
+/// The mdBook of this machine, or else the one below the target directory, which is installed where it is missing.
 fn mdbook(target: &Path) -> Result<PathBuf> {
     if let Some(program) = cmd::find_program("mdbook") {
         return Ok(program);
@@ -37,7 +37,7 @@ fn mdbook(target: &Path) -> Result<PathBuf> {
     let says_version = cmd::output(Command::new(&program).arg("--version"));
     if !says_version.is_ok_and(|said| said.trim().ends_with(VERSION)) {
         eprintln!("xtask: installing mdbook {VERSION} into {}", root.display());
-        // Without its web server, which nothing here needs and which takes as long to compile as the rest.
+        // Its web server is left out: nothing here needs it, and it takes as long to compile as the rest.
         let features = ["--no-default-features", "--features", "search"];
         let mut install = workspace::cargo();
         install.args(["install", "--locked", "mdbook", "--version", VERSION]).args(features);

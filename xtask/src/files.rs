@@ -1,4 +1,4 @@
-//! Puts files in place so that nobody ever sees a half-written one, a running binary included.
+//! Puts files in place so that no program ever reads a half-written one. A running binary can be replaced as well.
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
@@ -7,18 +7,18 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes by a temporary file beside the goal and a rename.
+/// Writes a temporary file beside the path and renames it.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>, mode: u32) -> Result<()> {
     in_place(path, mode, |temp| fs::write(temp, bytes.as_ref()))
 }
 
-/// Copies likewise.
+/// Copies a file in the same way.
 pub(crate) fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
     in_place(to, mode, |temp| fs::copy(from, temp).map(|_| ()))
         .with_context(|| format!("cannot copy {}", from.display()))
 }
 
-/// What `sha256sum *.wasm` would print: the host loads only what is named in it.
+/// The name of the file that holds what `sha256sum *.wasm` prints. The host loads only components that it names.
 const SUMS: &str = "SHA256SUMS";
 
 /// Writes the sums of a folder's *.wasm files beside them.

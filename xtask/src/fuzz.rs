@@ -1,11 +1,11 @@
-//! Fuzzes what decides about commands and paths: each target of `fuzz/`, from the seeds that are checked in and from
-//! what earlier runs found.
+//! Fuzzes the code that decides about commands and paths: each target of `fuzz/`, from the seeds that are checked in and
+//! from the inputs that earlier runs found.
 
 use crate::{cmd, files, workspace};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// Each with the longest input that is tried, in bytes.
+/// The targets, each with the longest input that is tried, in bytes.
 const TARGETS: [(&str, usize); 2] = [("pattern", 1024), ("path", 256)];
 
 /// Fuzzes every target for this long.
@@ -23,7 +23,7 @@ pub(crate) fn fuzz(seconds: u32) -> Result<()> {
     Ok(())
 }
 
-/// Gives the number of executions.
+/// Fuzzes one target; gives the number of executions.
 fn run(target: &str, longest: usize, seconds: u32) -> Result<u64> {
     let fuzz = workspace::root().join("fuzz");
     // New inputs go to the first of the two.
@@ -37,7 +37,7 @@ fn run(target: &str, longest: usize, seconds: u32) -> Result<u64> {
     let output = command.output().context("cannot start cargo fuzz")?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        // Without its lines of progress it says what failed, on which input, and how to see that again.
+        // The other lines than those of progress say what failed, on which input, and how to repeat it.
         for line in said.lines().filter(|line| !line.starts_with('#')) {
             eprintln!("{line}");
         }
@@ -46,8 +46,8 @@ fn run(target: &str, longest: usize, seconds: u32) -> Result<u64> {
     executions(&said).with_context(|| format!("{target} doesn't say how often it ran"))
 }
 
-/// The targets are built from code without `unsafe`, so that a sanitizer would find nothing and only cost time. Coverage
-/// counters are no stable option of the compiler, hence the variable.
+/// A call of cargo-fuzz. It uses no sanitizer: the targets are built from code without `unsafe`, so a sanitizer would find
+/// nothing. The variable makes a stable compiler accept the option for coverage counters.
 fn cargo_fuzz(verb: &str) -> Command {
     let mut command = workspace::cargo();
     command.env("RUSTC_BOOTSTRAP", "1").args(["fuzz", verb, "--sanitizer", "none"]);

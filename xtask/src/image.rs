@@ -16,13 +16,13 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const CACHE: &str = "/var/cache/linux-sysadmin-hosts";
-/// Goes up when this file builds differently from the same recipe.
+/// This number goes up when this file builds another image from the same recipe.
 const BUILDER: u32 = 2;
-/// An image whose build was cut off is built anew, so nothing waits for the disk.
+/// An image whose build was cut off is built anew, so dpkg need not wait for the disk.
 const DPKG_FORCE: &str = "unsafe-io";
-/// Keeps package scripts from starting services in the image.
+/// The path of the script that keeps packages from starting services in the image.
 const POLICY: &str = "usr/sbin/policy-rc.d";
-/// The archives while the image is built; a host has only those of its recipe.
+/// The list of archives while the image is built. A host has only the archives of its recipe.
 const BUILD_SOURCES: &str = "etc/apt/sources.list";
 const BUILD_PROXY: &str = "etc/apt/apt.conf.d/00build-proxy";
 
@@ -30,10 +30,10 @@ const BUILD_PROXY: &str = "etc/apt/apt.conf.d/00build-proxy";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recipe {
-    /// The image that this one is a layer over, and whose suite it has.
+    /// The image over which this one is a layer. Both have the same suite.
     #[serde(default)]
     base: Option<String>,
-    /// Debian's releases that it can be made of.
+    /// Debian's releases of which the image can be made.
     #[serde(default)]
     suites: Vec<String>,
     #[serde(default)]
@@ -44,13 +44,13 @@ struct Recipe {
 
 /// An image that is ready to be the lower layers of a host.
 pub(crate) struct Image {
-    /// Its own layer first, then those below it.
+    /// Its own layer first, then the layers below it.
     pub(crate) layers: Vec<PathBuf>,
     /// Further arguments of systemd-nspawn for its hosts.
     pub(crate) nspawn: Vec<String>,
 }
 
-/// The image: from the cache, or built now.
+/// Gives the image from the cache, or builds it.
 pub(crate) fn ensure(name: &str) -> Result<Image> {
     let plan = Plan::of(name)?;
     let cache = Path::new(CACHE);
@@ -61,7 +61,8 @@ pub(crate) fn ensure(name: &str) -> Result<Image> {
     if !plan.layer.is_dir() {
         let begun = Instant::now();
         eprintln!("xtask: building the image `{name}` ({}) once; this takes a minute or two", plan.suite);
-        // By the file that runs, which cargo may have replaced since; what starts it is another program.
+        // The path names the file that runs, since cargo may have replaced the file at its usual path. `/proc/self` would be
+        // the program that starts it.
         let xtask = format!("/proc/{}/exe", std::process::id());
         let mut build = unshared();
         build.args(["--propagation", "private", &xtask, "hosts", "build-image", name]);
@@ -72,7 +73,7 @@ pub(crate) fn ensure(name: &str) -> Result<Image> {
     Ok(Image { layers: plan.layers(), nspawn: plan.recipe.nspawn })
 }
 
-/// Builds one image whose base is there: the process has mounts of its own.
+/// Builds one image whose base is there. This process has mounts of its own.
 pub(crate) fn build_one(name: &str) -> Result<()> {
     let plan = Plan::of(name)?;
     let building = Path::new(CACHE).join(format!(".building-{name}"));
@@ -88,20 +89,20 @@ pub(crate) fn build_one(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// How an image is made, and of what.
+/// The recipe of an image, with the layers that it needs.
 struct Plan {
     name: String,
     folder: PathBuf,
     recipe: Recipe,
     suite: String,
-    /// Where its own layer is, or is going to be.
+    /// The path at which its own layer is or will be.
     layer: PathBuf,
-    /// The layers below its own, the uppermost first.
+    /// The layers below its own, from the top down.
     below: Vec<PathBuf>,
 }
 
 impl Plan {
-    /// The images below are built where they aren't there.
+    /// Plans an image, and builds the images below it where they are missing.
     fn of(name: &str) -> Result<Self> {
         let folder = recipe_folder(name)?;
         let recipe = read_recipe(&folder)?;
@@ -124,7 +125,7 @@ impl Plan {
     }
 }
 
-/// Removes cached layers of the same images as these are, other than these, that no host uses.
+/// Removes older cached layers of the images of these layers, unless a host uses them.
 pub(crate) fn remove_old(current: &[PathBuf], in_use: &[PathBuf]) -> Result<()> {
     let image_of = |path: &Path| {
         let (image, hash) = path.file_name()?.to_str()?.rsplit_once('-')?;
@@ -162,7 +163,8 @@ fn recipe_folder(name: &str) -> Result<PathBuf> {
     Ok(images.join(name))
 }
 
-/// This machine's own suite where the recipe has it (binaries built here then run there), else its first.
+/// This machine's own suite where the recipe has it, since binaries that are built here run there. Otherwise the recipe's
+/// first suite.
 fn suite_for(suites: &[String], os_release: &str) -> Option<String> {
     let value = |key: &str| {
         os_release
@@ -179,30 +181,30 @@ fn suite_for(suites: &[String], os_release: &str) -> Option<String> {
     suites.first().cloned()
 }
 
-/// Everything that decides the result, but for the mirror and the day.
+/// The hash of everything that decides the result, except for the mirror and the day.
 fn recipe_hash(folder: &Path, suite: &str, below: Option<&Path>) -> Result<String> {
     let mut hash = Sha256::new();
     hash.update(format!("{BUILDER}\0{suite}\0{}\0", std::env::consts::ARCH));
-    // Its name has the hash of its own recipe.
+    // The name of the layer below holds the hash of its recipe.
     if let Some(below) = below {
         hash.update(format!("{}\0", below.display()));
     }
     for relative in tree(folder)? {
         let path = folder.join(&relative);
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        // The lengths keep two files from being taken for another two with the same bytes in a row.
+        // Without the lengths, two other files with the same bytes in a row would have the same hash.
         hash.update(format!("{}\0{}\0{}\0", relative.display(), is_executable(&path)?, bytes.len()));
         hash.update(&bytes);
     }
     Ok(hex::encode(hash.finalize()))
 }
 
-/// Fills the layer. What is only needed meanwhile is in `building`.
+/// Fills the layer. `building` holds what is needed only during the build.
 fn build(plan: &Plan, building: &Path, layer: &Path) -> Result<()> {
     let suite = &plan.suite;
     let mirror = mirror::of_this_machine(suite);
     let proxy = mirror::apt_proxy();
-    // Each package is reported; only the error, if any, is of interest.
+    // The output names each package, and matters only where the build fails.
     let log = PathBuf::from(CACHE).join(format!("build-{}.log", plan.name));
     let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let logged = |command: &mut Command| -> Result<()> {
@@ -237,7 +239,7 @@ fn build(plan: &Plan, building: &Path, layer: &Path) -> Result<()> {
     if let Some(proxy) = &proxy {
         files::write(&root.join(BUILD_PROXY), format!("Acquire::http::Proxy \"{proxy}\";\n"), 0o644)?;
     }
-    // By content: the machine's own may be a link that leads nowhere in the image.
+    // The content is copied, since the machine's own file may be a link that leads nowhere in the image.
     if let Ok(resolvers) = fs::read("/etc/resolv.conf") {
         fs::remove_file(root.join("etc/resolv.conf")).ok();
         files::write(&root.join("etc/resolv.conf"), resolvers, 0o644)?;
@@ -255,7 +257,7 @@ fn build(plan: &Plan, building: &Path, layer: &Path) -> Result<()> {
     for leftover in [BUILD_SOURCES, BUILD_PROXY] {
         fs::remove_file(root.join(leftover)).ok();
     }
-    // The lowest layer keeps the lists, so that those above it fetch only what is new.
+    // The lowest layer keeps the lists, so the layers above it fetch only what is new.
     if !plan.below.is_empty() {
         let lists = root.join("var/lib/apt/lists");
         fs::remove_dir_all(&lists).ok();
@@ -282,7 +284,7 @@ pub(crate) fn overlay(below: &[PathBuf], upper: &Path, work: &Path) -> String {
     format!("lowerdir={},upperdir={},workdir={}", below.join(":"), upper.display(), work.display())
 }
 
-/// Takes away what must differ from host to host or belonged to the build only.
+/// Removes what must differ from host to host, and what only the build needed.
 fn seal(root: &Path) -> Result<()> {
     fs::remove_file(root.join(POLICY)).ok();
     for entry in fs::read_dir(root.join("etc/ssh"))?.flatten() {
@@ -295,7 +297,7 @@ fn seal(root: &Path) -> Result<()> {
     files::write(&root.join("etc/resolv.conf"), "nameserver 127.0.0.1\n", 0o644)
 }
 
-/// A program in the image, with a process table and mounts of its own.
+/// Runs a program in the image, with a process table and mounts of its own.
 fn inside(root: &Path) -> Command {
     let mut command = unshared();
     command.args(["--mount-proc=/proc", "--wd=/", "--root"]);
@@ -309,16 +311,16 @@ fn inside(root: &Path) -> Command {
     command
 }
 
-/// `unshare` with mounts and processes of its own, all of which end when xtask does, however that ends:
-/// what went on writing would meet the next build.
+/// `unshare` with mounts and processes of its own. All of these processes end when xtask ends, or they would write into
+/// the next build.
 fn unshared() -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]);
     command
 }
 
-/// Copies regular files as root's own; git keeps no more of a mode than whether a file is executable, and of a folder
-/// without files nothing.
+/// Copies regular files as files of root. Of a mode only the executable bit is kept, and empty folders are left out, as
+/// git does.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     if !from.exists() {
         return Ok(());
@@ -425,7 +427,7 @@ mod tests {
     fn every_recipe_of_the_project_can_be_read() -> Result<()> {
         for entry in fs::read_dir(workspace::root().join("xtask/images"))?.flatten() {
             let recipe = read_recipe(&entry.path())?;
-            // Only what is bootstrapped says of which suites it can be.
+            // Only an image without a base names suites.
             assert_eq!(recipe.suites.is_empty(), recipe.base.is_some(), "{}", entry.path().display());
             if let Some(base) = &recipe.base {
                 read_recipe(&recipe_folder(base)?)?;

@@ -1,4 +1,4 @@
-//! Installs the binary and its modules under a prefix, over a running server if need be.
+//! Installs the binary and its modules under a prefix. A server that runs from there goes on running.
 
 use crate::build::{self, Profile};
 use crate::{files, workspace};
@@ -15,7 +15,8 @@ pub(crate) fn install(prefix: Option<&Path>) -> Result<()> {
     let built = build::build(Profile::Release)?;
     let (bin, modules) = (prefix.join("bin"), prefix.join("lib").join(workspace::BINARY).join("modules"));
     files::make_dir(&bin)?;
-    // The modules first: a new binary never meets old modules for long, and an old one runs on with its own.
+    // The modules come first, so a new binary never starts with old modules. A server that runs keeps the modules that it
+    // has.
     files::sync_components(&built.modules, &modules)?;
     let binary = bin.join(workspace::BINARY);
     files::copy(&built.binary, &binary, 0o755)?;

@@ -1,12 +1,12 @@
-//! Formatting and lints, for the machine's target and for the components' own.
+//! Checks formatting and lints, for this machine's target and for the target of components.
 
 use crate::{cmd, wasm, workspace};
 use anyhow::{Result, bail};
 
-/// The fuzz targets: a workspace of their own.
+/// The manifest of the fuzz targets, which are a workspace of their own.
 pub(crate) const FUZZ: &str = "fuzz/Cargo.toml";
 
-/// Whether all sources are formatted, those of workspaces of their own as well.
+/// Checks that all sources are formatted, also in the workspaces beside this one.
 pub(crate) fn formatting() -> Result<()> {
     let mut manifests = vec!["Cargo.toml".to_owned(), FUZZ.to_owned()];
     manifests.extend(
@@ -17,7 +17,7 @@ pub(crate) fn formatting() -> Result<()> {
     all_clean(calls.collect())
 }
 
-/// Formatting, and clippy for the machine's target and for the components' own.
+/// Checks formatting, and runs clippy for this machine's target and for the target of components.
 pub(crate) fn lint() -> Result<()> {
     formatting()?;
     let mut calls = vec![vec!["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]];
@@ -30,7 +30,7 @@ pub(crate) fn lint() -> Result<()> {
     } else {
         eprintln!("xtask: no clippy for {} without rustup's target", wasm::TARGET);
     }
-    // A workspace of its own, which nothing else builds.
+    // The fuzz targets are a workspace of their own, which nothing else builds.
     if cmd::find_program("c++").is_some() {
         calls.push(vec!["clippy", "--manifest-path", FUZZ, "--bins", "--", "-D", "warnings"]);
     } else {
@@ -39,7 +39,7 @@ pub(crate) fn lint() -> Result<()> {
     all_clean(calls)
 }
 
-/// Runs each, and says which were not clean.
+/// Runs each cargo call, and says which ones failed.
 fn all_clean(calls: Vec<Vec<&str>>) -> Result<()> {
     let mut failed = Vec::new();
     for call in calls {

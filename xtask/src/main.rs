@@ -1,7 +1,7 @@
 //! `cargo xtask`: everything about this workspace that cargo itself doesn't do.
 
 #![forbid(unsafe_code)]
-// Telling people what it does is this program's job.
+// This program is meant to print what it does.
 #![allow(clippy::print_stdout)]
 
 mod apt;
@@ -83,7 +83,7 @@ enum Task {
 
 fn main() -> ExitCode {
     run_task(Cli::parse().task).unwrap_or_else(|error| {
-        // Without a backtrace: these errors are about the machine, and say what to do.
+        // There is no backtrace: these errors are about the machine, and say what to do.
         eprintln!("xtask: {error:#}");
         ExitCode::FAILURE
     })

@@ -1,15 +1,15 @@
-//! Which Debian mirror an image is built from: the one that this machine's own apt uses.
+//! Finds the Debian mirror from which an image is built: the one that this machine's own apt uses.
 
 use crate::cmd;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Where apt's configuration names no Debian archive for the wanted suite.
+/// The mirror where apt's configuration names no Debian archive for the wanted suite.
 const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 const DEFAULT_SECURITY: &str = "http://deb.debian.org/debian-security";
 
-/// One archive of apt's configuration, see sources.list(5).
+/// One archive of apt's configuration, as in sources.list(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) uri: String,
@@ -17,7 +17,7 @@ pub(crate) struct Source {
     pub(crate) components: Vec<String>,
 }
 
-/// What an image's build installs from.
+/// The archives from which the build of an image installs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mirror {
     pub(crate) uri: String,
@@ -31,12 +31,12 @@ impl Mirror {
     }
 }
 
-/// The mirror for `suite` by /etc/apt/sources.list and sources.list.d.
+/// The mirror for `suite`, by /etc/apt/sources.list and sources.list.d.
 pub(crate) fn of_this_machine(suite: &str) -> Mirror {
     choose(&configured_sources(Path::new("/etc/apt")), suite)
 }
 
-/// The proxy that apt uses for http, if any.
+/// The proxy that apt uses for HTTP, where it uses one.
 pub(crate) fn apt_proxy() -> Option<String> {
     let text = cmd::output(Command::new("apt-config").args(["dump", "Acquire::http::Proxy"])).ok()?;
     parse_proxy(&text)
@@ -51,7 +51,7 @@ fn configured_sources(etc_apt: &Path) -> Vec<Source> {
     let mut sources = Vec::new();
     for file in files {
         let Ok(text) = fs::read_to_string(&file) else { continue };
-        // apt itself ignores every other ending.
+        // apt itself ignores files with other endings.
         match file.extension().and_then(|ending| ending.to_str()) {
             Some("list") => sources.extend(parse_one_line(&text)),
             Some("sources") => sources.extend(parse_deb822(&text)),
@@ -74,7 +74,7 @@ fn choose(sources: &[Source], suite: &str) -> Mirror {
     }
 }
 
-/// debootstrap takes these; cdrom:, mirror+http: and the like it doesn't.
+/// Whether debootstrap takes this kind of URI. It takes no `cdrom:`, `mirror+http:` and the like.
 fn fetchable(uri: &str) -> bool {
     ["http://", "https://", "file:"].iter().any(|scheme| uri.starts_with(scheme))
 }
@@ -121,7 +121,7 @@ fn stanza_sources(stanza: &[(String, String)]) -> Vec<Source> {
             .map(|(_, value)| value.split_whitespace().map(str::to_owned).collect())
             .unwrap_or_default()
     };
-    // apt takes "no", "false", "off", "without" and "disable"; anything else is on.
+    // apt takes these words for off, and anything else for on.
     let off = ["no", "false", "off", "without", "disable"];
     let disabled = words("enabled").first().is_some_and(|word| off.contains(&word.to_lowercase().as_str()));
     if disabled || !words("types").iter().any(|t| t == "deb") {

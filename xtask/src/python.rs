@@ -1,6 +1,6 @@
-//! What the tests have from Python: a component, built by componentize-py, and the official client of MCP; each in a
-//! virtual environment of its own, as whatever else is had from there. Where one can't be had, as without a network, the tests that need it are skipped, with
-//! the reason that is left in its place.
+//! Makes what the tests need from Python: a component, built by componentize-py, and the official client of MCP, each in a
+//! virtual environment of its own. Where one of them can't be made, as without a network, a file with the reason takes its
+//! place, and the tests that need it are skipped.
 
 use crate::apt::{self, Need};
 use crate::{cmd, files, workspace};
@@ -10,16 +10,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The component's name, and that of its folder beside the other guests.
+/// The name of the component and of its folder beside the other guests.
 pub(crate) const NAME: &str = "python";
-/// From PyPI. Another version makes another component.
+/// The package on PyPI that builds the component. Another version builds another component.
 const COMPONENTIZE: &str = "componentize-py==0.25.1";
-/// From PyPI, with elicitation in every generation of the protocol.
+/// The client's package on PyPI. This version has elicitation in every generation of the protocol.
 const CLIENT: &str = "mcp==2.3.0";
-/// Python's file, and the world's.
+/// The component's source.
 const APP: &str = "tests/guests-python/hello/app.py";
 const WIT: &str = "wit";
-/// Why there is no component, or no client: read by the tests.
+/// The name of the file that says why there is no component or no client. The tests read it.
 const MISSING: &str = "missing.txt";
 
 /// Builds the component where its sources have changed, and puts it into `to`.
@@ -42,7 +42,7 @@ pub(crate) fn build(target: &Path, to: &Path) -> Result<()> {
     files::write_sums(to)
 }
 
-/// Of everything that the component is made from.
+/// The digest of everything that the component is made from.
 fn digest() -> Result<String> {
     let root = workspace::root();
     let mut sources: Vec<PathBuf> =
@@ -58,7 +58,7 @@ fn digest() -> Result<String> {
     Ok(hex::encode(hasher.finalize()))
 }
 
-/// componentize-py of the pinned version, installed where it isn't yet.
+/// Gives the path of componentize-py of the pinned version, and installs it where it is missing.
 fn tool(venv: &Path) -> Result<PathBuf> {
     install(venv, COMPONENTIZE)?;
     Ok(venv.join("bin/componentize-py"))
@@ -77,7 +77,7 @@ pub(crate) fn client(to: &Path) -> Result<()> {
     }
 }
 
-/// Makes a virtual environment with this package of this version, where it isn't there yet.
+/// Makes a virtual environment with this package in this version, where there is none.
 pub(crate) fn install(venv: &Path, package: &str) -> Result<()> {
     let (name, version) = package.split_once("==").context("a package has a version")?;
     let says = format!("import importlib.metadata as m; print(m.version('{name}'))");
@@ -88,7 +88,7 @@ pub(crate) fn install(venv: &Path, package: &str) -> Result<()> {
         return Ok(());
     }
     if make_venv(venv).is_err() {
-        // Debian's python3 has the module and not what it unpacks.
+        // Debian's python3 has the module `venv`, but not the files that the module unpacks.
         apt::ensure(package, &[Need::new("/usr/share/doc/python3-venv", "python3-venv")])?;
         make_venv(venv)?;
     }
@@ -104,13 +104,13 @@ fn make_venv(venv: &Path) -> Result<()> {
 }
 
 fn componentize(tool: &Path, work: &Path, component: &Path) -> Result<()> {
-    // From a copy: Python leaves its bytecode beside what it reads.
+    // The sources are copied, since Python leaves its bytecode beside the files that it reads.
     let sources = work.join("app");
     files::make_dir(&sources)?;
     files::copy(&workspace::root().join(APP), &sources.join("app.py"), 0o644)?;
     let mut command = Command::new(tool);
     command.current_dir(workspace::root()).args(["-d", WIT, "-w", "tool-module", "componentize"]);
-    // Without it the component imports sockets, which no module gets.
+    // Without this option the component imports sockets, which no module gets.
     command.args(["--stub-wasi", "app", "-p"]).arg(sources).arg("-o").arg(component);
     cmd::output(&mut command).map(drop)
 }

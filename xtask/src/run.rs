@@ -1,11 +1,11 @@
-//! Shows on this very machine what the server does, by a few calls that only look.
+//! Shows on this machine what the server does, by a few calls that only look.
 
 use crate::build::{self, Profile};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// A call, what it shows, and the exit codes that are an answer rather than a failure of the demonstration.
+/// A call, a text that says what it shows, and the exit codes that count as an answer.
 struct Show {
     heading: &'static str,
     arguments: &'static [&'static str],
@@ -26,7 +26,7 @@ const SHOWS: [Show; 3] = [
     },
 ];
 
-/// Builds, warms the cache of compiled modules, shows the calls and how to register the server.
+/// Builds, fills the cache of compiled modules, makes the calls, and prints how to register the server.
 pub(crate) fn run() -> Result<()> {
     let built = build::build(Profile::Release)?;
     build::warm(&built.binary, None)?;

@@ -1,9 +1,9 @@
-//! Sums up what the test binaries reported.
+//! Adds up the counts that the test binaries report.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The counts of a whole run; its Display is the last line of `cargo xtask test`.
+/// The counts of a whole run. Its Display is the last line of `cargo xtask test`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -12,10 +12,10 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes a line of a test binary's output into account, if it is its summary:
+    /// Adds the counts of a line of a test binary's output, where the line is the summary:
     /// `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s`
     pub(crate) fn add_line(&mut self, line: &str) {
-        // Not only at the start: a test's own output without a line's end may stand before it.
+        // The summary may stand behind a test's own output that has no newline at its end.
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         for part in counts.split([';', '.']) {
             match part.trim().split_once(' ') {
@@ -27,15 +27,15 @@ impl Tally {
         }
     }
 
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
     }
 
-    /// Moves tests that reported themselves skipped from passed to skipped: a test that finds no host
-    /// returns, and its binary counts that as passed.
+    /// Moves tests that said that they were skipped from passed to skipped: a test that finds no host returns, and its binary
+    /// counts that as passed.
     pub(crate) fn skip(&mut self, count: u64) {
         let moved = count.min(self.passed);
         self.passed -= moved;
@@ -49,7 +49,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The skip log: a line `TEST: REASON` for each skipped test, by test so that none counts twice.
+/// The reasons in the skip log, by the name of the test, so that no test counts twice. Each line is `TEST: REASON`.
 pub(crate) fn parse_skips(log: &str) -> BTreeMap<String, String> {
     log.lines()
         .map(|line| line.trim())

@@ -1,7 +1,7 @@
 //! Finds a toolchain that builds WebAssembly components (the target wasm32-wasip2).
 //!
-//! rustup's, if the target is installed or can be added; otherwise Debian's rustc, which comes with the
-//! sources of std and with wasi-libc, linking by the rustup toolchain's own wasm-component-ld and wasm-ld.
+//! It takes rustup's toolchain where the target is installed or can be added. Otherwise it takes Debian's rustc, which comes
+//! with the sources of std and with wasi-libc, and links by wasm-component-ld and wasm-ld of the rustup toolchain.
 
 use crate::apt::{self, Need};
 use crate::{cmd, workspace};
@@ -12,9 +12,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub(crate) const TARGET: &str = "wasm32-wasip2";
-/// Forces one: `rustup` or `debian`.
+/// The variable that forces one of the toolchains: `rustup` or `debian`.
 const CHOICE: &str = "XTASK_WASM_TOOLCHAIN";
-/// Some networks swallow the download instead of refusing it.
+/// The time after which a download is given up, since some networks drop it without an error.
 const ADD_TIMEOUT: Duration = Duration::from_secs(120);
 
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
@@ -26,7 +26,7 @@ const DEBIAN_NEEDS: [Need; 3] = [
     Need::new("/usr/lib/wasm32-wasi/libc.a", "wasi-libc"),
 ];
 
-/// How cargo is made to build components.
+/// A toolchain that builds components.
 #[derive(Debug)]
 pub(crate) enum Toolchain {
     Rustup,
@@ -37,7 +37,7 @@ pub(crate) enum Toolchain {
 }
 
 impl Toolchain {
-    /// Adds to a cargo call what this toolchain needs; the target is set too.
+    /// Adds the target and everything else that this toolchain needs to a cargo call.
     pub(crate) fn apply(&self, cargo: &mut Command) {
         cargo.args(["--target", TARGET]);
         let Toolchain::Debian { linkers } = self else { return };
@@ -46,7 +46,7 @@ impl Toolchain {
     }
 }
 
-/// The first toolchain that works, in the order above; prints which.
+/// Finds the first toolchain that works, in the order above, and prints its name.
 pub(crate) fn find() -> Result<Toolchain> {
     let choice = std::env::var(CHOICE).unwrap_or_default();
     match choice.as_str() {
@@ -80,7 +80,7 @@ pub(crate) fn find() -> Result<Toolchain> {
     )
 }
 
-/// Whether rustup's target is there already (nothing is fetched).
+/// Whether rustup's target is installed. Nothing is fetched.
 pub(crate) fn rustup_target_is_installed() -> bool {
     cmd::output(Command::new("rustup").args(["target", "list", "--installed"]))
         .is_ok_and(|list| list.lines().any(|line| line.trim() == TARGET))
@@ -113,7 +113,7 @@ fn rustup() -> Result<&'static str> {
 }
 
 fn debian() -> Result<Toolchain> {
-    // Where apt doesn't know them, its own error would be about package names rather than about Rust.
+    // Where apt doesn't know the packages, its own error would be about package names and not about Rust.
     if cmd::is_root() && cmd::find_program("apt-get").is_some() {
         if !apt::knows("rustc-web") {
             apt::update_once();
@@ -145,10 +145,11 @@ fn debian_environment(linkers: &Path) -> [(&'static str, String); 4] {
     let ld = linkers.join("gcc-ld/wasm-ld");
     [
         ("RUSTC", DEBIAN_RUSTC.to_owned()),
-        // -Zbuild-std is for nightly, or for those who say that they know.
+        // A stable compiler accepts -Zbuild-std only with this variable.
         ("RUSTC_BOOTSTRAP", "1".to_owned()),
         ("CARGO_TARGET_WASM32_WASIP2_LINKER", linkers.join("wasm-component-ld").display().to_string()),
-        // With --target these reach no build script. Without the second, wasm-component-ld looks for wasm-ld beside Debian's rustc, in vain.
+        // Because of --target these flags reach no build script. Without the second one, wasm-component-ld looks for wasm-ld
+        // beside Debian's rustc, where there is none.
         ("RUSTFLAGS", format!("-L native={DEBIAN_LIBC} -C link-arg=--wasm-ld-path={}", ld.display())),
     ]
 }

@@ -1,4 +1,4 @@
-//! Where things are: the workspace, its target directory, its modules.
+//! Finds the workspace, its target directory and its modules.
 
 use crate::cmd;
 use anyhow::{Context, Result};
@@ -45,7 +45,7 @@ pub(crate) fn modules() -> Result<Vec<String>> {
     crates("modules")
 }
 
-/// The components that only the tests use, likewise, each after its kind.
+/// The components that only the tests use: every folder with a Cargo.toml, by its kind and its name.
 pub(crate) fn guests() -> Result<Vec<(&'static str, String)>> {
     let mut guests = Vec::new();
     for (kind, folder) in [("guest", "tests/guests"), ("hostile", "tests/hostile")] {
@@ -54,15 +54,16 @@ pub(crate) fn guests() -> Result<Vec<(&'static str, String)>> {
     Ok(guests)
 }
 
-/// Modules as a third party writes them: workspaces of their own, which depend on the sdk and nothing else.
+/// The folder of modules as a third party writes them: workspaces of their own, which depend on the sdk and nothing else.
 pub(crate) const OUTSIDE: &str = "tests/outside";
 
-/// What is in there, by name, which is that of the package too.
+/// The names of the modules in that folder, which are also the names of their packages.
 pub(crate) fn outside() -> Result<Vec<String>> {
     crates(OUTSIDE)
 }
 
-/// The package of the folder `cron` under `modules/` is `module-cron`, of the tests' own `guest-…` or `hostile-…`.
+/// The name of a component's package: `module-cron` for the folder `modules/cron`, and `guest-…` or `hostile-…` for the
+/// tests' own components.
 pub(crate) fn package(kind: &str, folder: &str) -> String {
     format!("{kind}-{folder}")
 }
@@ -89,7 +90,7 @@ fn crates(folder: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// How the server is added to clients, for the end of `run` and `install`.
+/// The text that says how to register the server with clients. `run` and `install` end with it.
 pub(crate) fn registration(binary: &Path) -> String {
     let json = serde_json::json!({"mcpServers": {SERVER: {"command": binary, "args": ["serve"]}}});
     format!(

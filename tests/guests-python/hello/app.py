@@ -1,4 +1,4 @@
-"""A module in Python, for the tests: a greeting, the host's imports, and ways out that aren't there.
+"""A module in Python, for the tests: a greeting, calls of the host's imports, and attempts to get past the host.
 
 `cargo xtask build` makes it with componentize-py, whose version xtask/src/python.rs pins:
 
@@ -42,7 +42,7 @@ def run(arguments):
         duration=DurationCategory.INSTANT,
         keep=Keep.HEAD,
     )
-    # A refusal is raised, and leaves the tool as the problem that it is.
+    # A refusal is raised as a problem, and the tool passes it on.
     output = exec_command.run(command)
     return {"text": output.stdout.decode(), "exit_code": output.exit_code}
 
@@ -57,7 +57,7 @@ def read(arguments):
 
 
 def escape(arguments):
-    """What Python itself offers, past the host."""
+    """What Python itself offers without the host."""
     match arguments["by"]:
         case "environment":
             return {"text": json.dumps(dict(os.environ))}

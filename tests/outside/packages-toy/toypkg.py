@@ -19,7 +19,7 @@ def load():
 
 
 def with_needs(names):
-    """The names with what they need, needs first."""
+    """The names and the names that they need, in the order of installation."""
     found = []
     for name in names:
         if name not in REPOSITORY:
@@ -29,13 +29,13 @@ def with_needs(names):
 
 
 def with_dependants(names, here):
-    """The names with what needs them, that first."""
+    """The names and the names that need them, in the order of removal."""
     needing = [name for name in here if name not in names and set(REPOSITORY[name]["needs"]) & set(names)]
     return (with_dependants(names + needing, here) if needing else names[::-1])
 
 
 def moves(verb, operands, packages):
-    """Lines `VERB NAME FROM TO`, `-` for no version."""
+    """Lines `VERB NAME FROM TO`, where `-` stands for no version."""
     here = {name: version for name, (version, state) in packages.items() if state == "installed"}
     lines = []
     if verb == "install":

@@ -1,4 +1,4 @@
-//! Ten hosts more, as small as they can be: for what is done on many at once.
+//! Ten further hosts, which are as small as possible, for calls on many hosts at once.
 
 use std::fs::{self, File};
 use std::ops::Deref;
@@ -6,19 +6,19 @@ use std::ops::Deref;
 use super::Lab;
 use crate::{Host, host};
 
-/// How many there are.
+/// The number of hosts.
 const SIZE: usize = 10;
 
-/// The account of a lab that knows ten hosts more, as root: `fleet01` to `fleet10`. All of them are the group `fleet`.
+/// An account in the lab that reaches ten further hosts as root: `fleet01` to `fleet10`. All of them are the group `fleet`.
 pub struct Fleet {
     lab: Lab,
     hosts: Vec<Host>,
-    /// There is one fleet, and a test is to be alone on it.
+    /// Locks the fleet for this test, since there is one fleet only.
     _turn: File,
 }
 
 impl Fleet {
-    /// As they came up. Where hosts can't be had, the test is counted as skipped.
+    /// Takes the fleet. Where there can be no hosts, the test is counted as skipped.
     pub fn new(test: &str) -> Option<Self> {
         let lab = Lab::beside_others(test)?;
         let name = |number| format!("fleet{number:02}");
@@ -39,32 +39,32 @@ impl Fleet {
         Some(fleet)
     }
 
-    /// The program's own configuration: the group, and this.
+    /// Writes the program's own configuration: the group, and this YAML.
     pub fn settle_for(&self, yaml: &str) {
         self.lab.settle_for(&format!("hosts: {{fleet: [\"fleet[01:{SIZE}]\"]}}\n{yaml}"));
     }
 
-    /// The names of all.
+    /// The names of all hosts.
     pub fn names(&self) -> Vec<&str> {
         self.hosts.iter().map(Host::name).collect()
     }
 
-    /// Each of them.
+    /// All hosts.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
-    /// The one of this name.
+    /// The host of this name.
     pub fn one(&self, name: &str) -> &Host {
         self.hosts.iter().find(|host| host.name() == name).unwrap_or_else(|| panic!("no {name} in the fleet"))
     }
 
-    /// From now on its sshd says nothing to whoever connects; connections that are there stay.
+    /// From now on the host's sshd doesn't answer new connections. Open connections stay.
     pub fn hangs(&self, name: &str) {
         self.one(name).run(&signal("--signal=STOP"));
     }
 
-    /// It is gone from the network, as if it were switched off: whoever looks for it is told that nobody has its address.
+    /// Takes the host off the network, as if it were switched off: a sender gets the error that nobody has its address.
     pub fn is_gone(&self, name: &str) {
         self.network.unplug(self.one(name));
     }

@@ -1,4 +1,4 @@
-//! What a test does to the lab's network: cuts a host's cable, lays cables between hosts.
+//! Changes the lab's network for a test: cuts a host's cable, or lays cables between hosts.
 
 use std::process::{Command, Output, Stdio};
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::Host;
 
-/// The ends of the cables of a chain: the interface's name and its address, on the first, second and third host.
+/// The ends of the cables of a chain, from the first host to the third: the name of each interface and its address.
 const FIRST: (&str, &str) = ("chain1", "198.19.1.1");
 const SECOND: [(&str, &str); 2] = [("chain1", "198.19.1.2"), ("chain2", "198.19.2.1")];
 const THIRD: (&str, &str) = ("chain2", "198.19.2.2");
 
-/// The network in which all hosts are.
+/// The network of all hosts.
 pub(super) struct Network {
     netns: String,
     bridge: String,
@@ -23,20 +23,20 @@ impl Network {
         Self { netns: member("netns"), bridge: member("bridge") }
     }
 
-    /// The namespace with the way to the hosts.
+    /// The namespace from which the hosts are reached.
     pub(super) fn netns(&self) -> &str {
         &self.netns
     }
 
     pub(super) fn cut(&self, host: &Host) {
         let (address, mac, link) = (host.address(), host.listed("mac"), host.listed("link"));
-        // Who has the address stays known: else who sends to it is told after seconds that nobody has it.
+        // The address stays in the neighbour table. Otherwise a sender would get an error after some seconds.
         let known = ["neigh", "replace", &address, "lladdr", &mac, "dev", &self.bridge, "nud", "permanent"];
         ip(&self.netns, &known);
         ip(&self.netns, &["link", "set", &link, "down"]);
     }
 
-    /// The same, and nobody has its address any more: who sends to it is told so.
+    /// Does the same, and forgets who has the address, so a sender gets an error.
     pub(super) fn unplug(&self, host: &Host) {
         ip(&self.netns, &["link", "set", &host.listed("link"), "down"]);
         try_ip(&self.netns, &["neigh", "del", &host.address(), "dev", &self.bridge]);
@@ -65,7 +65,7 @@ pub(super) fn chain(hosts: [&Host; 3]) -> (&'static str, &'static str) {
     (SECOND[0].1, THIRD.1)
 }
 
-/// Takes the cables away, if they are there.
+/// Takes the cables away where there are any.
 pub(super) fn unchain(hosts: [&Host; 3]) {
     for host in hosts {
         for name in ["chain1", "chain2"] {

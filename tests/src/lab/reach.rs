@@ -1,4 +1,4 @@
-//! Whether the program reaches a host by what the account knows of it, and who that is.
+//! Checks whether the program reaches a host by the account's SSH configuration, and which host it reaches.
 
 use std::process::Output;
 
@@ -10,15 +10,15 @@ use crate::{Key, Lab, Sshd};
 const PORT: u16 = 2201;
 
 impl Lab {
-    /// With the parrot among the modules, by which [`Self::reaches`] knows where it is.
+    /// Makes an account with the module `parrot`, by which [`Self::reaches`] finds out on which host a call runs.
     pub fn with_parrot(test: &str) -> Option<Self> {
         let lab = Self::new(test)?;
         lab.add("parrot");
         Some(lab)
     }
 
-    /// A second sshd on this host, whose key is known; it runs, with these settings, and logs all that it is asked for.
-    /// It is the only thing that ssh's configuration knows: as `there`, with these lines of its own.
+    /// Starts a second sshd on this host with these settings. It logs everything, and its key is known. The SSH configuration
+    /// knows only this sshd, as `there`, with these lines.
     pub fn other(&self, host: &str, settings: &str, lines: &str) -> Sshd {
         let sshd = self.sshd(host, PORT);
         let file = self.file("host");
@@ -29,13 +29,13 @@ impl Lab {
         sshd
     }
 
-    /// The same configuration with other lines.
+    /// Writes the same configuration with other lines.
     pub fn configure_other(&self, host: &str, lines: &str) {
         let (address, port) = (self.address(host), PORT);
         self.configure(&format!("Host there\n  HostName {address}\n  Port {port}\n{lines}\n  User root\n"));
     }
 
-    /// Calls a tool once, on the machine of this alias; gives the envelope, and what the program said besides.
+    /// Calls a tool once on the machine of this alias; gives the envelope and the program's stderr.
     #[track_caller]
     pub fn call(&self, alias: &str, tool: &str, arguments: &Value) -> (Value, String) {
         let arguments = arguments.to_string();
@@ -43,20 +43,20 @@ impl Lab {
         answered(&call.output().expect("ip runs"))
     }
 
-    /// Looks at the machine of this alias; gives the envelope.
+    /// Makes a call that looks at the machine of this alias; gives the envelope.
     #[track_caller]
     pub fn look(&self, alias: &str) -> Value {
         self.call(alias, "parrot_read", &json!({"path": "/etc/hostname"})).0
     }
 
-    /// The program reaches this host by this alias.
+    /// Asserts that the program reaches this host by this alias.
     #[track_caller]
     pub fn reaches(&self, alias: &str, host: &str) {
         let envelope = self.look(alias);
         assert_eq!(envelope["data"]["text"], format!("{}\n", self.host(host).name()), "{alias}: {envelope}");
     }
 
-    /// The program refuses to be connected, or is refused, with this code; gives the envelope.
+    /// Asserts that a connection to this alias fails with this code; gives the envelope.
     #[track_caller]
     pub fn misses(&self, alias: &str, code: &str) -> Value {
         let envelope = self.look(alias);

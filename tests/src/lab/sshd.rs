@@ -1,16 +1,16 @@
-//! A second sshd on a host, for one test: with its own port, keys and settings, so that the host's own is left alone.
+//! A second sshd on a host for one test, with its own port, keys and settings. The host's own sshd stays as it is.
 
 use std::time::{Duration, Instant};
 
 use crate::{Host, Key};
 
-/// Nothing that a test waits for takes this long; it only keeps a broken one from hanging.
+/// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The setting without which there is no SFTP.
 pub const SFTP: &str = "Subsystem sftp /usr/lib/openssh/sftp-server\n";
 
-/// What each has, where its settings don't say otherwise. That of the host itself is much the same.
+/// Settings of each such sshd, unless the test sets others. The host's own sshd has much the same.
 const DEFAULTS: [(&str, &str); 5] = [
     ("UsePAM", "yes"),
     ("UseDNS", "no"),
@@ -19,7 +19,7 @@ const DEFAULTS: [(&str, &str); 5] = [
     ("PidFile", "none"),
 ];
 
-/// Ends every second sshd of a host with all its connections, which PAM has moved out of the unit.
+/// Ends every second sshd of a host with all its connections, which PAM moves out of the unit.
 const END: &str = r"
 systemctl stop 'lab-sshd-*.service'
 systemctl reset-failed 'lab-sshd-*.service'
@@ -31,13 +31,13 @@ for directory in /run/lab-sshd-*; do
 done
 ";
 
-/// Ends the connections of one, and leaves it alone.
+/// Ends the connections of one sshd, which goes on running.
 const HANG_UP: &str = r"
 ss --no-header --tcp --processes state connected sport = :$0 |
     grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u | xargs -r kill -9
 ";
 
-/// An sshd on a port of its own. It ends when it is dropped.
+/// An sshd on a port of its own. It ends when this is dropped.
 pub struct Sshd {
     host: Host,
     port: u16,
@@ -50,7 +50,7 @@ impl Sshd {
         sshd
     }
 
-    /// Where its files are.
+    /// The directory of its files.
     pub fn directory(&self) -> String {
         format!("/run/lab-sshd-{}", self.port)
     }
@@ -65,15 +65,15 @@ impl Sshd {
         format!("[{}]:{}", self.host.address(), self.port)
     }
 
-    /// Puts a file into its directory, for everyone to read, also while it runs; gives its path.
+    /// Puts a file that everyone may read into the sshd's directory; gives the path. The sshd may run meanwhile.
     pub fn put(&self, name: &str, contents: &[u8]) -> String {
         let path = format!("{}/{name}", self.directory());
         self.host.put(&path, contents);
         path
     }
 
-    /// Starts it with these host keys, each with its certificate where it has one, and with these lines of sshd_config;
-    /// it listens when this returns. Where it runs it is started anew, and its connections stay.
+    /// Starts the sshd with these host keys and their certificates, and with these lines of sshd_config. It listens when this
+    /// returns. An sshd that runs is started anew, and its connections stay.
     #[track_caller]
     pub fn start(&self, keys: &[&Key], settings: &str) {
         let mut config = format!("Port {}\n", self.port);
@@ -87,7 +87,7 @@ impl Sshd {
         for (number, key) in keys.iter().enumerate() {
             let private = std::fs::read(key.path()).expect("a key");
             let file = self.put(&format!("host_key{number}"), &private);
-            // sshd takes no key that others may read.
+            // sshd refuses a key that others may read.
             self.host.run(&["chmod", "0600", &file]);
             config += &format!("HostKey {file}\n");
             if let Some(certificate) = key.certificate() {
@@ -95,7 +95,7 @@ impl Sshd {
                 config += &format!("HostCertificate {file}\n");
             }
         }
-        // Last: a `Match` lasts to the end of the file.
+        // The test's lines come last, since a `Match` holds to the end of the file.
         config += settings;
         let file = self.put("sshd_config", config.as_bytes());
         self.host.run(&["/usr/sbin/sshd", "-t", "-f", &file]);
@@ -105,12 +105,12 @@ impl Sshd {
         self.host.run(&[&run[..], &["/usr/sbin/sshd", "-D", "-E", &self.log_file(), "-f", &file]].concat());
     }
 
-    /// What it has logged so far, of all its starts: `LogLevel` says how much.
+    /// The log of all its starts so far.
     pub fn log(&self) -> String {
         self.host.run(&["sh", "-c", "cat -- \"$0\" 2> /dev/null || :", &self.log_file()])
     }
 
-    /// Waits until its log holds this text; gives all of it.
+    /// Waits until the log holds this text; gives the whole log.
     pub fn logged(&self, text: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -122,7 +122,7 @@ impl Sshd {
         }
     }
 
-    /// Ends its connections, as by a reset.
+    /// Ends the sshd's connections, as by a reset.
     pub fn hang_up(&self) {
         self.host.run(&["sh", "-c", HANG_UP, &self.port.to_string()]);
     }
@@ -131,7 +131,7 @@ impl Sshd {
         format!("{}/log", self.directory())
     }
 
-    /// It listens no more.
+    /// Stops the sshd.
     pub fn stop(&self) {
         let _ = self.host.command(&["systemctl", "stop", &self.unit()]).output();
     }
@@ -148,7 +148,7 @@ impl Drop for Sshd {
     }
 }
 
-/// Ends those that a test has left.
+/// Ends every sshd that a test has left.
 pub(super) fn end_all(host: &Host) {
     let _ = host.command(&["sh", "-c", END]).output();
 }

@@ -1,9 +1,9 @@
-//! Older spellings of tools, arguments and values: they are understood, told of once, and nowhere else to be seen.
+//! The program understands older spellings of tools, arguments and values, mentions them once, and shows them nowhere else.
 
 use linux_sysadmin_tests::{Client, Home, component, guest, modules};
 use serde_json::{Value, json};
 
-/// Every kind of older spelling at once.
+/// Arguments with every kind of older spelling at once.
 fn older() -> Value {
     json!({
         "lv": "data", "resize_fs": true, "packages": ["nginx"], "action": "disable_x11",
@@ -11,7 +11,7 @@ fn older() -> Value {
     })
 }
 
-/// The same, as it is called now.
+/// The same arguments in today's spelling.
 fn real() -> Value {
     json!({
         "lv_name": "data", "resize_filesystem": true, "package": ["nginx"], "action": "disable_x11_forwarding",

@@ -1,4 +1,4 @@
-//! A grave call is asked about in the way that its client can, and waits: a yes runs the very plan, and nothing else does.
+//! A grave call asks in the way that its client supports, and waits. Only a yes runs the plan, and exactly the plan.
 
 use linux_sysadmin_tests::{Asked, Client, Plan, Sandbox, Step, Way};
 use rustix::process::{Pid, Signal, kill_process};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const APPLY: &str = "planner_apply";
 
-/// Two steps of different kinds.
+/// A plan with two steps of different kinds.
 fn plan() -> Plan {
     Plan::new("Make two things")
         .step(Step::write("/srv/plan/new", "one\ntwo\n"))
@@ -22,7 +22,7 @@ fn is_error(envelope: &Value, code: &str) {
     assert_eq!(said, (&json!("error"), &json!(code)), "{envelope}");
 }
 
-/// The plan's id and hash, as a person was told them.
+/// The plan's id and hash, as the question shows them.
 fn plan_of(text: &str) -> (String, String) {
     let line = text.lines().rfind(|line| line.starts_with("Plan: ")).unwrap_or_else(|| panic!("{text}"));
     let words: Vec<_> = line.trim_end_matches(')').split_whitespace().collect();
@@ -93,7 +93,7 @@ async fn a_no_runs_nothing_and_is_on_record() {
             assert_eq!((&call["decision"], &call["change"]), (&json!("refused"), &json!(null)), "{call}");
             assert_eq!(call["decided_by"], "elicitation", "{call}");
         }
-        // Asked anew, it can be a yes.
+        // The call asks anew, and this time the answer is yes.
         let asked =
             client.is_asked(way, APPLY, Plan::of([Step::run(&["true"])]).with("risk", "high").apply());
         let asked = asked.await;
@@ -154,7 +154,7 @@ async fn a_call_is_the_same_in_whichever_spelling_it_is_confirmed() {
             begun["arguments"]["plan"].is_object() && begun["arguments"].get("change").is_none(),
             "{begun}"
         );
-        // What was changed is put back, and nothing of it stays on record for the next pair.
+        // The change and its records are removed for the next pair.
         assert_eq!(client.close().await.0.code(), Some(0));
         sandbox.begin_anew();
         client = sandbox.serve(Way::TwoStep).await;
@@ -234,7 +234,7 @@ Plan:    {id} (SHA-256 {hash})
             _ => &asked.message,
         };
         assert_eq!(request["method"], "elicitation/create", "{request}");
-        // All that is asked is yes or no: there is nothing to fill in.
+        // The question takes yes or no, and has nothing to fill in.
         let schema = &request["params"]["requestedSchema"];
         assert_eq!((&schema["type"], &schema["properties"]), (&json!("object"), &json!({})), "{request}");
     }
@@ -293,7 +293,7 @@ async fn the_operators_way_holds_whatever_the_client_can() {
     sandbox.configure("safety:\n  confirmation: terminal\n");
     for way in Way::ALL {
         let mut client = sandbox.serve(way).await;
-        // Made again, it is the same call, and it still waits.
+        // The same call made again still waits.
         let first = client.envelope(APPLY, grave().apply()).await;
         let second = client.envelope(APPLY, grave().apply()).await;
         for envelope in [&first, &second] {
@@ -337,7 +337,7 @@ async fn a_dry_run_is_asked_about_where_the_operator_says_so() {
     sandbox.configure("safety:\n  dry_run_bypass_confirmation: false\n");
     for way in Way::ALL {
         let mut client = sandbox.serve(way).await;
-        // Below the threshold it never is.
+        // Below the threshold a call never asks.
         let shown = client.envelope(APPLY, plan().dry_run()).await;
         assert_eq!((&shown["status"], &shown["dry_run"]), (&json!("success"), &json!(true)), "{shown}");
 
@@ -356,7 +356,7 @@ async fn a_dry_run_is_asked_about_where_the_operator_says_so() {
         assert_eq!((&call["decision"], &call["change"]), (&json!("dry-run"), &json!(null)), "{call}");
         assert_eq!(call["decided_by"], way.decided_by(), "{call}");
 
-        // What was allowed was a simulation.
+        // Only the simulation was allowed.
         client.is_asked(way, APPLY, grave().apply()).await;
     }
     sandbox.is_untouched("a dry run");
@@ -454,7 +454,7 @@ async fn a_call_that_is_cancelled_while_it_waits_never_runs() {
     client.cancel(asked.call).await;
     let call = sandbox.recorded("call", json!({"error_code": "CANCELLED"})).await;
     assert_eq!((&call["decision"], &call["decided_by"]), (&json!("asked"), &json!(null)), "{call}");
-    // Nobody is left whom this answer is for.
+    // No call waits for this answer any more.
     client.responds(&asked, "result", json!({"action": "accept", "content": {}})).await;
     client.done(&Plan::of([Step::run(&["true"])])).await;
     assert_eq!(sandbox.plan_files(), Vec::<String>::new());
@@ -462,7 +462,7 @@ async fn a_call_that_is_cancelled_while_it_waits_never_runs() {
     assert_eq!(sandbox.events("change-begun").len(), 1, "the other one");
 }
 
-/// Nothing that waited has run, and its end is on record.
+/// Asserts that none of the waiting calls has run, and that the end of each is on record.
 async fn ended_with_nothing_done(sandbox: &Sandbox, client: Client, waited: usize, context: &str) {
     let (status, stderr) = client.ended().await;
     assert_eq!(status.code(), Some(0), "{context}: {stderr}");
@@ -510,7 +510,7 @@ async fn few_calls_wait_and_one_more_is_told_so() {
         }
         is_error(&client.envelope(APPLY, numbered(32)).await, "TOO_MANY_WAITING");
         assert_eq!(sandbox.plan_files(), Vec::<String>::new(), "{way:?}");
-        // One that is answered makes place, and all others still wait.
+        // An answered call makes room for another, and all others still wait.
         let first = waiting.remove(0);
         assert_eq!(client.answers(&first, "accept").await["status"], "success");
         waiting.push(client.is_asked(way, APPLY, numbered(32)).await);

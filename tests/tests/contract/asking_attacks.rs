@@ -1,5 +1,5 @@
-//! What would have a plan run that nobody said yes to, or another one than was shown: each is refused, and what was asked
-//! about can still be answered. That a question expires is tested with a clock that doesn't take a quarter of an hour.
+//! Attempts to run a plan without a yes, or another plan than was shown. Each is refused, and the question can still be
+//! answered. That a question expires is tested elsewhere, with a clock that doesn't take a quarter of an hour.
 
 use std::os::unix::fs::symlink;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const APPLY: &str = "planner_apply";
 
-/// Every run of it is seen: another line.
+/// A plan that adds a line each time it runs.
 fn counted() -> Plan {
     counted_in("count")
 }
@@ -19,7 +19,7 @@ fn counted_in(name: &str) -> Plan {
     Plan::of([append]).with("risk", "high")
 }
 
-/// How often it has run.
+/// The number of times that the plan has run.
 fn count(sandbox: &Sandbox, name: &str) -> usize {
     sandbox.read(&format!("/srv/plan/{name}")).map_or(0, |lines| lines.lines().count())
 }
@@ -30,14 +30,14 @@ fn is_error(envelope: &Value, code: &str, context: &str) {
     assert_eq!(said, (&json!("error"), &json!(code)), "{context}: {envelope}");
 }
 
-/// Calls with an answer, whatever it says; gives the envelope, or the error where there is none.
+/// Calls with any answer; gives the envelope, or the error where there is none.
 async fn says(client: &mut Client, params: Value) -> Value {
     let answer = client.request("tools/call", params).await;
     let envelope = answer["result"].get("structuredContent");
     envelope.or(answer.get("error")).unwrap_or_else(|| panic!("neither: {answer}")).clone()
 }
 
-/// What was asked about still waits for its answer, and runs once.
+/// Asserts that the question can still be answered, and that its plan then runs once.
 async fn can_still_be_answered(client: &mut Client, sandbox: &Sandbox, asked: &Asked, context: &str) {
     assert_eq!(sandbox.plan_files(), Vec::<String>::new(), "{context}");
     let envelope = client.answers(asked, "accept").await;
@@ -56,12 +56,12 @@ async fn confirmed_by_itself_confirms_nothing() {
             let context = format!("{confirmation} {way:?}");
             let mut client = sandbox.serve(way).await;
             let counts = confirmation == "two-step" || (confirmation == "auto" && way == Way::TwoStep);
-            // Said twice, too: what was shown to nobody isn't confirmed by being repeated.
+            // A plan that was never shown isn't confirmed by a second call either.
             for value in [json!(true), json!(true), json!(false), json!("true"), json!(1), json!([true])] {
                 let mut arguments = counted().apply();
                 arguments["confirmed"] = value.clone();
                 if counts && value.is_boolean() {
-                    // Shown first, whatever is said of it.
+                    // The plan is shown first in any case.
                     let asked = client.is_asked(Way::TwoStep, APPLY, arguments).await;
                     assert!(asked.message["preview"].is_object(), "{context}: {asked:?}");
                     assert_eq!(
@@ -79,7 +79,7 @@ async fn confirmed_by_itself_confirms_nothing() {
             }
             sandbox.is_untouched(&context);
 
-            // Nor is it an answer to a question that waits.
+            // The argument is no answer to a waiting question either.
             if confirmation == "auto" && way != Way::TwoStep {
                 let asked = client.is_asked(way, APPLY, counted().apply()).await;
                 is_error(&client.envelope(APPLY, confirmed.clone()).await, "INVALID_ARGUMENTS", &context);
@@ -127,9 +127,9 @@ async fn an_answer_is_to_no_other_call_than_was_asked_about() {
         params["name"] = (*tool).into();
         params["arguments"] = arguments.clone();
         let said = says(&mut client, params).await;
-        // Of a tool that isn't there the error is the protocol's.
+        // For an unknown tool the error is the protocol's own.
         let code = said.get("data").unwrap_or(&said)["error_code"].clone();
-        // Where there is no such host, that is said first.
+        // An unknown host is reported first.
         let expected = if arguments.get("host").is_some() { "HOST_UNKNOWN" } else { "CONFIRMATION_MISMATCH" };
         assert_eq!(code, expected, "{context}: {said}");
         can_still_be_answered(&mut client, &sandbox, &asked, &context).await;
@@ -191,7 +191,7 @@ async fn a_question_asked_in_one_way_is_not_answered_in_another() {
     let forms = json!({"elicitation": {"form": {}}});
     let mut confirmed = counted().apply();
     confirmed["confirmed"] = json!(true);
-    // What a client can, it says with every request.
+    // The client declares its capabilities with every request.
     let mut client = sandbox.serve(Way::InputRequired).await;
     let asked = client.is_asked(Way::InputRequired, APPLY, counted().apply()).await;
     client.can(json!({}));
@@ -223,7 +223,7 @@ async fn a_name_that_is_another_machine_by_now_is_not_changed() {
             let message = envelope["message"].as_str().expect("a message");
             assert!(message.contains("localhost is another machine"), "{message}");
             sandbox.is_untouched(&format!("{way:?}"));
-            // Somebody did decide, and it was refused all the same.
+            // A person did decide, and the call is refused all the same.
             let call = sandbox.events("call").pop().expect("a call");
             assert_eq!(call["decision"], "refused", "{call}");
             assert_eq!(call["decided_by"], way.decided_by(), "{call}");
@@ -428,7 +428,7 @@ async fn another_server_takes_no_answer_to_a_question_that_it_did_not_ask() {
     assert_eq!(first.close().await.0.code(), Some(0));
     is_error(&second.answers(&asked, "accept").await, "CONFIRMATION_UNKNOWN", "after it");
     sandbox.is_untouched("after it");
-    // Asked anew by this one, it can be answered.
+    // This server asks anew, and takes the answer.
     let asked = second.is_asked(Way::InputRequired, APPLY, counted().apply()).await;
     can_still_be_answered(&mut second, &sandbox, &asked, "asked anew").await;
     assert_eq!(second.close().await.0.code(), Some(0));
@@ -470,7 +470,7 @@ async fn what_is_no_answer_is_no_yes() {
         params["inputResponses"] = responses.clone();
         is_error(&says(&mut client, params).await, "INVALID_ARGUMENTS", &responses.to_string());
     }
-    // Not even a map: the protocol's own error.
+    // These are no maps, so the error is the protocol's own.
     for responses in [json!("accept"), json!([{"action": "accept"}]), json!(true)] {
         let mut params = asked.answered("accept");
         params["inputResponses"] = responses.clone();
@@ -482,7 +482,7 @@ async fn what_is_no_answer_is_no_yes() {
     is_error(&says(&mut client, without).await, "INVALID_ARGUMENTS", "a state alone");
     can_still_be_answered(&mut client, &sandbox, &asked, "after all of them").await;
 
-    // Without a state it is a call like any other, and asked about like any other.
+    // Without a state it is an ordinary call, which asks.
     for state in [None, Some(json!(null))] {
         let mut params = asked.answered("accept");
         params.as_object_mut().expect("an object").remove("requestState");
@@ -495,11 +495,11 @@ async fn what_is_no_answer_is_no_yes() {
     assert_eq!(count(&sandbox, "count"), 1);
 }
 
-/// Characters that move the cursor, turn text round, or don't show.
+/// Characters that move the cursor, reverse text, or are invisible.
 const HIDDEN: [char; 8] =
     ['\u{1b}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}', '\u{e0041}', '\r'];
 
-/// What begins a line of the question, if the host wrote it.
+/// The beginnings of the host's own lines in the question.
 const HEADS: [&str; 10] = [
     "May this be ",
     "Tool: ",
@@ -513,7 +513,7 @@ const HEADS: [&str; 10] = [
     "Plan: ",
 ];
 
-/// A line's own text, as if it were several of the host's.
+/// A text that imitates several of the host's lines.
 fn spoof() -> String {
     let hidden: String = HIDDEN.iter().collect();
     format!(
@@ -562,7 +562,7 @@ async fn what_others_wrote_looks_like_nothing_of_the_hosts() {
         }
         let text = asked.text();
         assert!(!text.contains(HIDDEN), "{text:?}");
-        // A tab is one only in contents, behind their mark.
+        // Tabs stand only in contents, behind their mark.
         assert!(text.lines().all(|line| line.starts_with("   | ") || !line.contains('\t')), "{text:?}");
         for head in HEADS {
             let expected = match head {
@@ -581,7 +581,7 @@ async fn what_others_wrote_looks_like_nothing_of_the_hosts() {
             ["1. write /srv/plan/Risk:    low", "2. run tee -- '/srv/plan/1. run true'"],
             "{text}"
         );
-        // Nothing was lost either.
+        // No text is lost.
         assert!(text.contains("harmless\\u{1b}\\u{9b}\\u{202e}"), "{text}");
     }
 }

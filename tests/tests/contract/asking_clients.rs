@@ -1,4 +1,4 @@
-//! Clients that others wrote ask their user what this server asks them, and bring the answer.
+//! Clients of other projects put this server's question to their user, and bring the answer.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,14 +21,14 @@ fn plan() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"])]).with("risk", "high")
 }
 
-/// What came of a call, whoever made it.
+/// The results of a call by one of the clients.
 struct Said {
     protocol: String,
     questions: Vec<String>,
     envelope: Value,
 }
 
-/// Asked once, whatever the protocol; what then ran is what the answer said, and it is on record.
+/// Asserts that the user was asked once, that the plan ran only after a yes, and that both are on record.
 fn is_as_answered(sandbox: &Sandbox, said: &Said, accepted: bool, context: &str) {
     let Said { protocol, questions, envelope } = said;
     assert_eq!(questions.len(), 1, "{context}: {questions:?}");
@@ -49,7 +49,7 @@ fn is_as_answered(sandbox: &Sandbox, said: &Said, accepted: bool, context: &str)
     assert_eq!(call["protocol"], protocol.as_str(), "{context}: {call}");
 }
 
-/// A user who always answers the same.
+/// A user who always gives the same answer.
 #[derive(Clone)]
 struct User {
     answer: ElicitationAction,
@@ -105,7 +105,7 @@ async fn the_reference_client_asks_its_user_in_both_generations() {
     }
 }
 
-/// Calls once, by the official client in Python.
+/// Makes one call by the official client in Python.
 fn by_python(sandbox: &Sandbox, python: &Path, mode: &str, action: Option<&str>) -> Said {
     let server = sandbox.command();
     let text = |text: &std::ffi::OsStr| text.to_str().expect("UTF-8").to_owned();
@@ -156,7 +156,7 @@ fn the_official_client_in_python_asks_its_user_in_both_generations() {
             is_as_answered(&sandbox, &said, action == "accept", &format!("{protocol} {action}"));
             sandbox.begin_anew();
         }
-        // Whose user can't be asked is shown what would be done, and is not asked.
+        // A client that can't ask its user gets the plan, and no question.
         let said = by_python(&sandbox, &python, mode, None);
         assert_eq!(said.questions, Vec::<String>::new());
         assert_eq!(said.envelope["status"], "confirmation_required", "{}", said.envelope);

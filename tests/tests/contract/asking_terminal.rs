@@ -1,4 +1,4 @@
-//! Where a person at a terminal decides, a client can't: it calls, waits, and calls again for what became of it.
+//! Where a person at a terminal decides, the client can't decide. It calls, waits, and calls again for the result.
 
 use std::process::{Command, Output, Stdio};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const APPLY: &str = "planner_apply";
 const YES: &str = "of high risk, type yes:";
 
-/// Every run of it is seen: another line.
+/// A plan that adds a line each time it runs.
 fn counted() -> Plan {
     counted_in("count")
 }
@@ -20,14 +20,14 @@ fn counted_in(name: &str) -> Plan {
     Plan::of([append]).with("risk", "high")
 }
 
-/// A machine where a person at a terminal decides.
+/// A sandbox where a person at a terminal decides.
 fn machine(test: &str) -> Option<Sandbox> {
     let sandbox = Sandbox::new(test)?;
     sandbox.configure("safety:\n  confirmation: terminal\n");
     Some(sandbox)
 }
 
-/// Calls, and is told to have a person decide; gives the call's id.
+/// Makes a call, which must wait for a person to decide; gives the call's id.
 async fn waits(client: &mut Client, arguments: Value) -> String {
     let envelope = client.envelope(APPLY, arguments).await;
     assert_eq!(envelope["status"], "confirmation_required", "{envelope}");
@@ -35,7 +35,7 @@ async fn waits(client: &mut Client, arguments: Value) -> String {
     envelope["confirmation"]["id"].as_str().expect("an id").to_owned()
 }
 
-/// `linux-sysadmin` beside the server, with no terminal.
+/// Runs `linux-sysadmin` beside the server, without a terminal.
 fn run(sandbox: &Sandbox, client: &Client, args: &[&str]) -> (Option<i32>, String) {
     let mut command = sandbox.beside(client, "setsid");
     let output = command.arg("--wait").arg(binary()).args(args).stdin(Stdio::null()).output();
@@ -43,7 +43,7 @@ fn run(sandbox: &Sandbox, client: &Client, args: &[&str]) -> (Option<i32>, Strin
     (status.code(), String::from_utf8([stdout, stderr].concat()).expect("UTF-8"))
 }
 
-/// A person types this at the question; gives the exit code, and all that was to be seen.
+/// Types this at the question; gives the exit code and everything that was shown.
 fn types(start: impl FnOnce(&str) -> Command, id: &str, prompt: &str, answer: &str) -> (Option<i32>, String) {
     at_terminal(start, &format!("$BIN approve {id}"), "", prompt, &format!("{answer}\n"))
 }
@@ -59,7 +59,7 @@ fn deny(sandbox: &Sandbox, client: &Client, id: &str) {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// On record is who decided.
+/// Asserts that the record says who has decided.
 fn decided(sandbox: &Sandbox, decision: &str) {
     let call = sandbox.events("call").pop().expect("a call");
     assert_eq!(call["decision"], decision, "{call}");
@@ -84,7 +84,7 @@ async fn what_a_person_approves_runs_once_and_the_same_call_has_its_outcome() {
         let mut client = sandbox.serve(way).await;
         let shown = client.envelope(APPLY, counted().dry_run()).await["preview"].clone();
         let id = waits(&mut client, counted().apply()).await;
-        // Asked again, it is the same question.
+        // A second call gets the same question.
         assert_eq!(waits(&mut client, counted().apply()).await, id);
         let (code, said) = run(&sandbox, &client, &["pending", &id, "--json"]);
         assert_eq!(code, Some(0), "{said}");
@@ -104,7 +104,7 @@ async fn what_a_person_approves_runs_once_and_the_same_call_has_its_outcome() {
         assert_eq!(begun["plan_sha256"], pending["sha256"], "{begun}");
         assert_eq!(begun["decided_by"], json!({"terminal": {"uid": 0, "account": "root"}}), "{begun}");
 
-        // One approval, one use.
+        // An approval holds for one call.
         let next = waits(&mut client, counted().apply()).await;
         assert_ne!(next, id);
         let (code, said) = run(&sandbox, &client, &["deny", &id]);
@@ -139,7 +139,7 @@ async fn what_a_person_denies_never_runs() {
     is_error(&client.envelope(APPLY, counted().apply()).await, "CONFIRMATION_DECLINED");
     decided(&sandbox, "refused");
     sandbox.is_untouched("denied");
-    // What isn't typed as it should be decides nothing.
+    // A wrong answer decides nothing.
     let id = waits(&mut client, counted().apply()).await;
     let (code, seen) = types(|program| sandbox.beside(&client, program), &id, YES, "y");
     assert_eq!(code, Some(1), "{seen}");
@@ -171,7 +171,7 @@ async fn a_client_can_neither_decide_nor_undo_what_a_person_decided() {
     let mut client = sandbox.serve(Way::InputRequired).await;
     let fifo = sandbox.path("/srv/plan/fifo");
     mknodat(CWD, fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("made");
-    // It runs until the other end is read.
+    // The plan runs until its fifo is read.
     let held_up = counted_in("fifo");
     let mut confirmed = held_up.apply();
     confirmed["confirmed"] = json!(true);
@@ -270,7 +270,7 @@ async fn a_server_that_ends_leaves_nothing_to_approve() {
     assert_eq!(code, Some(1), "{said}");
     let (code, said) = run(&sandbox, &second, &["pending"]);
     assert!(code == Some(0) && said.contains("nothing waits"), "{said}");
-    // Another server asks anew.
+    // Another server asks a question of its own.
     assert_ne!(waits(&mut second, counted().apply()).await, id);
     sandbox.is_untouched("asked anew");
 }

@@ -1,5 +1,5 @@
-//! The audit log as an operator has it: every call is on record, whatever was done to the record is noticed, and what
-//! reads it says so in words and in exit codes.
+//! The audit log as an operator sees it: every call is on record, `audit verify` notices every change of the record, and says
+//! so in words and by its exit code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    // However it was wrapped.
+    // The line breaks don't matter.
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -35,14 +35,14 @@ fn small_files(home: &Home) {
     fs::write(home.config(), "audit:\n  rotate_mib: 1\n").expect("written");
 }
 
-/// The SHA-256 of a component, as whoever ships it has written down.
+/// The SHA-256 of a component in the list that ships with it.
 fn shipped(module: &str) -> String {
     let sums = fs::read_to_string(modules().join("SHA256SUMS")).expect("sums");
     let name = format!("  {module}.wasm");
     sums.lines().find_map(|line| line.strip_suffix(&name)).expect("its sum").to_owned()
 }
 
-/// Asks for a tool as part of this trace.
+/// Begins a call of a tool as part of this trace; gives the request's id.
 async fn traced(client: &mut Client, trace: &str, tool: &str, arguments: Value) -> i64 {
     let meta = json!({"traceparent": format!("00-{trace}-00f067aa0ba902b7-01")});
     client.ask("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta})).await
@@ -175,7 +175,7 @@ async fn no_secret_of_a_call_is_ever_in_the_log() {
     assert_eq!(records[6]["arguments"], json!({"text": "login with [redacted] please"}));
 }
 
-/// A log of seven files' records: big arguments fill one file after the other.
+/// Makes a log of seven files, which big arguments fill one after the other.
 fn rotated() -> Home {
     let home = Home::new();
     small_files(&home);
@@ -300,7 +300,7 @@ async fn two_servers_under_load_keep_one_chain_over_all_its_files() {
             let mut asked = Vec::new();
             for number in first..first + CALLS {
                 let trace = format!("{number:032x}");
-                // Every now and then one that takes its time to write, so that files fill up.
+                // Some of the calls are large, so that files fill up.
                 let arguments = if number % 25 == 0 { json!({"b": "x".repeat(150_000)}) } else { json!({}) };
                 asked.push(traced(&mut client, &trace, "perf_uptime", arguments).await);
             }
@@ -368,7 +368,7 @@ fn nothing_is_written_or_read_through_what_somebody_put_in_the_logs_place() {
         fs::rename(&path, &kept).expect("moved");
         fs::write(&elsewhere, "").expect("written");
         std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
-        // A call that only looks is answered all the same.
+        // A call that only looks is answered even so.
         let (code, envelope) = home.call(&modules(), "perf_uptime", json!({}));
         assert_eq!((code, &envelope["status"]), (Some(0), &json!("success")), "{name}: {envelope}");
         assert_eq!(fs::read(&elsewhere).expect("it is there"), b"", "{name}");
@@ -398,7 +398,7 @@ async fn what_is_shown_fits_a_terminal_and_hides_nothing() {
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         for line in text.lines() {
-            // A word without a blank in it, as a hash is, stays whole.
+            // A word without a blank, as a hash, stays on one line.
             let fits = line.chars().count() <= 80 || line.trim_start().split(' ').count() <= 2;
             assert!(fits && !line.chars().any(|c| c.is_control()), "{line:?}");
             assert!(!line.contains(['\u{202e}', '\u{200b}']), "{line:?}");

@@ -1,5 +1,5 @@
-//! The documentation's tables are held against the program: the tools against what the modules say of themselves, and the
-//! configuration's keys against the file that the program writes and against what the program takes.
+//! The documentation's tables agree with the program: the table of tools with the modules' descriptions, and the keys of the
+//! configuration with the file that the program writes and with the keys that it takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// The words of a text that stand between backticks.
+/// The parts of a text between backticks.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -79,7 +79,7 @@ fn the_table_of_tools_says_what_the_modules_say() {
     assert!(wrong.is_empty(), "docs/tools.md:\n{}", wrong.join("\n"));
 }
 
-/// What the program says of a configuration; nothing where it takes it.
+/// The program's error about a configuration. It is empty where the program takes the configuration.
 fn refusal(home: &Home, yaml: &str) -> String {
     fs::create_dir_all(home.config().parent().expect("a parent")).expect("made");
     fs::write(home.config(), yaml).expect("written");
@@ -90,7 +90,7 @@ fn refusal(home: &Home, yaml: &str) -> String {
     }
 }
 
-/// A configuration of one key.
+/// A configuration with one key.
 fn setting(key: &str, value: &str) -> String {
     let mut yaml = String::new();
     for (depth, name) in key.split('.').enumerate() {
@@ -108,7 +108,7 @@ fn taken(home: &Home, section: &str) -> BTreeSet<String> {
     quoted(expected)
 }
 
-/// All keys that the program takes. A key that isn't in a section takes a value.
+/// All keys that the program takes. A key that is no section takes a value.
 fn all_taken(home: &Home, sections: &BTreeSet<String>) -> BTreeSet<String> {
     let within = |section: &str| match section {
         "" => taken(home, section),
@@ -118,7 +118,7 @@ fn all_taken(home: &Home, sections: &BTreeSet<String>) -> BTreeSet<String> {
     within("").into_iter().chain(of_sections).filter(|key| !sections.contains(key)).collect()
 }
 
-/// The values of the file that a first start writes, by their keys. What is commented out is none.
+/// The values of the file that a first start writes, by their keys.
 fn written(home: &Home) -> BTreeMap<String, String> {
     let output = home.run(&modules(), &["policy", "check", "--", "true"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -126,7 +126,7 @@ fn written(home: &Home) -> BTreeMap<String, String> {
     let value: Value = serde_yaml::from_str(&file).expect("YAML");
     let mut values = BTreeMap::new();
     add_values(&mut values, "", &value);
-    // Options that are commented out, and have no default.
+    // Options without a default are commented out.
     let mut section = String::new();
     for option in file.lines().filter_map(|line| line.strip_prefix("# ")) {
         let Some((key, value)) = option.split_once(':') else { continue };
@@ -205,7 +205,7 @@ fn the_page_of_the_configuration_has_every_key_with_its_default_and_its_bounds()
                 assert_eq!(refusal(&home, &setting(&key, value)), "", "{key}: {value}");
             }
             let mut named = listed(&refusal(&home, &setting(&key, "no-such-value")));
-            // A risk as well, and refused by itself: what only looks is never asked about.
+            // This risk is refused for the key, since calls that only look never ask.
             named.remove("read-only");
             assert_eq!(named, values, "{key}");
         } else if kind == "true or false" {

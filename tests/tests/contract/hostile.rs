@@ -1,4 +1,4 @@
-//! Modules that attack: whatever one tries, it is stopped by an error of its own, and everybody else goes on.
+//! Modules that attack: each attempt ends in an error of that call, and all other modules go on working.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use linux_sysadmin_tests::{Client, Home, Raw, children_of, component, modules, p
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Where an operator has added two of them.
+/// A home where an operator has added two of these modules.
 static HOME: LazyLock<Home> = LazyLock::new(|| {
     let home = Home::at(Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile"));
     add(&home, &component("escape"));
@@ -28,10 +28,10 @@ fn add(home: &Home, component: &Path) {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// It can't be added, these words say why, and the others work.
+/// Asserts that a component can't be added, that the error has these words, and that other modules work.
 fn refused(home: &Home, component: &Path, words: &[&str]) {
     let output = home.add(component);
-    // Its lines are broken to a terminal's width.
+    // The lines are wrapped at a terminal's width.
     let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(output.status.code(), Some(1), "{said}");
     for word in words {
@@ -45,7 +45,7 @@ async fn open() -> Client {
     Client::open(&HOME, &modules(), "2025-06-18").await.0
 }
 
-/// Calls a tool that is stopped with this error; the very next call to its module works, in an instance of its own.
+/// Calls a tool, which must be stopped with this error. The next call of the module works, in a new instance.
 async fn attack(client: &mut Client, tool: &str, arguments: Value, code: &str) -> Value {
     let envelope = client.envelope(tool, arguments.clone()).await;
     assert_eq!(envelope["status"], "error", "{tool} {arguments}: {envelope}");
@@ -59,13 +59,13 @@ async fn attack(client: &mut Client, tool: &str, arguments: Value, code: &str) -
     envelope
 }
 
-/// Another module works, no process is left, and the server ends as if nothing had been; gives its log.
+/// Asserts that another module works, that no process is left, and that the server ends well; gives the server's log.
 async fn survived(mut client: Client) -> String {
     let envelope = client.envelope("cron_validate", json!({"expression": "* * * * *"})).await;
     assert_eq!(envelope["status"], "success", "{envelope}");
     let pid = client.pid();
     let gone = async {
-        // A killed process is gone once it was waited for, which nobody tells.
+        // A killed process is there until the server reaps it.
         while children_of(pid) > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -76,20 +76,20 @@ async fn survived(mut client: Client) -> String {
     log
 }
 
-/// A session with one attack in it.
+/// Runs a session with one attack in it.
 async fn stopped(tool: &str, code: &str) {
     let mut client = open().await;
     attack(&mut client, tool, json!({}), code).await;
     survived(client).await;
 }
 
-/// Where neither root nor others are refused for the directories on the way.
+/// Makes a directory at a path that the host accepts for root and for other accounts.
 fn directory(prefix: &str) -> TempDir {
     let below = if rustix::process::geteuid().is_root() { "/run" } else { "/tmp" };
     tempfile::Builder::new().prefix(prefix).tempdir_in(below).expect("a directory")
 }
 
-/// A directory that the module's grants cover.
+/// Makes a directory that the module's grants cover.
 fn granted_directory() -> TempDir {
     directory("linux-sysadmin-hostile-")
 }
@@ -187,7 +187,7 @@ fn a_module_that_does_not_just_describe_itself_is_refused() {
         ("(call $grow-tables)", &["describe"]),
         ("(call $current (i32.const 8192))", &["describe", "may not call the host"]),
         ("(return (i32.const -4))", &["describe"]),
-        // Its name's first letter, another one each time.
+        // The first letter of the name changes.
         (
             "(i32.store8 (i32.const 1024) (i32.add (i32.load8_u (i32.const 1024)) (i32.const 1)))",
             &["describe", "differently"],
@@ -223,12 +223,12 @@ async fn a_module_is_what_it_was_when_it_was_added() {
     for cache in ["warm", "cold"] {
         if cache == "cold" {
             fs::remove_dir_all(home.cache()).expect("a cache");
-            // Described anew here; a server would do it while it serves.
+            // This command describes the module anew. A server would do it while it serves.
             assert!(home.run(&modules(), &["tools"]).status.success());
         }
         let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
         for _ in 0..2 {
-            // The grant for it is in every description since, while its tools are called.
+            // Every later description asks for this grant, also while the tools are called.
             let envelope = client.envelope("fickle_run", json!({})).await;
             assert_eq!(envelope["error_code"], "CAPABILITY_DENIED", "{cache}: {envelope}");
             assert_eq!(envelope["command_executed"], Value::Null);
@@ -254,7 +254,7 @@ async fn a_tool_that_says_it_only_looks_changes_nothing() {
 #[tokio::test]
 async fn what_a_module_prints_never_reaches_the_protocol_and_its_world_is_empty() {
     let mut client = open().await;
-    // The client itself takes nothing but JSON-RPC; nor is it to take this for the answer to its first request.
+    // The client accepts nothing but JSON-RPC, and must not take this for the answer to its first request.
     let envelope = client.envelope("escape_environment", json!({})).await;
     let text = envelope["data"]["text"].as_str().expect("text");
     assert!(text.starts_with("0 variables, 0 arguments, 0 lines, root: "), "{text}");
@@ -311,7 +311,7 @@ async fn a_module_whose_tables_grow_is_stopped() {
 async fn a_reply_of_a_gigabyte_is_refused_and_never_held() {
     let mut client = open().await;
     for (tool, arguments, code) in [
-        // One that it has no room for, one that isn't there at all, and one that is merely too long.
+        // The first answer is larger than the module's memory, the second isn't in the memory, the third is too long.
         ("escape_reply", json!({"kind": "huge"}), "MODULE_MEMORY_LIMIT"),
         ("raw_forge", json!({}), "MODULE_TRAPPED"),
         ("escape_reply", json!({"kind": "large"}), "REPLY_TOO_LARGE"),
@@ -372,7 +372,7 @@ async fn a_flood_of_printed_lines_leaves_a_hundred_in_the_log() {
     let log = survived(client).await;
     let printed = log.lines().filter(|line| line.contains("printed by a guest")).count();
     assert_eq!(printed, 100);
-    // The other lines, and the gigabyte that never became one.
+    // These are the other lines, and the gigabyte without a newline.
     let more = (10_000_000 - 100 + 1).to_string();
     assert!(log.lines().any(|line| line.contains(&more)), "{log}");
     assert!(log.len() < 100 << 10, "{} bytes", log.len());
@@ -403,7 +403,7 @@ async fn a_flood_of_progress_is_stopped_and_little_of_it_reaches_the_client() {
 async fn commands_that_a_module_never_lets_go_are_few_and_end_with_the_call() {
     let mut client = open().await;
     let envelope = attack(&mut client, "escape_streams", json!({}), "TOO_MANY_COMMANDS").await;
-    // Eight times the same is shown once.
+    // Eight equal commands are shown once.
     assert_eq!(envelope["command_executed"], "sleep 86399", "{envelope}");
     survived(client).await;
 }

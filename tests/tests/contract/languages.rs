@@ -1,4 +1,4 @@
-//! A module in another language than the host's: the same contract, the same limits.
+//! A module in another language than Rust has the same contract and the same limits.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use linux_sysadmin_tests::{Client, Home, component, guest, modules, skipped};
 use serde_json::{Value, json};
 
-/// With the component in Python, or why there is none.
+/// A home with the component in Python, or the reason why there is none.
 static HOME: LazyLock<Result<Home, String>> = LazyLock::new(|| {
     if !component("python").is_file() {
         let reason = fs::read_to_string(guest("python").join("missing.txt"));
@@ -19,7 +19,7 @@ static HOME: LazyLock<Result<Home, String>> = LazyLock::new(|| {
     Ok(home)
 });
 
-/// A session with a module in Python.
+/// Opens a session with the module in Python.
 async fn open(test: &str) -> Option<Client> {
     match &*HOME {
         Ok(home) => Some(Client::open(home, &modules(), "2025-06-18").await.0),
@@ -85,10 +85,10 @@ fn a_component_that_takes_too_much_to_compile_is_refused_with_what_it_may_take()
         skipped(test, reason);
         return;
     }
-    // It takes some 390 MiB and several seconds of a core.
+    // To compile the component takes some 390 MiB and several seconds of a core.
     for (limit, said) in [
         ("compile_memory_mib: 256", &["can't be compiled"][..]),
-        // A busy machine gives it less than a second of a core in the two that it may take.
+        // On a busy machine the compiler gets less than a second of a core within the two seconds that it may take.
         ("compile_seconds: 1", &["compute for 1 s", "took longer than 2 s"]),
     ] {
         let home = Home::cold();

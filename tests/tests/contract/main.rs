@@ -1,5 +1,5 @@
-//! What holds wherever the program runs: the real binary, the tests' own modules and those that attack it. No test here
-//! needs a host.
+//! Tests of the real binary with the modules that ship, with the tests' own modules and with modules that attack. No test
+//! here needs a host.
 
 mod aliases;
 mod asking;
@@ -9,6 +9,8 @@ mod asking_terminal;
 mod audit;
 mod cli;
 mod documentation;
+mod expected;
+mod grants;
 mod hostile;
 mod languages;
 mod modules;

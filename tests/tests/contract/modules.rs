@@ -1,13 +1,14 @@
-//! Modules: what isn't there isn't offered, what is broken takes nothing else with it.
+//! A module that is missing has no tools, and a broken module doesn't harm the others.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use linux_sysadmin_tests::{Client, Home, guest, has_fault_points, modules, probe};
+use linux_sysadmin_tests::{Client, Home, expected_tools, guest, has_fault_points, modules, probe, shipped};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The components that ship, in a directory of the test's own.
+/// Copies the components that ship to a directory of the test's own.
 fn copied(home: &Home) -> PathBuf {
     let directory = home.path().join("modules");
     fs::create_dir(&directory).expect("a directory");
@@ -23,7 +24,7 @@ fn components(directory: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|kind| kind == "wasm")).collect()
 }
 
-/// Names all components of a directory as what ships: one that isn't named there isn't even looked at.
+/// Lists all components of a directory as components that ship. The program reads no component that isn't listed.
 fn write_sums(directory: &Path) {
     let mut sums = String::new();
     for path in components(directory) {
@@ -61,28 +62,22 @@ fn taking_one_component_away_takes_its_tools_and_nothing_else() {
     let home = Home::new();
     let directory = copied(&home);
     let all = tools(&home, &directory);
-    for (component, prefixes) in [
-        ("performance", &["perf_"][..]),
-        ("services", &["svc_", "timer_"]),
-        ("session", &["sysadmin_"]),
-        ("cron", &["cron_"]),
-        ("ssh", &["ssh_"]),
-        ("jobs", &["job_"]),
-        ("logs", &["log_", "svc_logs"]),
-    ] {
-        let file = directory.join(format!("{component}.wasm"));
+    for module in shipped() {
+        let file = directory.join(format!("{}.wasm", module.name));
         let aside = home.path().join("aside.wasm");
         fs::rename(&file, &aside).expect("moved away");
         let left = tools(&home, &directory);
         fs::rename(&aside, &file).expect("moved back");
-        // It is of a service, but all about its logs.
-        let is_logs = |tool: &str| tool == "svc_logs" && component != "logs";
-        let belongs =
-            |tool: &&String| prefixes.iter().any(|prefix| tool.starts_with(prefix)) && !is_logs(tool);
-        let expected: Vec<_> = all.iter().filter(|tool| !belongs(tool)).cloned().collect();
-        assert!(expected.len() < all.len(), "{component} has tools");
-        assert_eq!(left, expected, "without {component}");
+        let has_another = |tool: &String| {
+            shipped().iter().any(|other| other.name != module.name && other.tools.contains(tool))
+        };
+        let expected: Vec<_> =
+            all.iter().filter(|tool| !module.tools.contains(tool) || has_another(tool)).cloned().collect();
+        assert_eq!(left, expected, "without {}", module.name);
     }
+    // The modules' folders say independently which tools there are.
+    let described: BTreeSet<_> = expected_tools().map(|(_, tool)| tool.name.clone()).collect();
+    assert_eq!(described, all.into_iter().collect());
 }
 
 #[test]
@@ -90,7 +85,7 @@ fn no_tool_is_named_in_the_host() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host");
     let home = Home::new();
     let names = tools(&home, &modules());
-    // Tests have recordings of what some of them answer.
+    // Tests have recordings of answers of some tools.
     let is_test = |path: &Path| path.file_stem().is_some_and(|stem| stem == "tests");
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut directories = vec![source];
@@ -135,7 +130,7 @@ async fn a_broken_component_is_refused_by_name_and_the_others_work() {
         fs::write(directory.join(format!("broken-{name}.wasm")), bytes).expect("written");
     }
     fs::write(directory.join("cron-again.wasm"), &good).expect("written");
-    // Two that would never end: a module that waits while it describes itself, and a pipe that nobody writes to.
+    // These two would never end: a module that waits while it describes itself, and a pipe without a writer.
     fs::copy(guest("sleepy").join("sleepy.wasm"), directory.join("broken-sleepy.wasm")).expect("a copy");
     let pipe = directory.join("broken-pipe.wasm");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -237,7 +232,7 @@ async fn a_directory_of_data_is_read_through_wasi_and_nothing_around_it() {
         envelope["data"]["text"].as_str().unwrap_or_else(|| panic!("{envelope}")).to_owned()
     };
     assert_eq!(seen(license).await, format!("{size} bytes, changed: false"));
-    // A link that stays within it.
+    // This link stays within the directory.
     assert_eq!(seen("/usr/share/common-licenses/GPL").await, format!("{size} bytes, changed: false"));
     for outside in [
         "/usr/share/common-licenses/../../../etc/hostname",
@@ -259,12 +254,12 @@ async fn a_directory_of_data_is_read_through_wasi_and_nothing_around_it() {
 async fn more_calls_than_can_wait_are_told_so_and_the_others_go_on() {
     let home = Home::new();
     let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
-    // Just short of what the tool may take, so that none of them ends while they are being sent.
+    // The calls take almost as long as the tool may, so that none ends while they are being sent.
     let params = json!({"name": "probe_wait", "arguments": {"seconds": 9}});
     for _ in 0..1200 {
         client.ask("tools/call", params.clone()).await;
     }
-    // 32 are being worked on, 1,024 wait.
+    // 32 calls run, and 1,024 wait.
     for _ in 0..1200 - 32 - 1024 {
         let answer = client.receive().await.expect("an answer");
         assert_eq!(answer["result"]["structuredContent"]["error_code"], "SERVER_BUSY", "{answer}");
@@ -313,7 +308,7 @@ async fn waiting_is_not_computing_and_a_ceiling_ends_both() {
     fs::create_dir_all(home.config().parent().expect("a parent")).expect("a directory");
     fs::write(home.config(), "errors:\n  command_timeout_ceiling: 1\n").expect("written");
     let (mut client, _) = Client::open(&home, &probe(), "2025-06-18").await;
-    // The tool may compute for 2 s, and waits for longer; only the ceiling stops it.
+    // The tool may compute for 2 s, and waits for longer, so only the ceiling stops it.
     let envelope = client.envelope("probe_wait", json!({"seconds": 30})).await;
     assert_eq!(
         (&envelope["error_code"], &envelope["transient"]),
@@ -321,7 +316,7 @@ async fn waiting_is_not_computing_and_a_ceiling_ends_both() {
         "{envelope}"
     );
     assert!(envelope["message"].as_str().is_some_and(|said| said.contains("instant")), "{envelope}");
-    // It was given another try, and the ceiling holds for that as well.
+    // The call was tried again, and the ceiling holds for the second attempt as well.
     assert_eq!((&envelope["retried"], &envelope["retry_count"]), (&json!(true), &json!(1)), "{envelope}");
     let attempts = envelope["attempts"].as_array().expect("attempts");
     assert!(attempts.len() == 2 && attempts.iter().all(|attempt| attempt["error_code"] == "TOOL_TIMEOUT"));
@@ -374,7 +369,7 @@ fn a_second_start_compiles_nothing_a_third_writes_nothing_and_descriptions_are_a
     assert!(descriptions(&others) == descriptions(&second));
 }
 
-/// Whether a server has the code of a module that ships in its memory.
+/// Whether a server has the code of this module in its memory.
 fn has_code(client: &Client, name: &str) -> bool {
     let component = fs::read(modules().join(name).with_extension("wasm")).expect("a component");
     let digest = Sha256::digest(component);
@@ -389,7 +384,7 @@ async fn a_module_that_nobody_calls_gives_its_memory_back_and_comes_again() {
         return;
     }
     let home = Home::new();
-    // In place of the time that passes.
+    // The fault point stands for the time that passes.
     let mut client = Client::start_with(&home, &modules(), &[("LINUX_SYSADMIN_FAULT", "fail@keep-idle")]);
     client.initialize("2025-06-18").await;
     let calls = [

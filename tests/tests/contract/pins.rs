@@ -1,4 +1,4 @@
-//! What an operator does with third parties' modules, and that a server loads nothing but what was pinned.
+//! An operator adds, updates and removes third parties' modules, and a server loads nothing but what was pinned.
 
 use std::fs;
 use std::io::Write;
@@ -14,19 +14,19 @@ fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
-/// The program with these arguments, in this home and with the modules that ship.
+/// Runs the program with these arguments, in this home and with the modules that ship.
 fn run(home: &Home, args: &[&str]) -> Output {
     home.run(&modules(), args)
 }
 
-/// It did what it should; gives what it said.
+/// Runs the program, which must succeed; gives its output.
 fn done(home: &Home, args: &[&str]) -> String {
     let output = run(home, args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
     said(&output)
 }
 
-/// It refused, with these words.
+/// Runs the program, which must refuse with these words.
 fn refused(home: &Home, args: &[&str], words: &[&str]) {
     let output = run(home, args);
     let said = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -45,8 +45,8 @@ fn file(name: &str) -> String {
     component(name).to_str().expect("UTF-8").to_owned()
 }
 
-/// The program at a terminal of its own, with pipes for what is typed and shown. One question more than there are
-/// answers would be waited for in vain, so not for ever.
+/// A command that runs the program at a terminal of its own, with pipes for input and output. It ends after some time, since
+/// a question without an answer would wait for ever.
 fn terminal(home: &Home, args: &[&str]) -> Command {
     let command = home.command(&modules(), args);
     let program = command.get_program().to_str().expect("UTF-8").to_owned();
@@ -72,7 +72,7 @@ fn terminal(home: &Home, args: &[&str]) -> Command {
     terminal
 }
 
-/// At a terminal, with these lines typed.
+/// Runs the program at a terminal and types these lines; gives whether it succeeded, and its output.
 fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
     let mut child = terminal(home, args).spawn().expect("script, of util-linux");
     child.stdin.take().expect("stdin").write_all(lines.as_bytes()).expect("typed");
@@ -80,7 +80,7 @@ fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
     (output.status.success(), said(&output))
 }
 
-/// The one component of a third party's that is there.
+/// The path of the only component of a third party.
 fn installed(home: &Home) -> PathBuf {
     let files = fs::read_dir(home.data()).expect("the modules").flatten().map(|entry| entry.path());
     let mut files = files.filter(|path| path.extension().is_some_and(|extension| extension == "wasm"));
@@ -100,7 +100,7 @@ fn has(home: &Home, tool: &str) -> bool {
     tools(home).iter().any(|name| name == tool)
 }
 
-/// Some byte of it is another.
+/// Changes a byte of a component.
 fn tamper(path: &Path) {
     let mut bytes = fs::read(path).expect("a component");
     let middle = bytes.len() / 2;
@@ -126,7 +126,7 @@ fn a_module_is_shown_with_its_gravest_requests_first_within_80_columns() {
     let shown = done(&home, &["modules", "inspect", &file("greeter-next")]);
     for line in shown.lines().filter(|line| !line.contains("  file ")) {
         assert!(line.chars().count() <= 80, "{line}");
-        // Its own words stay within their quotes.
+        // The module's own words stay within their quotes.
         assert!(!line.trim_start().starts_with("REVIEWED"), "{line}");
     }
     let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is not in: {shown}"));
@@ -149,7 +149,7 @@ fn nothing_is_added_without_a_clear_yes() {
     assert_eq!(run(&home, &["modules", "add", &greeter, "--yes"]).status.code(), Some(2));
     let other = "0".repeat(64);
     refused(&home, &["modules", "add", &greeter, "--yes", "--sha256", &other], &["its SHA-256 is", &other]);
-    // What is neither yes nor no is asked again; the last one types the end of input.
+    // An answer that is neither yes nor no is asked for again. The last case types the end of input.
     for lines in ["n\nn\nn\n", "y\ny\nn\n", "y\ny\nmaybe\nn\n", "y\n\u{4}"] {
         let (success, shown) = typed(&home, &["modules", "add", &greeter], lines);
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -161,7 +161,7 @@ fn nothing_is_added_without_a_clear_yes() {
 #[test]
 fn what_the_operator_declines_is_not_granted() {
     let home = Home::new();
-    // Changing as root: no. The other that nobody has reviewed: yes. All together: yes.
+    // The answers are no to the change as root, yes to the other request without a review, and yes to the whole.
     let (success, shown) = typed(&home, &["modules", "add", &file("greeter-next")], "n\ny\ny\n");
     assert!(success, "{shown}");
     assert!(shown.contains("and without 1?"), "{shown}");
@@ -200,7 +200,7 @@ fn an_update_shows_what_is_wider_and_pins_the_new_bytes() {
     assert!(at("systemctl restart -- <unit>") < at("greet_shout"));
     at("gone      greet_users");
     assert!(at("No longer asked for") < at("uptime"));
-    // Only what is new is asked about.
+    // Only new requests are asked about.
     assert!(!shown[..at("Tools")].contains("/etc/hostname"), "{shown}");
     assert_ne!(installed(&home), first);
     assert!(has(&home, "greet_shout") && !has(&home, "greet_users"));
@@ -221,7 +221,7 @@ fn an_update_leaves_a_disabled_module_disabled_and_puts_a_damaged_one_right() {
     assert!(has(&home, "greet_shout"));
     tamper(&installed(&home));
     assert!(!has(&home, "greet"));
-    // Nothing is asked about again but whether to do it.
+    // The only question left is whether to update.
     let (success, shown) = typed(&home, &["modules", "update", "greeter", &file("greeter-next")], "y\n");
     assert!(success, "{shown}");
     assert!(has(&home, "greet_shout"));
@@ -301,7 +301,7 @@ fn a_component_that_is_not_as_pinned_is_refused_with_both_hashes_and_the_rest_wo
         list.as_array().expect("a list").iter().find(of_it).expect("greeter").clone()
     };
     let expected = entry(&pinned)["sha256"].as_str().expect("a hash").to_owned();
-    // The cache has its code and its description by now, under the right hash.
+    // The cache now has the module's code and description, under the right hash.
     assert_eq!(home.call(&modules(), "greet", json!({})).0, Some(0));
     tamper(&path);
     assert!(!has(&home, "greet"));
@@ -349,7 +349,7 @@ async fn a_component_that_is_swapped_under_a_running_server_is_noticed_and_never
     let good = fs::read(&path).expect("a component");
     let mut client = open(&home).await;
     assert!(listed(&mut client).await.contains("greet_users"));
-    // Another module under its name, as `cp` does it.
+    // `cp` puts another module in its place.
     fs::copy(component("shadow"), &path).expect("swapped");
     list_changed(&mut client).await;
     let list = listed(&mut client).await;
@@ -358,7 +358,7 @@ async fn a_component_that_is_swapped_under_a_running_server_is_noticed_and_never
     let reported = session["data"]["modules"].to_string();
     assert!(reported.contains("somebody has changed the file"), "{reported}");
     assert_eq!(client.call("greet", json!({})).await["code"], -32602);
-    // Put back in the way of `mv`, it is what was pinned again.
+    // `mv` puts the pinned module back.
     let aside = home.path().join("good.wasm");
     fs::write(&aside, good).expect("written");
     fs::rename(&aside, &path).expect("moved");
@@ -368,13 +368,13 @@ async fn a_component_that_is_swapped_under_a_running_server_is_noticed_and_never
     list_changed(&mut client).await;
     let (status, _) = client.close().await;
     assert!(status.success());
-    // At the next start, too.
+    // The same holds after the next start.
     let mut client = open(&home).await;
     assert!(!listed(&mut client).await.contains("greet_users"));
     client.close().await;
 }
 
-/// The component's folder, copied: the modules of a server whose file may be another's.
+/// Copies the component's folder, so that a test can exchange the file; gives the folder and the file.
 fn own(home: &Home, name: &str) -> (PathBuf, PathBuf) {
     let (folder, own) = (guest(name), home.path().join("own"));
     fs::create_dir(&own).expect("a directory");
@@ -385,7 +385,7 @@ fn own(home: &Home, name: &str) -> (PathBuf, PathBuf) {
     (own, file)
 }
 
-/// Changes what is kept of the only component.
+/// Changes the kept description of the only component.
 fn edit_kept(home: &Home, edit: impl FnOnce(&mut Value)) {
     let kept = fs::read_dir(home.cache()).expect("a cache").flatten().map(|entry| entry.path());
     let mut kept = kept.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -394,7 +394,7 @@ fn edit_kept(home: &Home, edit: impl FnOnce(&mut Value)) {
     edit_entry(&path, edit);
 }
 
-/// Changes an entry of the cache, as nobody but the account itself can: its digest is right.
+/// Changes an entry of the cache and corrects its digest. Only the account itself could do that.
 fn edit_entry(path: &Path, edit: impl FnOnce(&mut Value)) {
     let entry = fs::read(path).expect("an entry");
     let (contents, _) = entry.split_last_chunk::<32>().expect("a digest at its end");
@@ -434,7 +434,7 @@ async fn a_description_that_was_edited_where_it_is_kept_lowers_no_risk_and_grant
         assert_eq!(refused["error_code"], "MODULE_UNAVAILABLE", "{refused}");
         assert!(refused["message"].to_string().contains("describes itself differently"), "{refused}");
         assert_eq!(refused["command_executed"], Value::Null, "{refused}");
-        // It is known by its own word from now on, here and at the next start.
+        // From now on the module's own description counts, here and after the next start.
         assert_eq!(listed(&mut client).await, list);
         assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
         client.close().await;
@@ -449,7 +449,7 @@ async fn a_component_that_is_listed_without_being_read_is_read_before_anything_o
     let home = Home::cold();
     let (own, file) = own(&home, "greeter");
     assert_eq!(home.call(&own, "greet", json!({})).0, Some(0));
-    // Another one in its place, which looks as if it had been there when the file was read.
+    // Another module takes its place, with a time that suggests it was there when the file was read.
     fs::copy(component("shadow"), &file).expect("swapped");
     let looks = fs::metadata(&file).expect("a file");
     edit_kept(&home, |kept| {
@@ -461,13 +461,13 @@ async fn a_component_that_is_listed_without_being_read_is_read_before_anything_o
             "changed": [looks.ctime(), looks.ctime_nsec()],
         });
     });
-    // Before anything has read it.
+    // The server starts before anything has read the file.
     let mut client = served(&home, &own).await;
     let refused = client.envelope("greet", json!({})).await;
     assert_eq!(refused["error_code"], "MODULE_UNAVAILABLE", "{refused}");
     assert!(refused["message"].to_string().contains("somebody has changed the file"), "{refused}");
     client.close().await;
-    // And by the server itself, once it has answered.
+    // The server itself notices it after an answer.
     let mut client = served(&home, &own).await;
     assert!(listed(&mut client).await.contains("greet_users"));
     list_changed(&mut client).await;
@@ -475,7 +475,7 @@ async fn a_component_that_is_listed_without_being_read_is_read_before_anything_o
     client.close().await;
 }
 
-/// The server's list is kept by now.
+/// Waits until the server has kept its list; gives the file's path.
 async fn kept_list(home: &Home) -> PathBuf {
     let path = home.cache().join("tools");
     while !path.exists() {
@@ -506,7 +506,7 @@ async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_ca
         let tools = kept["tools"].as_array_mut().expect("tools");
         tools.retain(|tool| tool["name"] != "cron_validate");
     });
-    // By the modules' own word it is there, and what only the list has isn't.
+    // The modules' own descriptions count, and what only the kept list has is gone.
     let mut client = served(&home, &modules()).await;
     assert!(!listed(&mut client).await.contains("cron_validate"));
     let valid = client.envelope("cron_validate", json!({"expression": "* * * * *"})).await;
@@ -557,7 +557,7 @@ async fn a_change_is_told_of_where_no_module_was_looked_into_yet() {
 #[tokio::test]
 async fn a_running_server_follows_what_the_operator_does() {
     let home = Home::new();
-    // Nothing of a third party's is there yet, not even the directory.
+    // There is no module of a third party yet, and no directory for them.
     let mut client = open(&home).await;
     assert!(!home.data().exists());
     added(&home, "greeter");
@@ -581,7 +581,7 @@ async fn a_running_server_follows_what_the_operator_does() {
         assert!(listed(&mut client).await.contains("greet_users"), "{wanted}");
     }
 
-    // By the configuration, in the ways of an editor.
+    // The configuration is changed in the ways in which editors do it.
     let config = fs::read_to_string(home.config()).expect("the configuration");
     for (from, to) in [
         ("  disabled: []", format!("  disabled: ['{by_hash}']")),
@@ -602,7 +602,7 @@ async fn a_running_server_follows_what_the_operator_does() {
         assert!(listed(&mut client).await.contains("greet_users"), "{to}");
     }
 
-    // One of the host's own.
+    // This module is one of the host's own.
     done(&home, &["modules", "disable", "cron"]);
     list_changed(&mut client).await;
     assert!(!listed(&mut client).await.contains("cron_validate"));
@@ -625,7 +625,7 @@ async fn a_configuration_that_cannot_be_read_while_the_server_runs_changes_nothi
     fs::write(home.config(), &disabled).expect("written");
     list_changed(&mut client).await;
     fs::write(home.config(), "modules: [\n").expect("written");
-    // What it said before still holds; that it isn't followed is said.
+    // The former configuration still holds, and the log says that the new one isn't followed.
     loop {
         let session = client.envelope("sysadmin_session_info", json!({})).await;
         if let Some(error) = session["data"]["config_error"].as_str() {

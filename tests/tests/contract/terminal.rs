@@ -1,4 +1,4 @@
-//! `pending`, `approve` and `deny` at a real terminal, against a server of the test's own that speaks as ours do.
+//! `pending`, `approve` and `deny` at a real terminal, with a server of the test's own that speaks the same protocol.
 
 use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Write};
@@ -25,14 +25,14 @@ fn call(id: &str, risk: &str) -> Value {
     })
 }
 
-/// Calls that wait in it, until the test is over.
+/// A server in which calls wait. It ends with the test.
 struct Server {
     home: Home,
     decided: Receiver<Value>,
 }
 
 impl Server {
-    /// `answer` is what it says to a decision.
+    /// Starts a server that gives this answer to a decision.
     fn new(calls: Vec<Value>, answer: Value) -> Self {
         let home = Home::new();
         let directory = home.state().join("pending");
@@ -69,7 +69,7 @@ impl Server {
         command
     }
 
-    /// With no terminal.
+    /// Runs the program without a terminal.
     fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
         let mut command = self.at_home("setsid");
         let output = command.arg("--wait").arg(binary()).args(args).stdin(Stdio::null()).output();
@@ -78,7 +78,7 @@ impl Server {
         (status.code(), text(stdout), text(stderr))
     }
 
-    /// A line of a shell's at a terminal: what is typed at once, and what at the prompt.
+    /// Runs a line of shell at a terminal: types `first` at once, and `then` at the prompt.
     fn at_terminal(&self, line: &str, first: &str, prompt: &str, then: &str) -> (Option<i32>, String) {
         at_terminal(|program| self.at_home(program), line, first, prompt, then)
     }
@@ -88,7 +88,7 @@ impl Server {
     }
 }
 
-/// None of one who says nothing, as the program does to see whether a server lives.
+/// Reads a question. A peer that says nothing gives none: the program connects so to see whether a server lives.
 fn question(stream: UnixStream) -> Option<(UnixStream, Value)> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line).ok()?;
@@ -129,7 +129,7 @@ fn an_approval_is_typed_after_the_whole_plan_was_shown() {
         ("high", YES, "yes\n", true),
         ("high", YES, "y\n", false),
         ("high", YES, "\n", false),
-        // The end of input.
+        // `\u{4}` is the end of input.
         ("high", YES, "\u{4}", false),
         ("critical", "the name of its target, web1:", "web1\n", true),
         ("critical", "the name of its target, web1:", "yes\n", false),
@@ -150,14 +150,14 @@ fn an_approval_is_typed_after_the_whole_plan_was_shown() {
 fn only_the_terminal_is_asked_and_only_after_the_plan_was_to_be_seen() {
     for line in [
         "echo yes | $BIN approve 3f2a",
-        // Typed ahead.
+        // The answer is typed before the question.
         "read line; $BIN approve 3f2a",
     ] {
         let server = Server::with("high");
         let (code, seen) = server.at_terminal(line, "go\nyes\n", YES, "no\n");
         assert_eq!((code, server.decision()), (Some(1), None), "{seen}");
     }
-    // However the streams are redirected, the plan is seen by whoever approves.
+    // However the streams are redirected, the person who approves sees the plan.
     let server = Server::with("high");
     let line = "$BIN approve 3f2a </dev/null >/dev/null 2>/dev/null";
     let (code, seen) = server.at_terminal(line, "", YES, "yes\n");
@@ -202,7 +202,7 @@ fn a_decision_that_is_not_taken_is_an_error_with_its_reason() {
     let (code, _, err) = server.run(&["deny", "3f2a"]);
     assert_eq!((code, server.decision()), (Some(1), None));
     assert!(err.contains("3f2a90c1d4e5b6a7") && err.contains("3f2a000000000000"), "{err}");
-    // What was shown is asked for, and the server has the last word.
+    // The decision names the plan that was shown, and the server decides whether it holds.
     let server = Server::new(calls(), json!({"refused": "other-plan"}));
     let (code, seen) = server.at_terminal("$BIN approve 3f2a", "", YES, "yes\n");
     assert_eq!(code, Some(1));

@@ -1,6 +1,6 @@
-//! Stories on one booted host, each a module. The name of the module around it says on which host it can be told: for
-//! `everywhere`, `debian` and `rhel` the server runs on the host itself or reaches it over SSH, and the test asks `way()`;
-//! for `inside` it runs on a Debian host.
+//! Stories on one booted host, one in each module. The module around it says on which host the story can be told. For
+//! `everywhere`, `debian` and `rhel` the server runs on the host itself or reaches it over SSH, as `way()` says. For `inside`
+//! it runs on a Debian host.
 
 mod everywhere {
     mod changing_cron;

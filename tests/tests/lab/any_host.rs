@@ -1,9 +1,9 @@
-//! One server and several hosts: every tool on any of them, or on all, by real sshds.
+//! One server and several hosts behind real sshds: tools work on any of the hosts, or on all.
 
 use linux_sysadmin_tests::{Client, Lab, Plan, Step};
 use serde_json::{Value, json};
 
-/// Of a handshake, and of none.
+/// A protocol version with a handshake, and one without.
 const GENERATIONS: [&str; 2] = ["2025-06-18", "2026-07-28"];
 
 const HOSTS: [&str; 3] = ["debian1", "rhel1", "bare1"];
@@ -68,7 +68,7 @@ async fn many_answer_in_one_and_who_is_down_stands_beside_them() {
     assert_eq!(all["hosts"], json!({"total": 3, "succeeded": 3, "failed": 0}));
     let text = all["data"].to_string();
     assert!(HOSTS.iter().all(|host| text.contains(host)), "{all}");
-    // As if it were said by one.
+    // The equal answers are folded into one.
     let alike = client.envelope("parrot_read", json!({"path": "/dev/null", "host": "lab"})).await;
     let one = client.envelope("parrot_read", json!({"path": "/dev/null", "host": "debian1"})).await;
     assert_eq!(alike["failures"][0]["hosts"], json!(HOSTS), "{alike}");
@@ -90,7 +90,7 @@ async fn many_answer_in_one_and_who_is_down_stands_beside_them() {
 async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
     let Some(lab) = Lab::new("a_change_of_several_stops_where_it_fails_and_is_undone_there") else { return };
     lab.add_planner();
-    // Its own order: the second is the one that fails.
+    // The group has its own order, in which the second host fails.
     lab.settle_for("hosts: {lab: [debian1, rhel1, bare1]}\n");
     for host in HOSTS {
         lab.host(host).run(&["rm", "-rf", "/srv/plan"]);
@@ -128,7 +128,7 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
     }
 }
 
-/// Two agents share one process: whatever either of them says in whatever order, no call of one lands on the other's host.
+/// Two agents share one server. In any order of calls, no call of one agent works on the other's host.
 #[tokio::test]
 async fn of_two_agents_neither_lands_on_the_others_host() {
     let Some(lab) = Lab::new("of_two_agents_neither_lands_on_the_others_host") else { return };
@@ -149,7 +149,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
     for generation in GENERATIONS {
         let has_session = generation == GENERATIONS[0];
         let mut client = served(&lab, generation).await;
-        // The first one connects. The second one hasn't said anything yet, and means this machine.
+        // The first agent connects. The second one has made no call yet, and means this machine.
         let first = client.envelope("ssh_connect", json!({"host": "debian1"})).await;
         assert_eq!(
             (&first["data"]["host"], &first["data"]["current"]),
@@ -158,7 +158,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
         );
         let unnamed = client.envelope("planner_apply", dry(change(None))).await;
         if has_session {
-            // A dry run looks, and so does a look.
+            // Neither a dry run nor a call that looks changes anything.
             assert_eq!(unnamed["target_host"], "debian1", "{unnamed}");
             let unnamed = client.envelope("planner_apply", change(None)).await;
             assert_eq!(unnamed["error_code"], "HOST_REQUIRED", "{unnamed}");
@@ -166,7 +166,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
         } else {
             assert_eq!(unnamed["target_host"], "localhost", "{unnamed}");
         }
-        // The second one connects as well: from now on there is no host that both could mean.
+        // The second agent connects as well. From now on there is no host that both could mean.
         let second = client.envelope("ssh_connect", json!({"host": "rhel1"})).await;
         assert_eq!(
             (&second["data"]["host"], &second["data"]["current"]),
@@ -180,7 +180,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
             ("planner_apply", change(None)),
         ] {
             if !has_session && tool == "planner_apply" && arguments.get("dry_run").is_none() {
-                // It would be this machine's.
+                // Without a host, this call would work on this machine.
                 continue;
             }
             let unnamed = client.envelope(tool, arguments).await;
@@ -189,7 +189,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
                 false => assert_eq!(unnamed["target_host"], "localhost", "{tool}: {unnamed}"),
             }
         }
-        // What ssh_connect gave back is where a call works that says it.
+        // A call that names what ssh_connect returned works on that host.
         for connected in [&first, &second] {
             let host = connected["data"]["host"].as_str().expect("a name");
             let read = client.envelope("parrot_read", hostname(&host.into())).await;
@@ -202,7 +202,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
             );
             lab.host(host).run(&["rm", "/srv/plan/new"]);
         }
-        // Leaving one of them doesn't make the other one everybody's.
+        // When one agent disconnects, the other host doesn't become the host of both.
         client.envelope("ssh_disconnect", json!({"host": "debian1"})).await;
         let unnamed = client.envelope("parrot_read", look.clone()).await;
         match has_session {
@@ -213,7 +213,7 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
     }
 }
 
-/// Both at once, each naming its own host, a hundred times.
+/// Both agents call at once, each names its own host, and both do so a hundred times.
 #[tokio::test]
 async fn two_agents_at_once_are_answered_by_their_own_hosts() {
     let Some(lab) = Lab::with_parrot("two_agents_at_once_are_answered_by_their_own_hosts") else { return };

@@ -1,53 +1,10 @@
-//! A host without sudo, cron and much else: what only looks works as far as it can, what changes something says what it
-//! needs, and the session says what there isn't; inside the host and over SSH.
+//! A host without sudo, cron and much else. Tools that only look work as far as they can, tools that change something say
+//! what they need, and the session says what is missing, both on the host itself and over SSH.
 
-use linux_sysadmin_tests::{Client, Machine, Reach, harmless, harmless_error};
+use linux_sysadmin_tests::{Client, Machine, Reach, expected, expected_tools};
 use serde_json::{Value, json};
 
 const WAYS: [Reach; 2] = [Reach::Inside("bare1"), Reach::OverSsh("bare1")];
-
-/// What changes something takes root's rights; the module that it is of.
-const CHANGES: [(&str, &str); 22] = [
-    ("pkg_purge", "packages-apt"),
-    ("pkg_remove", "packages-apt"),
-    ("pkg_update", "packages-apt"),
-    ("svc_start", "services"),
-    ("svc_stop", "services"),
-    ("svc_restart", "services"),
-    ("svc_reload", "services"),
-    ("svc_enable", "services"),
-    ("svc_disable", "services"),
-    ("svc_config_check", "services"),
-    ("svc_create_unit", "services"),
-    ("svc_edit_unit", "services"),
-    ("timer_create", "services"),
-    ("timer_modify", "services"),
-    ("group_create", "users"),
-    ("perms_set", "users"),
-    ("sudoers_modify", "users"),
-    ("user_create", "users"),
-    ("user_delete", "users"),
-    ("user_lock", "users"),
-    ("user_modify", "users"),
-    ("user_unlock", "users"),
-];
-
-/// What takes cron, which isn't there.
-const OF_CRON: [&str; 2] = ["cron_add", "cron_remove"];
-
-/// What takes no more rights than the account's own, or none on this host.
-const OWN: [&str; 10] = [
-    "group_delete",
-    "job_cancel",
-    "pkg_install",
-    "pkg_rollback",
-    "ssh_authorized_keys",
-    "ssh_config_add",
-    "ssh_connect",
-    "ssh_copy_id",
-    "ssh_disconnect",
-    "ssh_key_generate",
-];
 
 /// Every tool that is offered, and whether it only looks.
 async fn tools(client: &mut Client) -> Vec<(String, bool)> {
@@ -66,9 +23,10 @@ async fn what_only_looks_works_without_sudo() {
             let looking: Vec<_> = tools(&mut client).await.into_iter().filter(|(_, looks)| *looks).collect();
             assert!(looking.len() >= 10, "{looking:?}");
             for (tool, _) in looking {
-                let envelope = client.envelope(&tool, harmless(&tool)).await;
+                let expected = expected(&tool);
+                let envelope = client.envelope(&tool, expected.harmless.clone()).await;
                 let code = envelope["error_code"].as_str().unwrap_or_default();
-                assert_eq!(code, harmless_error(&tool), "{reach:?} {account} {tool}: {envelope}");
+                assert_eq!(code, expected.fails, "{reach:?} {account} {tool}: {envelope}");
             }
         }
     }
@@ -80,38 +38,31 @@ async fn what_changes_something_says_what_it_needs() {
         let Some(machine) = Machine::by(reach, "what_changes_something_says_what_it_needs") else { return };
         let mut client = machine.serve_shipped("admin", "admin").await;
         let before = machine.snapshot();
-        let known: Vec<_> = CHANGES.iter().map(|(tool, _)| *tool).chain(OF_CRON).chain(OWN).collect();
         for (tool, looks) in tools(&mut client).await {
-            assert!(looks || known.contains(&tool.as_str()), "{tool} isn't looked at here");
+            assert!(looks || expected(&tool).changes(), "{tool} says nothing of what it needs");
         }
-        for tool in OWN {
-            let envelope = client.envelope(tool, harmless(tool)).await;
-            let code = envelope["error_code"].as_str().unwrap_or_default();
-            // Over SSH there is a key that could be copied.
-            assert!(code.is_empty() || code == harmless_error(tool), "{reach:?} {tool}: {envelope}");
-        }
-        for (tool, module) in CHANGES {
-            let mut arguments = harmless(tool);
-            arguments.as_object_mut().expect("an object").remove("dry_run");
-            // What there is on every host.
-            if tool == "timer_modify" {
-                arguments["name"] = json!("systemd-tmpfiles-clean");
+        for (module, expected) in expected_tools() {
+            let (Some(needs), tool) = (expected.needs.as_deref(), &expected.name) else { continue };
+            if needs == "nothing" {
+                let envelope = client.envelope(tool, expected.harmless.clone()).await;
+                let code = envelope["error_code"].as_str().unwrap_or_default();
+                // Over SSH there is a key that `ssh_copy_id` could copy.
+                assert!(code.is_empty() || code == expected.fails, "{reach:?} {tool}: {envelope}");
+                continue;
             }
-            if tool == "svc_enable" || tool == "svc_start" {
-                arguments["service"] = json!("debug-shell");
+            let envelope = client.envelope(tool, expected.change_on_bare()).await;
+            if needs == "root" {
+                assert_eq!(envelope["error_code"], "PRIVILEGE_REQUIRED", "{reach:?} {tool}: {envelope}");
+                assert_eq!(envelope["error_category"], "privilege", "{reach:?} {tool}: {envelope}");
+                let fragment = format!("linux-sysadmin modules sudoers {}", module.name);
+                assert!(
+                    envelope["remediation"].to_string().contains(&fragment),
+                    "{reach:?} {tool}: {envelope}"
+                );
+            } else {
+                assert_eq!(envelope["error_code"], "PROGRAM_NOT_FOUND", "{reach:?} {tool}: {envelope}");
+                assert!(envelope["message"].to_string().contains(needs), "{reach:?} {tool}: {envelope}");
             }
-            let envelope = client.envelope(tool, arguments).await;
-            assert_eq!(envelope["error_code"], "PRIVILEGE_REQUIRED", "{reach:?} {tool}: {envelope}");
-            assert_eq!(envelope["error_category"], "privilege", "{reach:?} {tool}: {envelope}");
-            let fragment = format!("linux-sysadmin modules sudoers {module}");
-            assert!(envelope["remediation"].to_string().contains(&fragment), "{reach:?} {tool}: {envelope}");
-        }
-        for tool in OF_CRON {
-            let mut arguments = harmless(tool);
-            arguments.as_object_mut().expect("an object").remove("dry_run");
-            let envelope = client.envelope(tool, arguments).await;
-            assert_eq!(envelope["error_code"], "PROGRAM_NOT_FOUND", "{reach:?} {tool}: {envelope}");
-            assert!(envelope["message"].to_string().contains("crontab"), "{reach:?} {tool}: {envelope}");
         }
         machine.is_still(&before, "an account without rights");
     }

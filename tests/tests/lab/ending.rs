@@ -1,5 +1,5 @@
-//! On a real host: a command that is out of time, cancelled, or whose server is gone leaves no process behind, whoever
-//! it runs as and whatever its processes do about being told to end. What can't be ended is said.
+//! On a real host: a command that is out of time, cancelled, or whose server is gone leaves no process behind, whatever
+//! account it runs as and however its processes react to signals. The answer names processes that can't be ended.
 
 use linux_sysadmin_tests::{Client, Machine};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const LIMITED: &str = "lsa-ending";
 const FRAGMENT: &str = "/etc/sudoers.d/linux-sysadmin-lingering";
 const HOST_PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 
-/// What it starts is known by its seconds.
+/// The program that is to be ended. Its processes are known by the seconds for which they sleep.
 const SCRIPT: &str = r#"#!/bin/sh
 case "$1" in
     # Nobody in it ends when told to.
@@ -30,7 +30,7 @@ userdel --remove lsa-ending
 rm -f /usr/local/sbin/lingering /etc/sudoers.d/linux-sysadmin-lingering
 "#;
 
-/// The host, with the program on it that is to be ended.
+/// The host with that program.
 struct Lab(Machine);
 
 impl Lab {
@@ -46,7 +46,7 @@ impl Lab {
         self.0.holds(CLEAN);
     }
 
-    /// An account whose sudo allows what the module's fragment allows.
+    /// Makes an account whose sudo allows exactly what the module's fragment allows.
     fn limit(&self) {
         self.0.sh(&format!("useradd {LIMITED}"));
         self.0.add(LIMITED, LIMITED, "lingering");
@@ -65,12 +65,12 @@ impl Lab {
         self.0.serve_shipped(account, account).await
     }
 
-    /// Waits until nothing is left of what is known by these seconds: neither it nor who called it.
+    /// Waits until neither the processes with these seconds nor their callers are left.
     fn until_gone(&self, seconds: u32) {
         self.0.until(&format!("! pgrep --full '^(.* )?(sleep|([^ ]*/)?lingering [a-z]+) {seconds}$'"));
     }
 
-    /// Waits until so many of these processes run.
+    /// Waits until this number of the processes runs.
     fn until_sleeping(&self, processes: usize, seconds: u32) {
         self.0.until(&format!("test $(pgrep --full --exact --count 'sleep {seconds}') -eq {processes}"));
     }
@@ -90,14 +90,14 @@ async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&s
     client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
 }
 
-/// What is out of time is looked at once more otherwise, with twice the time.
+/// Without retries: a call that is out of time would be made once more, with twice the time.
 const ONCE: &str = "errors:\n  max_retries: 0\n";
 
-/// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
+/// Kinds of process trees that are hard to end, each with the number of processes that sleep and with their account.
 const TREES: [(&str, usize, Option<&str>); 4] =
     [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
 
-/// All of them, at the same time, known by the numbers from this one on.
+/// Starts all of these trees at the same time, with consecutive numbers from this one on.
 async fn begin_all(lab: &Lab, client: &mut Client, first: u32) -> Vec<(i64, u32)> {
     let mut begun = Vec::new();
     for ((kind, _, account), seconds) in TREES.into_iter().zip(first..) {
@@ -222,7 +222,7 @@ async fn a_commands_own_end_is_reported_as_it_was() {
                 "{account}: {ended}"
             );
         }
-        // What it left behind is another account's, by sudo, and stays.
+        // By sudo, the process that was left behind belongs to another account, and stays.
         lab.until_sleeping(usize::from(account != "root"), 98_790);
         lab.0.holds("pkill --full --exact 'sleep 98790'");
     }

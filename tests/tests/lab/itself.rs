@@ -1,4 +1,4 @@
-//! The lab itself, by the real ssh: what the tests of targets behind SSH rely on.
+//! The lab itself works as the tests of targets behind SSH expect. The real ssh shows it.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -15,13 +15,13 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// It went through, and printed this.
+/// Asserts that the command succeeded and printed this.
 #[track_caller]
 fn says(output: &Output, expected: &str) {
     assert_eq!((stdout(output).as_str(), output.status.code()), (expected, Some(0)), "{}", stderr(output));
 }
 
-/// ssh itself failed, and said why.
+/// Asserts that ssh itself failed with this message.
 #[track_caller]
 fn fails(output: &Output, why: &str) {
     assert_eq!(output.status.code(), Some(255), "{}{}", stdout(output), stderr(output));
@@ -165,7 +165,7 @@ fn a_key_of_the_agents_lets_in() {
 #[test]
 fn each_login_shell_gives_quoted_words_on_as_they_are() {
     let Some(lab) = Lab::new("each_login_shell_gives_quoted_words_on_as_they_are") else { return };
-    // Without quotes and backslashes in them, which fish reads in its own way.
+    // No word has quotes or backslashes, which fish reads in its own way.
     let words = ["a b", "$HOME", "`id`", "*", "~", "{a,b}", "!x", "%1", "#", "", "é"];
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let line = format!("/usr/bin/printf '<%s>' {}", quoted.join(" "));
@@ -196,7 +196,7 @@ fn there_is_sftp_where_the_settings_say_so() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("ip runs");
-        // Where there is none, it ends without reading.
+        // Where there is no SFTP, ssh ends without reading.
         let _ = child.stdin.take().expect("stdin").write_all(b"ls /etc/hostname\n");
         child.wait_with_output().expect("it ends")
     };
@@ -224,7 +224,7 @@ fn what_is_cut_off_hangs_and_goes_on_once_it_is_mended() {
     stdout.read_line(&mut said).expect("UTF-8");
     lab.cut("bare1");
     stdin.write_all(b"meanwhile\n").expect("ssh reads");
-    // Nobody refuses, and nobody says that there is no such host.
+    // ssh gets no refusal and no error about the host.
     fails(&lab.ssh(&["-o", "ConnectTimeout=2", "bare1", "true"]), "timed out");
     assert_eq!(ssh.try_wait().expect("a status"), None, "the connection waits");
     says(&lab.ssh(&["debian1", "hostname"]), lab.host("debian1").name());
@@ -283,7 +283,7 @@ async fn the_server_runs_in_the_lab_in_a_home_of_its_own() {
     assert_eq!(lab.home().audit().iter().filter(|event| event["event"] == "call").count(), 1);
     client.close().await;
 
-    // ssh finds the same home, and not root's.
+    // ssh finds the account's home, and not root's.
     let resolved = lab.run(&["ssh", "-G", "debian1"]);
     assert!(resolved.contains(&format!("hostname {}", lab.address("debian1"))), "{resolved}");
 }

@@ -1,5 +1,5 @@
-//! Calls that outlast their client's patience: they go on as jobs, say all that their commands say, belong to whoever says
-//! who it is, and leave nothing behind when they are cancelled or the server ends.
+//! Calls that take longer than a client waits go on as jobs. A job has all output of its commands, belongs to the agent that
+//! names itself, and leaves nothing behind when it is cancelled or the server ends.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin, Stdio};
@@ -7,19 +7,20 @@ use std::process::{Child, ChildStdin, Stdio};
 use linux_sysadmin_tests::{Client, Lab, Plan, Step};
 use serde_json::{Value, json};
 
-/// Of a handshake, and of none.
+/// A protocol version with a handshake, and one without.
 const GENERATIONS: [&str; 2] = ["2025-06-18", "2026-07-28"];
 
 const HOST: &str = "debian1";
 const PIPE: &str = "/srv/plan/pipe";
 const MADE: &str = "/srv/plan/made";
-/// Whether the command of a job still runs there; the brackets keep the script from finding itself.
+/// Succeeds where the command of a job still runs. The brackets keep the script from finding itself.
 const IS_READ: &str =
     "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q 'cat -- /srv/plan/[p]ipe'";
-/// Seconds that the long one takes, by hand: one line a second. In every run it takes no longer than its lines.
+/// The variable by which a person sets the seconds of the long job, with one line each second. Otherwise the job takes only
+/// as long as its lines.
 const SECONDS: &str = "LINUX_SYSADMIN_JOB_SECONDS";
 
-/// Writes what the command of a job reads: the job goes on for as long as this is there.
+/// Writes what the command of a job reads. The job goes on for as long as this exists.
 struct Writer {
     child: Child,
     pipe: Option<ChildStdin>,
@@ -40,7 +41,7 @@ impl Writer {
         pipe.flush().expect("it is read");
     }
 
-    /// Nothing more is to be read.
+    /// Ends the input of the job.
     fn end(mut self) {
         drop(self.pipe.take());
         self.child.wait().expect("it ends");
@@ -57,7 +58,7 @@ impl Drop for Writer {
 fn lab(test: &str) -> Option<Lab> {
     let lab = Lab::new(test)?;
     lab.add_planner();
-    // A job has the only slot: who asks for it, or ends it, has another one.
+    // A job has the only slot. Calls that ask about the job or end it have another one.
     lab.settle_for("jobs: {after_seconds: 1}\nmodules: {limits: {calls_at_once: 1}}\n");
     Some(lab)
 }
@@ -69,7 +70,7 @@ async fn served(lab: &Lab, generation: &str, capabilities: Value) -> Client {
     client
 }
 
-/// Makes a file, then hands on what the writer says for as long as it says anything.
+/// A plan that makes a file and then prints what the writer writes.
 fn reading() -> Value {
     let read = Step::run(&["cat", "--", PIPE]).with("duration", "long-running");
     let mut apply = Plan::of([Step::write(MADE, "made\n"), read]).apply();
@@ -77,7 +78,7 @@ fn reading() -> Value {
     apply
 }
 
-/// A call that has become a job.
+/// Begins a call that becomes a job; gives the job's id.
 async fn begun(client: &mut Client, arguments: Value) -> String {
     let envelope = client.envelope("planner_apply", arguments).await;
     assert_eq!(
@@ -95,7 +96,7 @@ async fn output(client: &mut Client, id: &str, offset: u64, wait: u64) -> Value 
     envelope["data"].clone()
 }
 
-/// How it ended, however long that takes; with all that was said from the first line on.
+/// Waits for the end of a job; gives the job and all of its output.
 async fn ended(client: &mut Client, id: &str) -> (Value, String) {
     let (mut offset, mut said) = (0, String::new());
     loop {
@@ -129,7 +130,7 @@ async fn a_long_call_is_a_job_that_says_everything_to_whoever_comes_back() {
         let id = begun(&mut client, reading()).await;
         let listed = client.envelope("job_list", json!({})).await;
         assert_eq!((&listed["data"][0]["id"], &listed["data"][0]["status"]), (&json!(id), &json!("running")));
-        // Nobody asks meanwhile.
+        // No call asks about the job meanwhile.
         let lines = seconds.unwrap_or(2_000);
         for number in 0..lines {
             writer.say(&format!("line {number}"));

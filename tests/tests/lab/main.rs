@@ -1,5 +1,5 @@
-//! What needs several hosts and the network between them. Each module has a lab of its own while it runs: it may cut
-//! cables and reboot.
+//! Tests that need several hosts and the network between them. Each module has a lab of its own while it runs, and may cut
+//! cables and reboot hosts.
 
 mod any_host;
 mod bare;

@@ -1,12 +1,12 @@
-//! Behind SSH: a command that is out of time, cancelled, or whose server is gone leaves no process behind on the host,
-//! with sudo and without, whatever its processes do about being told to end. And nothing is left of a connection.
+//! Behind SSH: a command that is out of time, cancelled, or whose server is gone leaves no process behind on the host, with
+//! sudo and without, however its processes react to signals. No connection is left either.
 
 use linux_sysadmin_tests::{Client, Lab};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = "/usr/local/sbin/lingering";
 
-/// What it starts is known by its seconds.
+/// The program that is to be ended. Its processes are known by the seconds for which they sleep.
 const SCRIPT: &str = r#"#!/bin/sh
 case "$1" in
     # Nobody in it ends when told to.
@@ -24,17 +24,17 @@ esac
 const CLEAN: &str = "pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 986[0-9]{3}$'
 rm -f /usr/local/sbin/lingering";
 
-/// Who looks looks once: what takes too long isn't tried again with more time.
+/// Without retries: a call that is out of time would be made once more, with more time.
 const ONCE: &str = "errors:\n  max_retries: 0\n";
 
-/// By sudo, and without it.
+/// An account that uses sudo, and root, each with an offset for the numbers of its processes.
 const ACCOUNTS: [(&str, u32); 2] = [("admin", 0), ("root", 10)];
 
-/// Each way of being hard to end, how many processes sleep meanwhile, and as whom.
+/// Kinds of process trees that are hard to end, each with the number of processes that sleep and with their account.
 const TREES: [(&str, usize, Option<&str>); 4] =
     [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
 
-/// debian1, with the program on it that is to be ended.
+/// debian1 with that program.
 struct Trees(Lab);
 
 impl Trees {
@@ -52,20 +52,20 @@ impl Trees {
         Some(trees)
     }
 
-    /// A server that is this account there: by sudo where it isn't root.
+    /// Starts a server that logs in as this account. It uses sudo unless it is root.
     async fn serve(&self, account: &str) -> Client {
         let mut client = self.0.serve(&["--host", account]);
         client.initialize("2025-06-18").await;
         client
     }
 
-    /// Waits until nothing is left of what is known by these seconds: neither it nor who called it.
+    /// Waits until neither the processes with these seconds nor their callers are left.
     fn until_gone(&self, seconds: u32) {
         let host = self.0.host("debian1");
         host.until(&format!("! pgrep --full '^(.* )?(sleep|([^ ]*/)?lingering [a-z]+) {seconds}$'"));
     }
 
-    /// Waits until so many of these processes run.
+    /// Waits until this number of the processes runs.
     fn until_sleeping(&self, processes: usize, seconds: u32) {
         let host = self.0.host("debian1");
         host.until(&format!("test $(pgrep --full --exact --count 'sleep {seconds}') -eq {processes}"));
@@ -92,7 +92,7 @@ async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&s
     client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
 }
 
-/// All of them, at the same time, known by the numbers from this one on.
+/// Starts all of these trees at the same time, with consecutive numbers from this one on.
 async fn begin_all(trees: &Trees, client: &mut Client, first: u32) -> Vec<(i64, u32)> {
     let mut begun = Vec::new();
     for ((kind, _, account), seconds) in TREES.into_iter().zip(first..) {
@@ -110,7 +110,7 @@ fn is_stopped(envelope: &Value) {
     assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
 }
 
-/// A server for each account, with all trees begun, known by the numbers from this one on.
+/// Starts a server for each account, and all trees in each, with consecutive numbers from this one on.
 async fn begin_everywhere(trees: &Trees, first: u32) -> Vec<(Client, Vec<(i64, u32)>)> {
     let mut begun = Vec::new();
     for (account, further) in ACCOUNTS {
@@ -165,7 +165,7 @@ async fn a_command_whose_client_leaves_leaves_nothing_behind_and_no_connection()
     trees.until_alone();
 }
 
-/// Nobody is left to end it: sudo's own limit is, and without sudo nothing but the command itself.
+/// Without the server, only sudo's own limit ends the command. Without sudo, only the command itself does.
 #[tokio::test]
 async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
     let Some(trees) = Trees::new("a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit") else {
@@ -193,7 +193,7 @@ async fn a_commands_own_end_is_reported_as_it_was() {
             let expected = json!({"exit_code": exit_code, "stdout": stdout});
             assert_eq!(ended["data"], expected, "{account}: {ended}");
         }
-        // What it left behind is another account's, by sudo, and stays.
+        // By sudo, the process that was left behind belongs to another account, and stays.
         trees.until_sleeping(usize::from(account != "root"), 98_690);
         trees.0.host("debian1").holds("pkill --full --exact 'sleep 98690'");
     }

@@ -1,5 +1,5 @@
-//! Behind SSH: nothing is forwarded, whatever the configuration says: neither the agent nor a display nor a port. What
-//! the server was asked for is in its log. (What a server asks for is refused: `host/src/target/ssh/tests.rs`.)
+//! Behind SSH: the program forwards no agent, no display and no port, whatever the configuration says. The log of sshd shows
+//! all requests. Tests of `host/openssh` show that the program refuses requests of a server.
 
 use std::collections::BTreeSet;
 

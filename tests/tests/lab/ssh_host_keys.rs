@@ -1,10 +1,10 @@
-//! Behind SSH: a host whose key isn't known to be its own is refused before it is told anything, on real sshds. What each
-//! was asked for is in its log.
+//! Behind SSH: the program refuses a host with an unknown or a wrong key before it sends anything, on real sshds. The log of
+//! each sshd shows what it was asked.
 
 use linux_sysadmin_tests::{Key, Lab, Sshd};
 use serde_json::Value;
 
-/// Somebody connected, showed who it is not, and was told nothing: not even a name.
+/// Asserts that the sshd got a connection and no account's name.
 #[track_caller]
 fn heard_nothing(sshd: &Sshd) {
     let log = sshd.logged("Killing privsep child");
@@ -58,7 +58,7 @@ fn without_strict_checking_one_that_is_known_is_reached_and_the_log_says_what_is
     let (_, said) = lab.call("there", "parrot_read", &serde_json::json!({"path": "/etc/hostname"}));
     assert!(said.contains("StrictHostKeyChecking") && said.contains("taken as ask"), "{said}");
     lab.forget_hosts();
-    // Who is refused for it is told so.
+    // The error says why the connection is refused.
     let refused = lab.misses("there", "HOST_KEY_UNKNOWN");
     assert!(refused["not_followed"].to_string().contains("is taken as ask"), "{refused}");
 }
@@ -161,7 +161,7 @@ fn a_jump_whose_key_has_changed_is_told_nothing_and_nobody_behind_it_is_reached(
     heard_nothing(&jump);
     assert!(!target.log().contains("Connection from"), "{}", target.log());
 
-    // And the other way round: the jump is used, and the one behind it told nothing.
+    // In the other case the jump host is used, and the host behind it gets no account's name.
     know(&key, &known);
     says(&lab.misses("there", "HOST_KEY_CHANGED"), &[&target.known_as()]);
     heard_nothing(&target);

@@ -1,15 +1,15 @@
-//! Behind SSH: by what a host is known, on real sshds, and that the real ssh knows it by the same.
+//! Behind SSH: the names and keys by which a host is known, on real sshds. The real ssh agrees in each case.
 
 use linux_sysadmin_tests::{Key, Lab, Sshd};
 
-/// The real ssh is of the same mind.
+/// Asserts that the real ssh accepts or refuses the host in the same way.
 #[track_caller]
 fn ssh_is(lab: &Lab, content: bool) {
     let output = lab.ssh(&["-o", "StrictHostKeyChecking=yes", "there", "true"]);
     assert_eq!(output.status.success(), content, "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A second sshd with these keys, and nothing that is known of it; ssh's configuration has it as `there`.
+/// Starts a second sshd with these keys, none of which is known. The SSH configuration has it as `there`.
 fn unknown(lab: &Lab, keys: &[&Key]) -> Sshd {
     let sshd = lab.sshd("bare1", 2201);
     sshd.start(keys, "");
@@ -91,7 +91,7 @@ fn a_host_is_known_by_a_hashed_name_by_its_alias_for_keys_and_with_its_port() {
     lab.reaches("there", "bare1");
 
     lab.configure_other("bare1", "  HostKeyAlias Another-Name");
-    // Nobody is reached by that name, so it is in none of the commands.
+    // No host is reached by that name, so no command in the advice has it.
     let refused = lab.misses("there", "HOST_KEY_UNKNOWN");
     let remedies = refused["remediation"].to_string();
     for command in
@@ -102,13 +102,13 @@ fn a_host_is_known_by_a_hashed_name_by_its_alias_for_keys_and_with_its_port() {
     lab.know(&format!("another-name {}", key.public()));
     lab.reaches("there", "bare1");
     ssh_is(&lab, true);
-    // What is known of its address counts no more.
+    // Keys of its address don't count any more.
     lab.forget_hosts();
     lab.know(&format!("{} {}", sshd.known_as(), other.public()));
     lab.know(&format!("another-name {}", key.public()));
     lab.reaches("there", "bare1");
 
-    // The same host by its own port has another key.
+    // The same host has another key on its own port.
     lab.configure_other("bare1", "");
     lab.forget_hosts();
     lab.knows(&lab.address("bare1"), "bare1");

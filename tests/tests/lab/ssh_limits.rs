@@ -1,10 +1,11 @@
-//! Behind SSH: servers that allow less than most do, and accounts that have less, on real sshds. What works by less
-//! works; what doesn't says which setting it is.
+//! Behind SSH: sshds that allow less than most, and accounts with less than most. Calls work where they can, and otherwise
+//! the
+//! error names the setting.
 
 use linux_sysadmin_tests::{Lab, SFTP, Sshd};
 use serde_json::{Value, json};
 
-/// Everything that a session is used for: files, many commands at once, what the machine is.
+/// Asserts that everything works for which sessions are used: files, many commands at once, facts.
 #[track_caller]
 fn everything_works(lab: &Lab, host: &str) {
     lab.reaches("there", host);
@@ -24,7 +25,7 @@ fn says(envelope: &Value, texts: &[&str]) {
     }
 }
 
-/// One on bare1 with these settings, which runs as long as this is held.
+/// Starts an sshd on bare1 with these settings, which runs until this is dropped.
 fn with(lab: &Lab, settings: &str, lines: &str) -> Sshd {
     lab.other("bare1", settings, lines)
 }
@@ -110,7 +111,7 @@ fn a_server_that_wants_a_password_is_given_none_and_nobody_is_asked() {
     assert_eq!(refused["error_category"], "privilege", "{refused}");
     let log = sshd.logged("Killing privsep child");
     assert!(!log.contains("Failed password") && !log.contains("method password"), "{log}");
-    // At a terminal that is its own to ask at.
+    // The program has a terminal at which it could ask.
     let bin = lab.program(&["call", "--host", "there", "parrot_read", "path=/etc/hostname"]);
     let line = format!("'{}' call --host there parrot_read path=/etc/hostname > seen", bin_of(&bin));
     let mut script = lab.command(&["script", "--quiet", "--return", "--command", &line, "/dev/null"]);
@@ -124,7 +125,7 @@ fn a_server_that_wants_a_password_is_given_none_and_nobody_is_asked() {
     assert!(seen.contains("AUTHENTICATION_FAILED"), "{seen}");
 }
 
-/// The program, of a command that was made in the lab.
+/// The path of the program in a command of the lab.
 fn bin_of(command: &std::process::Command) -> String {
     let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
     args[args.iter().position(|arg| arg == "call").expect("a call") - 1].clone()

@@ -1,10 +1,10 @@
-//! Nobody is locked out. What is promised: an account that a server was connected to, by whatever key and however often,
-//! is opened by one of the server's keys for as long as it runs, be the keys that open accounts listed, added, copied and
-//! removed over whatever connections, in whatever order, with a yes to everything that is asked, and several questions
-//! open at once.
+//! No sequence of calls locks the server out. The promise: as long as a server runs, one of its keys opens each account that
+//! it was ever connected to. It holds whatever keys are listed, added, copied and removed, over any connections, in any
+//! order,
+//! with a yes to every question, and with several questions open at once.
 //!
-//! Tried by chance: sequences of calls on real sshds, where after each call a fresh connection by OpenSSH has to get in
-//! to each of these accounts. `LINUX_SYSADMIN_SEED` begins with the sequence that a failure names.
+//! The test makes random sequences of calls on real sshds. After each call, a new connection of OpenSSH has to get into each
+//! of these accounts. A failure names its sequence, and `LINUX_SYSADMIN_SEED` begins with it.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
@@ -13,30 +13,30 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linux_sysadmin_tests::{Asked, Client, Lab, Sshd, Way};
 use serde_json::{Value, json};
 
-/// Sequences begin for so long.
+/// New sequences begin within this time.
 const LASTS: Duration = Duration::from_secs(30);
-/// So many there are on a slow machine, too.
+/// The least number of sequences, also on a slow machine.
 const FEWEST: usize = 2;
-/// However little they come to.
+/// The most sequences.
 const MOST: usize = 40;
-/// Calls of a sequence.
+/// The calls of a sequence.
 const CALLS: u64 = 24;
-/// The sshd's.
+/// The port of the sshd.
 const PORT: u16 = 2210;
 
-/// Who may do anything, who may by sudo, and who may work in no home but its own.
+/// An account that may do anything, one that may do so by sudo, and one that may write only to its own home.
 const ACCOUNTS: [(&str, &str); 3] =
     [("root", "/root"), ("lsa-keys-sudo", "/home/lsa-keys-sudo"), ("lsa-keys-plain", "/home/lsa-keys-plain")];
 
 /// The server's keys, in its home: two where ssh looks for keys, one without a public half, and one elsewhere.
 const OWN: [&str; 4] = [".ssh/first", ".ssh/second", ".ssh/bare", "keys/elsewhere"];
-/// Keys of others, which the server has only the public halves of, and nowhere in its home.
+/// The number of keys of others. The server has only their public halves, and not in its home.
 const OTHERS: usize = 1;
 
-/// Lines that open nothing from here or now, and lines that open as much as is needed.
+/// Options of lines. With some, a key opens nothing from here or now. With the others, it opens the account.
 const OPTIONS: [&str; 7] = ["", "", "", "", "restrict ", "expiry-time=\"20200101\" ", "from=\"192.0.2.1\" "];
 
-/// What the lab gets in by as root isn't the test's.
+/// Restores the hosts. The key by which the lab logs in as root isn't part of the test.
 const CLEAN: &str = r"
 for account in lsa-keys-sudo lsa-keys-plain; do userdel --force --remove $account; done
 rm -f /etc/sudoers.d/lsa-keys
@@ -53,7 +53,7 @@ done
 echo 'lsa-keys-sudo ALL=(ALL:ALL) NOPASSWD: ALL' > /etc/sudoers.d/lsa-keys
 ";
 
-/// Replaces the files of an account, its home and both texts being given.
+/// Replaces both files of an account. The arguments are its home and the texts.
 const REPLACE: &str = r#"
 set -e
 rm -rf "$1/.ssh"
@@ -64,11 +64,11 @@ chown "$0:$0" "$1"/.ssh/*
 chmod 600 "$1"/.ssh/*
 "#;
 
-/// The machine with the accounts, until it is dropped.
+/// The machine with the accounts. They are removed when this is dropped.
 struct World {
     lab: Lab,
     host: &'static str,
-    /// Public lines: the server's keys, then others'.
+    /// Lines of public keys: first the server's keys, then those of others.
     keys: Vec<String>,
     _sshd: Sshd,
 }
@@ -80,10 +80,10 @@ impl World {
         lab.host(host).run(&["sh", "-c", PREPARE]);
         let sshd = lab.sshd(host, PORT);
         let key = lab.key("host", "ed25519");
-        // A session of systemd's for each connection would take most of the time.
+        // A session of systemd for each connection would take most of the time.
         sshd.start(&[&key], "UsePAM no\nMaxAuthTries 100\nMaxStartups 100\n");
         lab.know(&format!("{} {}", sshd.known_as(), key.public()));
-        // It is a host's, and opens nothing.
+        // This is a host's key, which opens nothing.
         lab.run(&["mkdir", "keys", "others"]);
         lab.run(&["mv", key.path(), &format!("{}.pub", key.path()), "others"]);
 
@@ -105,7 +105,7 @@ impl World {
         Some(Self { lab, host, keys, _sshd: sshd })
     }
 
-    /// Each account's file, as the dice have it: most keys are in it, in any order.
+    /// Writes each account's file at random. Most keys are in it, in any order.
     fn begin(&self, dice: &mut Dice) {
         self.lab.run(&["sh", "-c", "rm -f .ssh/made*"]);
         for (account, home) in ACCOUNTS {
@@ -117,7 +117,7 @@ impl World {
                     lines.insert(usize::try_from(at).expect("few"), line);
                 }
             }
-            // sshd looks there as well, and no tool writes there.
+            // sshd reads this file as well, and no tool writes it.
             let second = if dice.below(4) == 0 { dice.one_of(&self.keys).as_str() } else { "" };
             self.replace(account, home, &lines.concat(), second);
         }
@@ -138,13 +138,13 @@ impl World {
         shown.split_whitespace().nth(1).expect("a fingerprint").to_owned()
     }
 
-    /// Paths of the private halves that the server has, the new ones as well.
+    /// The paths of the private keys that the server has, including new ones.
     fn private(&self) -> Vec<String> {
         let made = self.lab.run(&["sh", "-c", "ls .ssh/made* 2> /dev/null | grep -v pub || :"]);
         OWN.iter().copied().chain(made.lines()).map(str::to_owned).collect()
     }
 
-    /// The first of these accounts that OpenSSH doesn't get in to.
+    /// The first of these accounts that OpenSSH can't get into.
     fn locked_out_of<'a>(&self, accounts: &'a BTreeSet<String>) -> Option<&'a str> {
         let identities: Vec<String> =
             self.private().into_iter().flat_map(|path| ["-i".to_owned(), path]).collect();
@@ -168,7 +168,7 @@ impl World {
         ACCOUNTS.map(cat).concat()
     }
 
-    /// Connected to these accounts by these keys: the names that `host` takes.
+    /// Connects to these accounts by these keys; gives the names for `host`.
     async fn connected(&self, client: &mut Client, ways: &[(&str, &str)]) -> Vec<Value> {
         let mut names = Vec::new();
         for (account, key) in ways {
@@ -195,7 +195,7 @@ impl Drop for World {
     }
 }
 
-/// Numbers from a seed.
+/// Random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -210,22 +210,22 @@ impl Dice {
     }
 }
 
-/// One sequence.
+/// A sequence of calls.
 struct Sequence<'a> {
     world: &'a World,
     client: Client,
     dice: Dice,
-    /// By the names that `host` takes.
+    /// The connections, by the names that `host` takes.
     connections: Vec<String>,
-    /// That the server was connected to.
+    /// The accounts that the server was connected to.
     accounts: BTreeSet<String>,
-    /// Nobody has answered yet.
+    /// Questions without an answer so far.
     open: Vec<Asked>,
-    /// What was called, and what came of it.
+    /// The calls and their results.
     story: Vec<String>,
 }
 
-/// What all sequences came to: else they would have tried nothing.
+/// Counts the results of all sequences, which must have tried each kind of call.
 #[derive(Debug, Default)]
 struct Tally {
     sequences: usize,
@@ -260,11 +260,11 @@ impl Sequence<'_> {
     fn tell(&mut self, envelope: &Value) {
         let status = &envelope["status"];
         self.story.push(format!("  {status} {} {}", envelope["error_code"], envelope["message"]));
-        // Whoever may not is told so; nothing here goes wrong in another way.
+        // A call may be refused. Nothing else may go wrong.
         assert_ne!(envelope["error_category"], "internal", "{envelope}");
     }
 
-    /// A connection, or two in one call.
+    /// The `host` of a call: one connection or two.
     fn somewhere(&mut self) -> Value {
         let one = self.dice.one_of(&self.connections).clone();
         if self.dice.below(8) > 0 {
@@ -347,7 +347,7 @@ impl Sequence<'_> {
     }
 }
 
-/// Tries it for a while.
+/// Makes sequences for a while.
 async fn nobody_is_locked_out_of(host: &'static str, test: &str) {
     let Some(world) = World::new(host, test) else { return };
     let given = std::env::var("LINUX_SYSADMIN_SEED").ok().map(|seed| seed.parse().expect("a number"));

@@ -1,10 +1,10 @@
-//! Behind SSH: the connection goes, in each way in which it can. What looks is looked at again within the call, what
-//! changes is never repeated, and who waits is told.
+//! Behind SSH: the connection is lost in each possible way. A call that looks is repeated within the call, a change is never
+//! repeated, and each waiting call gets an error.
 
 use linux_sysadmin_tests::{Client, Lab, Plan, Sshd, Step};
 use serde_json::{Value, json};
 
-/// Hangs the first time, and is done at once from then on. How often it ran is in a file that a reboot keeps.
+/// A program that hangs the first time, and ends at once later. It counts its runs in a file that a reboot keeps.
 const SCRIPT: &str = "#!/bin/sh
 echo ran >> /var/tmp/lab-ran
 test $(wc -l < /var/tmp/lab-ran) -gt 1 || exec sleep 98701
@@ -21,7 +21,7 @@ systemctl daemon-reload";
 
 const QUICK: &str = "ssh:\n  keepalive_interval: 1\n  keepalive_max_missed: 2\n";
 
-/// bare1, with something on it that hangs, until this is dropped.
+/// bare1 with that program, until this is dropped.
 struct Hanging(Lab);
 
 impl Hanging {
@@ -39,7 +39,7 @@ impl Hanging {
         self.0.host("bare1").holds(CLEAN);
     }
 
-    /// Begins what hangs; returns once it does.
+    /// Begins a call that hangs; returns once it hangs.
     async fn begin(&self, client: &mut Client) -> i64 {
         let arguments = json!({"kind": "alone", "seconds": 98701});
         let id = client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await;
@@ -47,7 +47,7 @@ impl Hanging {
         id
     }
 
-    /// How often it ran.
+    /// The number of times that the program ran.
     fn ran(&self) -> usize {
         self.0.host("bare1").run(&["cat", "/var/tmp/lab-ran"]).lines().count()
     }
@@ -76,14 +76,14 @@ fn is_restored(envelope: &Value) {
     assert!(envelope["connection_downtime_seconds"].is_number(), "{envelope}");
 }
 
-/// The connection is the one that it was.
+/// Asserts that the connection is still the same.
 #[track_caller]
 fn is_untroubled(envelope: &Value) {
     assert_eq!(envelope["status"], "success", "{envelope}");
     assert!(envelope.get("connection_restored").is_none(), "{envelope}");
 }
 
-/// A second sshd on bare1, and a server that has looked at it.
+/// Starts a second sshd on bare1, and a server that is connected to it.
 async fn other(lab: &Lab) -> (Sshd, Client) {
     let sshd = lab.other("bare1", "", "  ConnectTimeout 3");
     let mut client = serve(lab, "there").await;
@@ -124,7 +124,7 @@ async fn a_reboot_in_the_middle_of_a_change_leaves_it_uncertain_and_it_is_not_re
     ]);
     let id = client.begin(plan.apply()).await;
     host.until("pgrep --full '^sleep 98702$'");
-    // Else a host that goes down in good order says what it does to the job.
+    // Without the cut, a host that shuts down would report the end of the command.
     hanging.0.cut("bare1");
     hanging.0.reboot("bare1");
     hanging.0.mend("bare1");
@@ -173,7 +173,7 @@ async fn a_connection_that_goes_while_nobody_calls_is_back_with_the_next_call() 
     let mut client = serve(&lab, "bare1").await;
     is_untroubled(&look(&mut client).await);
     lab.cut("bare1");
-    // Whoever has given it up has no socket of it any more.
+    // The server has given up the connection, and has closed its socket.
     let here = format!("test -z \"$(ss -Htn state established dst {})\"", lab.address("bare1"));
     while !lab.command(&["sh", "-c", &here]).status().expect("ip runs").success() {}
     lab.mend("bare1");

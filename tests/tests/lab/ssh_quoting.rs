@@ -1,5 +1,5 @@
-//! Behind SSH: what a command is given is what it was told, byte by byte, whatever shell the account logs in with and
-//! whatever that says by itself, on a real sshd.
+//! Behind SSH: a command gets exactly the words that the module gives, byte by byte, with any login shell and whatever that
+//! shell prints by itself, on a real sshd.
 
 use std::cell::RefCell;
 
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 const SHELLS: [&str; 4] = ["dash", "bash", "zsh", "fish"];
-/// Of each shell; a case is several commands of many words.
+/// The cases for each shell. A case is several commands of many words.
 const CASES: u32 = 12;
-/// No argument of a module's may be longer.
+/// The longest argument that a module may give.
 const LONGEST: usize = 4096;
 
-/// Start-up files that print, on both streams, with and without an end of the line, and what looks like a marker.
+/// A line for start-up files that prints to both streams, with and without a newline, and prints text like a marker.
 const NOISE: &str = "printf 'hello\\n0123456789abcdef 4711\\nno end of line'; printf 'oh dear' >&2\n";
 const STARTUP_FILES: [(&str, &str); 3] =
     [("bash", ".bashrc"), ("zsh", ".zshenv"), ("fish", ".config/fish/config.fish")];
 
-/// A server with an account whose login shell this is.
+/// Starts a server for an account with this login shell.
 fn serve(lab: &Lab, runtime: &Runtime, shell: &str) -> RefCell<Client> {
     lab.configure(&format!("Host there\n  HostName {}\n  User with-{shell}\n", lab.address("debian1")));
     let _entered = runtime.enter();
@@ -29,13 +29,13 @@ fn serve(lab: &Lab, runtime: &Runtime, shell: &str) -> RefCell<Client> {
     RefCell::new(client)
 }
 
-/// What each of the commands gives back of its words, and whether anything is on stderr.
+/// The words that each of the commands repeats, and its stderr.
 fn repeated(runtime: &Runtime, client: &RefCell<Client>, commands: &[Vec<String>]) -> Value {
     let arguments = json!({"commands": commands});
     runtime.block_on(client.borrow_mut().envelope("parrot_repeat", arguments))
 }
 
-/// Each word with a NUL behind it.
+/// The expected answer: each word with a NUL behind it.
 fn expected(commands: &[Vec<String>]) -> Value {
     let of = |words: &Vec<String>| -> String {
         hex::encode(words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect::<Vec<u8>>())
@@ -43,7 +43,7 @@ fn expected(commands: &[Vec<String>]) -> Value {
     json!({"stdout": commands.iter().map(of).collect::<Vec<_>>(), "stderr": ""})
 }
 
-/// What some shell reads as more than itself; each other character of Unicode; and those that fish keeps for itself.
+/// A word of characters with a meaning to some shell, of any other characters of Unicode, and of those that fish reserves.
 fn word() -> impl Strategy<Value = String> {
     let special = "[ \t\n\r\\\\'\"$`!*?\\[\\]{}()<>|&;#~%^=:,@+a-]{0,12}";
     prop_oneof![
@@ -145,7 +145,7 @@ fn what_a_shell_prints_when_it_starts_changes_nothing() {
         assert!(greeted.stdout.starts_with(b"hello\n"), "{shell}: {greeted:?}");
         let commands = [vec!["a b".to_owned(), "it's".to_owned()], vec!["c".to_owned()]];
         assert_eq!(repeated(&runtime, &client, &commands)["data"], expected(&commands), "{shell}");
-        // Not by SFTP, which the noise breaks.
+        // The output breaks SFTP, and the program reads files without it.
         lab.reaches("there", "debian1");
         let session = runtime.block_on(client.borrow_mut().envelope("sysadmin_session_info", json!({})));
         assert_eq!(session["data"]["distro"]["hostname"], lab.host("debian1").name(), "{session}");

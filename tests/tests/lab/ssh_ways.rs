@@ -1,8 +1,8 @@
-//! Behind SSH: by which ways a host is reached, and who we are there, on real sshds.
+//! Behind SSH: the ways to reach a host, and the accounts on it, on real sshds.
 
 use linux_sysadmin_tests::{Lab, until_gone};
 
-/// What a certificate of the account's own is taken for.
+/// Settings of an sshd that accepts certificates.
 const CERTIFIED: &str = "TrustedUserCAKeys /run/lab-sshd-2201/authority.pub\nAuthorizedKeysFile none\n";
 
 #[test]
@@ -149,7 +149,7 @@ fn a_users_certificate_lets_in_its_principals_while_it_is_valid() {
             false => drop(lab.misses("there", "AUTHENTICATION_FAILED")),
         }
     }
-    // The agent has it with its key.
+    // The agent has the certificate with its key.
     lab.sign(&authority, &user, &["-n", "admin", "-V", "-1h:+1h"]);
     lab.agent();
     lab.add_key(&user);

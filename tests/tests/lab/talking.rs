@@ -1,13 +1,14 @@
-//! What commands say and read, many at once, is the same inside the host and over SSH; and over SSH it all goes through
-//! one connection, of which nothing is left in the end.
+//! The input and output of many commands at once are the same on the host itself and over SSH. Over SSH all of it goes
+//! through
+//! one connection, which is gone in the end.
 
 use linux_sysadmin_tests::{Client, Machine, Reach};
 use serde_json::{Value, json};
 
 const PROGRAM: &str = "/usr/local/bin/talking";
 
-/// Each question is known by its number. While it is answered it stands in /run/talking, so that every answer counts how
-/// many there are at the moment.
+/// The program that is run. Each run is known by its number. While it runs, its file is in /run/talking, so that each run
+/// counts how many there are at the moment.
 const SCRIPT: &str = r#"#!/bin/sh
 case "$1" in
     number) mkdir "/run/talking/$$"; ls /run/talking | wc -l > "/run/talking-counts/$2.$$"; echo "$2"; echo "not $2" >&2
@@ -25,7 +26,7 @@ pkill -KILL --full --exact 'sleep 9865[0-9]{2}'
 rm -rf /usr/local/bin/talking /run/talking /run/talking-counts
 ";
 
-/// What is asked, and what is known of the answer beforehand.
+/// The questions, each with the known parts of its answer.
 fn questions() -> Vec<(Value, Value)> {
     const MIB: u64 = 1 << 20;
     let of = |kind: &str, number: u64| json!({"kind": kind, "number": number});
@@ -57,7 +58,7 @@ fn questions() -> Vec<(Value, Value)> {
                 "stdout": {"bytes": MIB, "last": counted},
             }),
         ),
-        // Nobody reads it.
+        // The program doesn't read this input.
         (with(of("number", 7), "stdin", json!(MIB)), json!({"exit_code": 7, "stdout_bytes": 2})),
         (of("reads", 0), json!({"exit_code": 0, "stdout_bytes": 0})),
         (of("leaving", 986_501), json!({"exit_code": 0, "stdout": {"first": b"done\n".to_vec()}})),
@@ -66,7 +67,7 @@ fn questions() -> Vec<(Value, Value)> {
     ]
 }
 
-/// Whether all of this is in the answer.
+/// Asserts that the answer holds all of this.
 #[track_caller]
 fn holds(answer: &Value, expected: &Value, context: &str) {
     match expected {
@@ -111,7 +112,7 @@ async fn whatever_commands_say_and_read_is_the_same_over_ssh() {
                 for ((question, expected), answer) in asked.iter().zip(&expected).zip(answers) {
                     holds(answer, expected, &format!("{reach:?} {account} {question}"));
                 }
-                // What was stopped is gone, and so is what a command of the account's own left behind.
+                // The stopped command is gone, and so are processes that it left behind as the same account.
                 machine.until_ended("sleep 986502");
                 machine.until_ended("sleep 986501");
                 all.push(answers.clone());
@@ -124,7 +125,7 @@ async fn whatever_commands_say_and_read_is_the_same_over_ssh() {
     }
 }
 
-/// Connections to sshd that are there, from the lab.
+/// The number of open connections from the lab to sshd.
 fn connections(machine: &Machine) -> usize {
     let sockets = "ss --no-header --tcp --numeric state established '( sport = :22 )'";
     machine.sh(sockets).lines().count()
@@ -133,12 +134,12 @@ fn connections(machine: &Machine) -> usize {
 #[tokio::test]
 async fn many_calls_with_many_questions_go_through_one_connection_and_leave_nothing() {
     const CALLS: u64 = 200;
-    // As many at once as are answered before they would go on as jobs, on a busy machine as well.
+    // Even on a busy machine, so many calls at once are answered before they would become jobs.
     const AT_ONCE: u64 = 50;
     const QUESTIONS: u64 = 20;
     let test = "many_calls_with_many_questions_go_through_one_connection_and_leave_nothing";
     let Some(machine) = prepared(Reach::OverSsh("debian1"), test) else { return };
-    // Those of tests before this one.
+    // Connections of earlier tests have to end first.
     machine.until("test -z \"$(ss -H -t -n state established '( sport = :22 )')\"");
     machine.add("admin", "admin", "talking");
     let mut client = machine.serve_shipped("admin", "admin").await;
@@ -163,13 +164,13 @@ async fn many_calls_with_many_questions_go_through_one_connection_and_leave_noth
             assert_eq!(connections(&machine), 1);
         }
     }
-    // Each question was answered once, and as many at once as sshd takes sessions, less those that are kept free.
+    // Each question was answered once. As many ran at once as sshd takes sessions, less the sessions that are kept free.
     let counts = machine.sh("cd /run/talking-counts; ls | wc -l; sort -n -u * | tail -n 1");
     let counts: Vec<u64> = counts.lines().map(|line| line.trim().parse().expect("a number")).collect();
     assert_eq!(counts[0], CALLS * QUESTIONS);
     assert!((2..=8).contains(&counts[1]), "{} at once", counts[1]);
 
-    // What is there of the account's on the host now is sshd's own, and SFTP.
+    // The account's only processes on the host now are sshd's own and SFTP.
     let sessions =
         "ps -o comm= --ppid $(pgrep --full --exact 'sshd: admin@notty' | head -n 1) | sort | uniq -c";
     let left = machine.sh(sessions);

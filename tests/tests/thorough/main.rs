@@ -1,6 +1,5 @@
-//! What takes too long to run at every change: each point at which a server can be killed, properties of made-up plans,
-//! many hosts at once, and profiles held against real services. The name of the module around a test says which hosts it
-//! needs.
+//! Tests that take too long to run at every change: each point at which a server can be killed, properties of random plans,
+//! many hosts at once, and profiles on real services. The module around a test says which hosts it needs.
 
 mod alone {
     mod asking_shown;

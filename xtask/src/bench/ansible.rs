@@ -1,4 +1,4 @@
-//! Ansible asking the same hosts: ad hoc, with a fork for each of them, and otherwise as fast as its settings make it.
+//! Has Ansible ask the same hosts: ad hoc, with a fork for each host, and as fast as its settings make it.
 
 use super::lab::Lab;
 use crate::{cmd, files, python, workspace};
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// From PyPI, where there is none in the PATH and XTASK_ANSIBLE names none.
+/// The package on PyPI that is installed where the PATH has no Ansible and XTASK_ANSIBLE names none.
 const PACKAGE: &str = "ansible-core==2.19.14";
-/// ssh's arguments: a connection for each call.
+/// Arguments of ssh that make a new connection for each call.
 pub(super) const ANEW: &str = "-C -o ControlMaster=no";
-/// Connections that are kept, as Ansible has it by itself.
+/// Arguments of ssh that keep connections, as Ansible does by default.
 pub(super) const KEPT: &str = "-C -o ControlMaster=auto -o ControlPersist=60s";
 
 pub(super) struct Ansible {
@@ -21,7 +21,7 @@ pub(super) struct Ansible {
 }
 
 impl Ansible {
-    /// With these hosts as its inventory.
+    /// Makes an inventory of these hosts.
     pub(super) fn new(lab: &Lab, names: &[String]) -> Result<Self> {
         let program = program()?;
         let said = cmd::output(Command::new(&program).arg("--version").env("LC_ALL", "C.UTF-8"))?;
@@ -31,7 +31,7 @@ impl Ansible {
         Ok(Self { program, inventory, forks: names.len().to_string() })
     }
 
-    /// Asks all of them with this module and its arguments; gives how long it took, and how many answered.
+    /// Asks all hosts with this module and its arguments; gives the time that it took and the number of hosts that answered.
     pub(super) fn ask(
         &self,
         lab: &Lab,
@@ -42,7 +42,7 @@ impl Ansible {
         command.args(["all", "--forks", &self.forks, "--inventory"]).arg(&self.inventory);
         command.args(["--module-name", module, "--args", args]);
         command.env("LC_ALL", "C.UTF-8").env("ANSIBLE_SSH_ARGS", ssh);
-        // Neither is on by itself: a module goes over in one piece, and nobody looks for an interpreter first.
+        // Ansible has neither by default: it sends a module in one piece, and doesn't look for an interpreter first.
         command.env("ANSIBLE_PIPELINING", "True").env("ANSIBLE_PYTHON_INTERPRETER", "/usr/bin/python3");
         let started = Instant::now();
         let out = command.output()?;

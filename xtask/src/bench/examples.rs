@@ -1,9 +1,10 @@
-//! The tools that only look, and what they are called with to be measured: `examples.json` in a module's folder has the
-//! arguments by the tool's name. A tool that isn't there is called without any.
+//! The tools that only look, and the arguments that they are measured with. `tests/expected.yaml` in a module's folder has
+//! them: those of `measured`, or else the harmless ones of the tests.
 
 use super::{Server, say};
 use crate::workspace;
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// A tool that only looks and that answers here.
@@ -19,7 +20,20 @@ impl Tool {
     }
 }
 
-/// Those that this server answers with success, once each. The others are named with the reason.
+/// The part of a module's file that is read here.
+#[derive(Deserialize)]
+struct Expected {
+    tools: Vec<ExpectedTool>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedTool {
+    name: String,
+    harmless: Option<Value>,
+    measured: Option<Value>,
+}
+
+/// The tools that this server answers with success, called once each. The others are named with the reason.
 pub(super) fn looking(server: &mut Server, mut examples: Map<String, Value>) -> Result<Vec<Tool>> {
     server.initialize()?;
     let listed = server.request("tools/list", json!({}))?;
@@ -41,21 +55,22 @@ pub(super) fn looking(server: &mut Server, mut examples: Map<String, Value>) -> 
         }
     }
     if let Some((name, _)) = examples.iter().next() {
-        bail!("an examples.json is for {name}, and there is no such tool");
+        bail!("an expected.yaml is about {name}, and there is no such tool");
     }
     Ok(tools)
 }
 
-/// The examples of all modules.
+/// The arguments for the tools of all modules, by the tools' names.
 pub(super) fn of_modules() -> Result<Map<String, Value>> {
     let mut all = Map::new();
     for module in workspace::modules()? {
-        let path = workspace::root().join("modules").join(module).join("examples.json");
+        let path = workspace::root().join("modules").join(module).join("tests/expected.yaml");
         if path.exists() {
             let text = std::fs::read_to_string(&path)?;
-            let examples: Map<String, Value> =
-                serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-            all.extend(examples);
+            let expected: Expected =
+                serde_yaml::from_str(&text).with_context(|| path.display().to_string())?;
+            let tools = expected.tools.into_iter();
+            all.extend(tools.filter_map(|tool| Some((tool.name, tool.measured.or(tool.harmless)?))));
         }
     }
     Ok(all)

@@ -1,5 +1,5 @@
-//! The tools that join knowledge with live state, on a host: how many bytes a model reads of them beside what a good
-//! administrator would have typed instead (knowledge.yaml), and how long large logs take.
+//! Measures the tools that join knowledge with live state, on a host: the bytes of their answers, beside the output of the
+//! commands that a good administrator would have typed instead (knowledge.yaml), and the time that large logs take.
 
 use super::lab::Hosts;
 use super::{Row, Server};
@@ -12,13 +12,13 @@ use std::time::Instant;
 
 const HOST: &str = "bench1";
 const CASES: &str = include_str!("knowledge.yaml");
-/// On the host.
+/// The program's path on the host.
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 const MEBIBYTE: u64 = 1 << 20;
 const JOURNAL: u64 = 200 * MEBIBYTE;
 const TEXT: u64 = 1024 * MEBIBYTE;
 
-/// Fills the journal, by its own protocol, until it is so large. It is rotated meanwhile.
+/// Fills the journal by its own protocol up to the given size. The journal is rotated meanwhile.
 const FILL_JOURNAL: &str = r#"
 import os, socket, subprocess, sys, time
 most = int(sys.argv[1])
@@ -43,7 +43,7 @@ while n % 5000 or size() < most:
 print(n)
 "#;
 
-/// Writes text logs, several of them, with times of the last day.
+/// Writes several text logs with times of the last day.
 const FILL_TEXT: &str = r#"
 import os, sys, time
 most, files = int(sys.argv[1]), 4
@@ -77,7 +77,7 @@ struct Case {
     instead: Vec<String>,
 }
 
-/// Where hosts can't be had, nothing.
+/// Gives the figures, or none where there can be no hosts.
 pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     let names = [HOST.to_owned()];
     let Some(_host) = Hosts::up("debian", &names, built)? else { return Ok(Vec::new()) };
@@ -100,13 +100,13 @@ fn serve() -> Result<Server> {
     Ok(server)
 }
 
-/// The most that the server on the host ever had, in MB: what was started here only enters the host.
+/// The most memory that the server on the host ever had, in MB. The process that was started here only enters the host.
 fn peak() -> Result<f64> {
     let said = sh("awk '/VmHWM/ { print $2 }' /proc/$(pgrep --newest --exact linux-sysadmin)/status")?;
     Ok(said.trim().parse::<f64>().context("VmHWM")? / 1024.0)
 }
 
-/// The text of an answer, which is what a model reads.
+/// The text of an answer, as a model reads it.
 fn answer(server: &mut Server, tool: &str, arguments: &Value) -> Result<String> {
     let answer = server.request("tools/call", json!({"name": tool, "arguments": arguments}))?;
     if answer["structuredContent"]["status"] != "success" {
@@ -187,7 +187,7 @@ fn large_logs() -> Result<Vec<Row>> {
              grep -hE 'ERROR|WARN' /var/log/bench/app*.log | tail -n 200",
         ),
     ] {
-        // Both from what is in memory, as far as it is.
+        // Both sides are to find the logs in memory, as far as they fit.
         sh("cat /var/log/bench/* /var/log/journal/*/* > /dev/null")?;
         let started = Instant::now();
         let said = answer(&mut server, tool, &arguments)?;

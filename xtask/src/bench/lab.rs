@@ -1,5 +1,5 @@
-//! An account in the network of the test hosts, with an SSH configuration of its own: servers are started there, and those
-//! who have only ssh.
+//! An account in the network of the test hosts, with an SSH configuration of its own. Servers start there, and so do the
+//! shells with ssh with which they are compared.
 
 use super::Server;
 use crate::build::Built;
@@ -14,13 +14,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Those that are up, for whoever is interrupted.
+/// The hosts that are up. A signal takes them down.
 static UP: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Taken down again, however it ends.
+/// Hosts that are taken down when this is dropped.
 pub(super) struct Hosts(Vec<String>);
 
-/// From now on a signal takes the hosts down before it ends us.
+/// From now on a signal takes the hosts down before it ends this process.
 pub(super) fn watch_for_signals() -> Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     thread::spawn(move || {
@@ -34,7 +34,7 @@ pub(super) fn watch_for_signals() -> Result<()> {
 }
 
 impl Hosts {
-    /// Up and ready; none where hosts can't be had.
+    /// Brings hosts up and waits until they are ready; gives none where there can be no hosts.
     pub(super) fn up(image: &str, names: &[String], built: &Built) -> Result<Option<Self>> {
         if !cmd::is_root() {
             eprintln!("xtask: calls to {} aren't measured: test hosts need root", names.join(", "));
@@ -55,7 +55,7 @@ impl Drop for Hosts {
 }
 
 fn take_down(names: &[String]) {
-    // Without names it would be every host there is.
+    // Without names, every host of the machine would be taken down.
     if !names.is_empty()
         && let Err(error) = down(names)
     {
@@ -63,11 +63,11 @@ fn take_down(names: &[String]) {
     }
 }
 
-/// The account.
+/// The account's home.
 pub(super) struct Lab(tempfile::TempDir);
 
 impl Lab {
-    /// It knows these hosts by their names, as root.
+    /// Makes an account that reaches these hosts by their names, as root.
     pub(super) fn new(names: &[String]) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let ssh = home.path().join(".ssh");
@@ -84,13 +84,13 @@ impl Lab {
             known.display()
         );
         files::write(&ssh.join("config"), config, 0o600)?;
-        // ssh looks for its home there, and not in HOME.
+        // ssh takes its home from there and not from HOME.
         let passwd = format!("root:x:0:0:root:{}:/bin/sh\n", home.path().display());
         files::write(&home.path().join("passwd"), passwd, 0o644)?;
         Ok(Self(home))
     }
 
-    /// The program's own configuration.
+    /// Writes the program's own configuration.
     pub(super) fn configure(&self, yaml: &str) -> Result<()> {
         let directory = self.path().join(".config/linux-sysadmin");
         files::make_dir(&directory)?;
@@ -109,7 +109,7 @@ impl Lab {
         command
     }
 
-    /// A server with these modules and further arguments.
+    /// Starts a server with these modules and further arguments.
     pub(super) fn serve(&self, binary: &Path, modules: &Path, args: &[&str]) -> Result<Server> {
         let mut command = self.command(binary);
         command.args(["serve", "--modules"]).arg(modules).args(args);
@@ -118,7 +118,7 @@ impl Lab {
         Ok(server)
     }
 
-    /// Somebody who has only ssh. A round is a line of sh; `end` is another one.
+    /// Starts a shell with ssh and nothing else. `round` is a line of sh, and so is `end`, which runs at its end.
     pub(super) fn peer(&self, round: &str, end: &str) -> Result<Peer> {
         let script = format!("while read -r line; do {round}; echo; done; {end}");
         let mut command = self.command(Path::new("sh"));
@@ -129,7 +129,7 @@ impl Lab {
     }
 }
 
-/// Somebody within the network of the hosts: what it takes to come there isn't measured.
+/// A shell within the network of the hosts, so that its start isn't measured.
 pub(super) struct Peer {
     child: Child,
     input: Option<ChildStdin>,
@@ -137,7 +137,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// All commands once.
+    /// Runs all commands once.
     pub(super) fn round(&mut self) -> Result<()> {
         self.input.as_mut().context("no stdin")?.write_all(b"\n")?;
         match self.output.read_line(&mut String::new())? {

@@ -1,5 +1,5 @@
-//! One call on many machines, beside ssh and Ansible asking the same of the same hosts in the same run. All of them share
-//! this machine with whoever asks: what a host takes to answer is in every figure.
+//! Measures one call on many machines, beside ssh and Ansible, which ask the same hosts the same in the same run. The hosts
+//! share this machine with the programs that ask, so every figure contains the time that hosts take to answer.
 
 use super::ansible::{ANEW, Ansible, KEPT};
 use super::lab::{Hosts, Lab};
@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const HOSTS: usize = 50;
-/// What a call names.
+/// The name of the group of all hosts.
 const GROUP: &str = "fleet";
-/// Of each figure: a round takes Ansible a minute.
+/// The rounds of each figure. They are few, since a round takes Ansible a minute.
 const ROUNDS: usize = 3;
 const COMMAND: &str = "echo -- nginx";
 
-/// Tools whose answers are weighed: what is the same on all hosts, numbers of which no two are, and listings.
+/// Tools whose answers are weighed: some are the same on all hosts, some have numbers that differ everywhere, and some are
+/// listings.
 const WEIGHED: [(&str, &str); 4] = [
     ("answer of 50 hosts, cron_list", "cron_list"),
     ("answer of 50 hosts, sysadmin_session_info", "sysadmin_session_info"),
@@ -25,7 +26,7 @@ const WEIGHED: [(&str, &str); 4] = [
     ("answer of 50 hosts, svc_list", "svc_list"),
 ];
 
-/// Hosts that have Python, or most of Ansible would have nothing to say.
+/// Hosts with Python, without which most of Ansible's modules don't work.
 struct Fleet<'a> {
     built: &'a Built,
     names: Vec<String>,
@@ -34,13 +35,13 @@ struct Fleet<'a> {
     _hosts: Hosts,
 }
 
-/// Somebody who asks the same.
+/// Another program that asks the same.
 struct Peer<'a> {
     is: &'static str,
     ask: Box<dyn FnMut() -> Result<Duration> + 'a>,
 }
 
-/// Where hosts can't be had, nothing.
+/// Gives the figures, or none where there can be no hosts.
 pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     let names: Vec<String> = (1..=HOSTS).map(|number| format!("many{number:02}")).collect();
     let Some(hosts) = Hosts::up("debian", &names, built)? else { return Ok(Vec::new()) };
@@ -54,13 +55,13 @@ pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     let all_answer = rows[0].ours;
     rows.extend(fleet.facts_and_a_service()?);
     rows.extend(fleet.answers()?);
-    // Last: two of the hosts are none any more.
+    // This comes last, since it takes two of the hosts away.
     rows.extend(fleet.some_missing(all_answer)?);
     Ok(rows)
 }
 
 impl Fleet<'_> {
-    /// With the module that runs one command.
+    /// Starts a server that has only the module that runs one command.
     fn serve_probe(&self) -> Result<Server> {
         let probe = self.built.binary.with_file_name("test-modules").join("probe");
         self.lab.serve(&self.built.binary, &probe, &[])
@@ -71,7 +72,7 @@ impl Fleet<'_> {
     }
 
     fn one_command(&self) -> Result<Vec<Row>> {
-        // The first start compiles; nobody measures that here.
+        // The first start compiles the module, which isn't measured here.
         drop(self.serve_probe()?);
         let ours = || {
             let started = Instant::now();
@@ -95,7 +96,7 @@ impl Fleet<'_> {
         Ok(rows)
     }
 
-    /// What Ansible has modules for, too, asked over connections that are there.
+    /// Measures questions for which Ansible has modules as well, over connections that are there.
     fn facts_and_a_service(&self) -> Result<Vec<Row>> {
         let mut server = self.serve_shipped()?;
         let mut rows = Vec::new();
@@ -122,7 +123,7 @@ impl Fleet<'_> {
         Ok(rows)
     }
 
-    /// How much is to read of all hosts in one answer, beside an answer of each; and the memory that it takes.
+    /// Weighs one answer about all hosts, beside one answer of each host, and measures the memory that it takes.
     fn answers(&self) -> Result<Vec<Row>> {
         let mut server = self.serve_shipped()?;
         weigh(&mut server, "sysadmin_session_info", &self.names[0])?;
@@ -147,8 +148,8 @@ impl Fleet<'_> {
         Ok(rows)
     }
 
-    /// From the start to the answer of all others, where one host's sshd says nothing and one host is gone; `all_answer`
-    /// is the same where none is missing.
+    /// Measures the time from the start to the answer of all others, where one host's sshd says nothing and one host is gone.
+    /// `all_answer` is the time where no host is missing.
     fn some_missing(&self, all_answer: f64) -> Result<Vec<Row>> {
         let [.., hangs, gone] = self.names.as_slice() else { bail!("two hosts are needed") };
         let stop = ["systemctl", "kill", "--kill-whom=main", "--signal=STOP", "ssh.service"];
@@ -182,7 +183,7 @@ impl Fleet<'_> {
         Ok(rows)
     }
 
-    /// ssh with these options, to all hosts side by side.
+    /// Starts a shell that runs ssh with these options to all hosts side by side.
     fn ssh(&self, is: &'static str, options: &str) -> Result<Peer<'_>> {
         let on_each = |command: &str| {
             let names = self.names.join(" ");
@@ -216,13 +217,13 @@ impl Fleet<'_> {
     }
 }
 
-/// Each once, so that all have their connections.
+/// Has each program ask once, so that all have their connections.
 fn connect(ours: &mut impl FnMut() -> Result<Duration>, peers: &mut [Peer]) -> Result<()> {
     ours()?;
     peers.iter_mut().try_for_each(|peer| (peer.ask)().map(drop))
 }
 
-/// Medians of ours and of each other's, by turns.
+/// Gives the medians of our times and of each other program's. The programs ask in turn.
 fn compare(
     what: &'static str,
     mut ours: impl FnMut() -> Result<Duration>,
@@ -253,25 +254,25 @@ fn run() -> Value {
     call("probe_run", json!({"argv": argv, "root": false}))
 }
 
-/// A call on all hosts.
+/// The parameters of a call on all hosts.
 fn call(tool: &str, mut arguments: Value) -> Value {
     arguments["host"] = GROUP.into();
     json!({"name": tool, "arguments": arguments})
 }
 
-/// How long it takes until so many of all hosts have answered and the others are given up.
+/// Gives the time until this number of hosts has answered and the others are given up.
 fn ask(server: &mut Server, params: &Value, answered: usize) -> Result<Duration> {
     let started = Instant::now();
     let answer = server.request("tools/call", params.clone())?;
     let took = started.elapsed();
     let envelope = &answer["structuredContent"];
     if envelope["hosts"]["succeeded"] != answered || envelope["hosts"]["total"] != HOSTS {
-        bail!("not {answered} of {HOSTS} hosts answered: {envelope}");
+        bail!("expected answers of {answered} of {HOSTS} hosts: {envelope}");
     }
     Ok(took)
 }
 
-/// Kilobytes of a result as the client is sent it, which is an envelope twice: as text, and structured.
+/// Gives the kilobytes of a result as the client gets it. It holds the envelope twice: as text and as structured content.
 fn weigh(server: &mut Server, tool: &str, host: &str) -> Result<f64> {
     let result = server.request("tools/call", json!({"name": tool, "arguments": {"host": host}}))?;
     if result["structuredContent"]["status"] != "success" {

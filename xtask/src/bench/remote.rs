@@ -1,5 +1,5 @@
-//! Calls to a machine behind SSH, beside `ssh` over a connection that it keeps open itself (ControlMaster), in the same
-//! run and to the same host.
+//! Measures calls to a machine behind SSH, beside `ssh` over a connection that it keeps open itself (ControlMaster), in the
+//! same run and to the same host.
 
 use super::lab::{Hosts, Lab, Peer};
 use super::{Row, Server, median};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const HOST: &str = "bench1";
 const CALLS: usize = 200;
-/// What facts are gathered by: about as many questions, one after the other, as whoever has only ssh would ask them.
+/// About as many questions as the server asks to gather facts. Over plain ssh they are asked one after the other.
 const QUESTIONS: [&[&str]; 7] = [
     &["cat", "/etc/os-release", "/etc/machine-id", "/proc/1/comm", "/etc/passwd"],
     &["ls", "-l", "-n", "/usr/bin/apt-get", "/usr/bin/dnf", "/usr/sbin/nft"],
@@ -20,7 +20,7 @@ const QUESTIONS: [&[&str]; 7] = [
     &["sudo", "-n", "true"],
     &["sudo", "-n", "-l"],
 ];
-/// What `perf_overview` reads.
+/// The files that `perf_overview` reads.
 const READ: [&str; 8] = [
     "/proc/stat",
     "/proc/meminfo",
@@ -32,7 +32,7 @@ const READ: [&str; 8] = [
     "/proc/pressure/memory",
 ];
 
-/// Where hosts can't be had, nothing.
+/// Gives the figures, or none where there can be no hosts.
 pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     let names = [HOST.to_owned()];
     let Some(_host) = Hosts::up("debian", &names, built)? else { return Ok(Vec::new()) };
@@ -67,7 +67,7 @@ pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     ])
 }
 
-/// Medians of both, by turns; the first call connects and isn't counted.
+/// Gives the medians of both, which ask in turn. The first call connects and isn't counted.
 fn compare(server: &mut Server, params: &Value, mut peer: Peer) -> Result<(f64, f64)> {
     let call = |server: &mut Server| -> Result<Duration> {
         let started = Instant::now();
@@ -89,13 +89,14 @@ fn compare(server: &mut Server, params: &Value, mut peer: Peer) -> Result<(f64, 
     Ok((median(with, 0.5), median(bare, 0.5)))
 }
 
-/// ssh with a connection of its own that it keeps, for these commands, one after the other. The first round connects.
+/// Starts a shell with ssh that runs these commands one after the other, over a connection that it keeps. The first round
+/// connects.
 fn one_by_one(lab: &Lab, commands: &[&[&str]]) -> Result<Peer> {
     let socket = lab.path().join("master").display().to_string();
     let ssh = format!(
         "ssh -o BatchMode=yes -o ControlMaster=auto -o ControlPersist=60 -o ControlPath={socket} {HOST}"
     );
-    // Nothing in them that a shell would read otherwise.
+    // No word of the commands needs quotes.
     let round: Vec<String> =
         commands.iter().map(|argv| format!("{ssh} {} </dev/null >/dev/null 2>&1", argv.join(" "))).collect();
     lab.peer(&round.join("; "), &format!("{ssh} -O exit 2>/dev/null"))

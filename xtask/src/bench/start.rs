@@ -1,5 +1,5 @@
-//! From the start of the server to the answers that a client waits for, and what it then holds: with the modules that
-//! ship, and with copies of them under other names, as if that many had been written.
+//! Measures the time from the start of the server to the answers that a client waits for, and the memory that the server
+//! then takes. It does so with the modules that ship, and with copies of them under other names besides.
 
 use super::{Row, Server, median, say};
 use crate::build::Built;
@@ -14,11 +14,11 @@ use std::process::Command;
 use std::time::Instant;
 
 const STARTS: usize = 60;
-/// Each module has so many, beside itself.
+/// The number of copies of each module.
 const COPIES: u8 = 3;
 const FLOOR_IS: &str = "native server, same protocol library, same list";
 
-/// Both sizes.
+/// Gives the figures for both numbers of modules.
 pub(super) fn starts(built: &Built, floor: &Path) -> Result<Vec<Row>> {
     let many = built.binary.with_file_name("bench-modules");
     let tools = listed(built, &built.modules)?;
@@ -28,21 +28,21 @@ pub(super) fn starts(built: &Built, floor: &Path) -> Result<Vec<Row>> {
     let (few, many_tools) = (tools.as_array().map_or(0, Vec::len), all.as_array().map_or(0, Vec::len));
     ensure!(
         few > 0 && many_tools == few * (1 + usize::from(COPIES)),
-        "{few} tools and {many_tools} of copies"
+        "there are {few} tools, and {many_tools} with the copies"
     );
     let mut rows = measured(built, floor, &built.modules, &tools)?;
     rows.extend(measured(built, floor, &many, &all)?);
     Ok(rows)
 }
 
-/// The list that the server gives with these modules; it compiles them, where they aren't.
+/// The list of tools that the server gives with these modules. It compiles modules that aren't compiled yet.
 fn listed(built: &Built, modules: &Path) -> Result<Value> {
     let mut command = Command::new(&built.binary);
     let listed = cmd::output(command.args(["tools", "--json", "--modules"]).arg(modules))?;
     Ok(serde_json::from_str(&listed)?)
 }
 
-/// The modules and their copies, pinned.
+/// Puts the modules and their copies into a folder and pins them.
 fn copy(built: &Built, into: &Path) -> Result<()> {
     if into.exists() {
         fs::remove_dir_all(into)?;
@@ -67,12 +67,12 @@ fn components(modules: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|is| is == "wasm")).collect())
 }
 
-/// Facts of targets by which modules are chosen.
+/// Names of the facts of targets by which modules are chosen.
 const FACTS: [&str; 2] = ["package_manager", "init_system"];
 
-/// A component of the same size whose name is another, and the names of its tools and their aliases too: the letter at
-/// the name's end, and each underscore between two letters, is the digit. What else is called so changes with it, but for
-/// what the host knows by its name; nobody calls it.
+/// A component of the same size under another name. The names of its tools and of their aliases are others as well: the
+/// digit replaces the last letter of the module's name, and each underscore between two letters. Other texts with these
+/// names change too, except for names that the host knows. No tool of the component is called.
 fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
     let mut renamed = bytes.to_vec();
     let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
@@ -81,8 +81,8 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
         start.is_some_and(|start| bytes[start..].starts_with(fact.as_bytes()))
     };
     for at in 1..bytes.len() {
-        // Interfaces follow a slash, and fields of their records a hyphen or their own length; the module's name comes
-        // before its version.
+        // Before the name of an interface stands a slash, and before a field of a record a hyphen or its length. The module's
+        // name stands before its version.
         let is_versioned = bytes.get(at + name.len()).is_some_and(u8::is_ascii_digit);
         let is_field = bytes[at - 1] == b'-' || usize::from(bytes[at - 1]) == name.len();
         let is_of_contract = bytes[at - 1] == b'/' || is_field && !is_versioned;
@@ -100,15 +100,15 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
     renamed
 }
 
-/// By turns, ours and the floor.
+/// Measures our times and the floor's in turn.
 fn measured(built: &Built, floor: &Path, modules: &Path, tools: &Value) -> Result<Vec<Row>> {
     let list = built.binary.with_file_name("bench-tools.json");
     fs::write(&list, tools.to_string())?;
-    // As clients start it.
+    // Clients start the server in this way.
     let ours =
         || Server::start(Command::new(&built.binary).arg("serve").env("LINUX_SYSADMIN_MODULES", modules));
     let peer = || Server::start(Command::new(floor).arg(&list));
-    // What was written a moment ago is read at each start.
+    // A file that was written just now would be read at each start.
     std::thread::sleep(std::time::Duration::from_secs(3));
     ours()?.initialize()?;
     let mut times: [Vec<_>; 4] = Default::default();

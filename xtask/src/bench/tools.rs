@@ -1,7 +1,7 @@
-//! Each tool that only looks, beside what it looks at: a call is made once and logged, its commands and the files that it
-//! reads, and then all of that is done natively and at once, by turns with the call. A tool that asks by what it was answered
-//! can't do all at once: beside it stands the same in its order. One that runs no command stands beside the least that a shell
-//! would run for it, a cat of its files.
+//! Measures each tool that only looks, beside what it looks at. One call is logged: its commands and the files that it reads.
+//! Then the same commands and files are run and read natively and at once, in turn with the call. A tool whose questions
+//! depend on earlier answers can't ask all at once, so it is also measured beside the same in its order. A tool that runs
+//! no command is measured beside the least that a shell would run for it, a `cat` of its files.
 
 use super::lab::Hosts;
 use super::{Row, Server, examples, median, say};
@@ -18,24 +18,24 @@ const ROUNDS: usize = 30;
 /// A tool that takes longer than this in all is measured in fewer rounds.
 const LONGEST: Duration = Duration::from_secs(10);
 const FEWEST_ROUNDS: usize = 5;
-/// What a tool may take, times its floor.
+/// A tool should take at most this many times its floor.
 const AIM: f64 = 1.2;
-/// What the server may add to any call, in milliseconds: a fifth of a command that takes one is less.
+/// The server may add this many milliseconds to any call: a fifth of a command that takes 1 ms is less.
 const ADDED_MS: f64 = 0.3;
 
-/// What one call looked at.
+/// Everything that one call looked at.
 #[derive(Default)]
 struct Looked {
-    /// Commands, in the order in which they were asked.
+    /// Commands, in the order in which they were started.
     asked: Vec<Asked>,
     read: Vec<String>,
     listed: Vec<String>,
     stat: Vec<String>,
-    /// It runs no command, and a cat of its files stands in for one.
+    /// True where the call runs no command, and a `cat` of its files stands in for one.
     is_cat: bool,
 }
 
-/// On a host with systemd and a package manager; on this machine, where there can't be one.
+/// Gives the figures from a host with systemd and a package manager, or from this machine where there can be no host.
 pub(super) fn on_host(built: &Built) -> Result<Vec<Row>> {
     let (host, examples) = ("bench1", examples::of_modules()?);
     let Some(_up) = Hosts::up("debian", &[host.to_owned()], built)? else {
@@ -57,7 +57,7 @@ fn put(host: &str, path: &str, contents: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The part of [`on_host`] that runs there: prints the rows as JSON.
+/// The part of [`on_host`] that runs on the host. It prints the rows as JSON.
 pub(crate) fn inside(binary: &Path, examples: &Path) -> Result<()> {
     let examples = serde_json::from_str(&std::fs::read_to_string(examples)?)?;
     let rows: Vec<Value> = calls(binary, examples)?.iter().map(Row::json).collect();
@@ -105,9 +105,9 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
         }
         let row = looked.row(&tool.name, median(with, 0.5), median(bare, 0.5));
         let beside = (turns > 1 && !is_within(&row)).then(|| Row {
-            what: format!("{}, in its turns", tool.name).into(),
+            what: format!("{}, in turn", tool.name).into(),
             floor: median(in_turn, 0.5),
-            floor_is: format!("the same, {turns} turns").into(),
+            floor_is: format!("the same in {turns} steps").into(),
             ..row.clone()
         });
         rows.push(row);
@@ -115,8 +115,8 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
     }
     let within = rows.iter().filter(|row| is_within(row)).count();
     say(&format!(
-        "{within} of {} tools take at most {AIM} times their floor, or {ADDED_MS} ms more than it; some of the others in their \
-         turns",
+        "{within} of {} tools take at most {AIM} times their floor, or at most {ADDED_MS} ms more; some of the others do \
+         beside commands in turn",
         tools.len()
     ));
     Ok(rows)
@@ -125,18 +125,18 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
 /// Commands that are started together.
 struct Asked {
     commands: Vec<Vec<String>>,
-    /// Something else is asked before they end.
+    /// True where something else is asked before these commands end.
     goes_on: bool,
 }
 
-/// Whether a call costs what its floor does, and what the server adds to any.
+/// Whether a call takes no longer than its floor allows.
 fn is_within(row: &Row) -> bool {
     row.ours <= (AIM * row.floor).max(row.floor + ADDED_MS)
 }
 
 impl Looked {
     fn of_last_call(log: &Path, logged: usize) -> Result<Self> {
-        // The log is written by a thread of its own.
+        // A thread of its own writes the log.
         std::thread::sleep(Duration::from_millis(20));
         let mut looked = Self::default();
         let text = String::from_utf8_lossy(&std::fs::read(log)?[logged..]).into_owned();
@@ -169,7 +169,7 @@ impl Looked {
         self.asked.iter().flat_map(|asked| &asked.commands)
     }
 
-    /// All of it, and nothing else: commands side by side, as nobody could be faster.
+    /// Runs all commands side by side and reads the files: nothing could be faster.
     fn at_once(&self) {
         std::thread::scope(|scope| {
             for argv in self.commands() {
@@ -179,7 +179,7 @@ impl Looked {
         });
     }
 
-    /// The same, but for commands that were asked after the answer to others.
+    /// Does the same, but starts commands that depend on earlier answers after these.
     fn in_turn(&self) {
         std::thread::scope(|scope| {
             for asked in &self.asked {
@@ -215,8 +215,7 @@ impl Looked {
     }
 }
 
-/// A program with the environment that the server gives it, and nothing else of the server: what a locale costs is the
-/// command's own time.
+/// A program with the environment that the server gives it, so that a locale costs both the same.
 pub(super) fn bare(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The folder of the book.
 pub(super) const BOOK: &str = "docs";
-/// What mdBook takes the order of pages from.
+/// The page from which mdBook takes the order of pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 /// The files outside the book that are checked as well.
 const OUTSIDE: [&str; 3] = ["README.md", "CONTRIBUTING.md", "knowledge/README.md"];
@@ -56,7 +56,7 @@ fn read(root: &Path) -> Result<BTreeMap<String, Page>> {
     files.into_iter().map(page).collect()
 }
 
-/// Why a link leads nowhere. Links to other sites aren't followed.
+/// Says why a link leads nowhere, where it does. Links to other sites aren't followed.
 fn wrong_link(root: &Path, pages: &BTreeMap<String, Page>, from: &str, link: &str) -> Option<&'static str> {
     if link.starts_with("https://") {
         return None;
@@ -76,7 +76,7 @@ fn wrong_link(root: &Path, pages: &BTreeMap<String, Page>, from: &str, link: &st
     (!anchor.is_empty() && !has_anchor()).then_some("no heading has this anchor")
 }
 
-/// The path without `..`; none where it leaves the workspace.
+/// The path without `..`, or none where it leaves the workspace.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -121,7 +121,7 @@ mod tests {
         assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     }
 
-    /// A workspace with these pages beside a whole book.
+    /// Checks a workspace that has these pages beside a whole book.
     fn found(pages: &[(&str, &str)]) -> Vec<String> {
         let root = tempfile::tempdir().expect("a directory");
         let whole = [

@@ -1,15 +1,15 @@
-//! What a Markdown file links to, what can be linked to in it, and what it names in code spans.
+//! Reads a Markdown file: the links in it, the anchors that links may lead to, and the names in code spans.
 
 use std::collections::BTreeSet;
 
 /// One file.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// The targets of its links, as they are written, with the number of the line.
+    /// The targets of its links as they are written, each with the number of its line.
     pub(super) links: Vec<(usize, String)>,
-    /// The code spans outside code blocks, with the number of the line.
+    /// The code spans outside code blocks, each with the number of its line.
     pub(super) code: Vec<(usize, String)>,
-    /// Lines in which a code span begins and doesn't end: what is in them can't be told.
+    /// The numbers of lines in which a code span begins and doesn't end. What they name is unknown.
     pub(super) unclosed: Vec<usize>,
     /// The anchors of its headings, as mdBook and GitHub make them.
     pub(super) anchors: BTreeSet<String>,
@@ -47,7 +47,7 @@ impl Page {
         self.links.extend(targets.map(|(target, _)| (number, target.to_owned())));
     }
 
-    /// A heading that is there already gets a number behind it.
+    /// Adds the anchor of a heading. Where the anchor is taken, a number is added to it.
     fn add_heading(&mut self, heading: &str) {
         let anchor = anchor(heading);
         let numbered = (1..).map(|number| format!("{anchor}-{number}"));

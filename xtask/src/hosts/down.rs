@@ -1,4 +1,4 @@
-//! Takes hosts down, alive, wedged or crashed, and leaves the machine as it was.
+//! Takes hosts down, also those that hang or have crashed, and leaves the machine as it was.
 
 use super::state::{self, Host};
 use super::{network, processes};
@@ -18,7 +18,7 @@ pub(crate) fn down(names: &[String]) -> Result<()> {
         return Ok(());
     }
     if !cmd::is_root() {
-        bail!("taking hosts down takes root, as bringing them up did");
+        bail!("hosts are taken down by root, as they are brought up by root");
     }
     let _lock = state::lock()?;
     let all = state::names();
@@ -35,7 +35,7 @@ pub(crate) fn down(names: &[String]) -> Result<()> {
     if state::names().is_empty() {
         network::remove_lab()?;
         restore_inotify_limit()?;
-        // The lock file stays: another process may hold it open.
+        // The lock file stays, since another process may hold it open.
         for file in
             [state::key(), state::key().with_extension("pub"), state::known_hosts(), state::ssh_config()]
         {
@@ -51,25 +51,25 @@ pub(crate) fn down(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Removes what crashed runs left of hosts that have no folder any more.
+/// Removes the remains of crashed runs: namespaces and the like of hosts that have no folder any more.
 pub(crate) fn sweep() -> Result<()> {
     let known: BTreeSet<String> = state::names().into_iter().collect();
     let mut left: BTreeSet<String> = network::hosts_with_namespaces()?.into_iter().collect();
     left.extend(processes::hosts_with_groups());
     for name in left.difference(&known) {
-        eprintln!("xtask: removing what was left of `{name}`");
+        eprintln!("xtask: removing the remains of `{name}`");
         tear_down(name)?;
     }
     Ok(())
 }
 
-/// Removes a host in whatever state it is.
+/// Removes a host in any state.
 pub(crate) fn tear_down(name: &str) -> Result<()> {
     stop_supervisor(name)?;
     processes::kill_all(name)?;
     network::detach(name, Host::load(name).ok().as_ref());
     let dir = state::dir(name);
-    // The root lies over the disk: last mounted first.
+    // The root is mounted over the disk, so the last mount goes first.
     for mount in mounts_under(&dir)?.iter().rev() {
         cmd::output(Command::new("umount").arg("--lazy").arg(mount))?;
     }
@@ -83,7 +83,7 @@ pub(crate) fn tear_down(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where the machine's own limit is kept while it is raised.
+/// The file that keeps the machine's own limit while the limit is raised.
 pub(crate) fn saved_inotify_limit() -> PathBuf {
     Path::new(state::STATE).join("inotify.saved")
 }
@@ -102,7 +102,7 @@ fn stop_supervisor(name: &str) -> Result<()> {
     while state::is_supervised(name) {
         let pid = fs::read_to_string(state::dir(name).join("supervisor.pid")).unwrap_or_default();
         if let Some(pid) = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw) {
-            // It kills the host. If it doesn't get to that itself, it is killed, and the host after it.
+            // The supervisor kills the host. A supervisor that takes too long is killed, and then the host.
             let late = Instant::now() + Duration::from_secs(5) > deadline;
             let signal = if late { rustix::process::Signal::KILL } else { rustix::process::Signal::TERM };
             rustix::process::kill_process(pid, signal).ok();
@@ -120,8 +120,8 @@ fn mounts_under(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(parse_mounts(&text).into_iter().filter(|mount| mount.starts_with(dir)).collect())
 }
 
-/// The mount points of a mountinfo, in the order of mounting (proc_pid_mountinfo(5), field 5). Hosts' names
-/// have no characters that it escapes.
+/// The mount points of a mountinfo, in the order of mounting (proc_pid_mountinfo(5), field 5). Names of hosts have no
+/// characters that are escaped there.
 fn parse_mounts(text: &str) -> Vec<PathBuf> {
     text.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from).collect()
 }

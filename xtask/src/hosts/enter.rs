@@ -1,4 +1,4 @@
-//! The ways into a host: `exec` through its namespaces, which no firewall can lock out, `shell` over ssh.
+//! The ways into a host: `exec` goes through its namespaces, which no firewall can close, and `shell` goes over ssh.
 
 use super::state::{self, Host};
 use super::{network, processes, ready};
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Becomes the command in the host: stdin, stdout, stderr and the exit code are the command's own.
+/// Replaces this process by the command in the host. Stdin, stdout, stderr and the exit code are the command's own.
 pub(crate) fn exec(name: &str, argv: &[String]) -> Result<()> {
     let host = Host::load(name)?;
     let pid = ready::init_pid(&host)?;
@@ -16,14 +16,14 @@ pub(crate) fn exec(name: &str, argv: &[String]) -> Result<()> {
     Err(error).context("cannot start nsenter")
 }
 
-/// Becomes an ssh session of root.
+/// Replaces this process by an ssh session of root.
 pub(crate) fn shell(name: &str) -> Result<()> {
     let host = Host::load(name)?;
     let error = network::command_in_lab("ssh").arg("-F").arg(state::ssh_config()).arg(&host.name).exec();
     Err(error).context("cannot start ssh")
 }
 
-/// A command in all namespaces of the host with that PID 1, as root, with a plain environment.
+/// A command as root in all namespaces of the host whose PID 1 is given, with a plain environment.
 pub(crate) fn command(pid: u32, argv: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new("nsenter");
     command.args([

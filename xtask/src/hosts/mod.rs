@@ -60,7 +60,7 @@ pub(crate) enum Hosts {
     Nspawn { name: String },
 }
 
-/// Where a host is in the lab's network.
+/// The address of a host in the lab's network.
 pub(crate) fn address(name: &str) -> Result<std::net::Ipv4Addr> {
     Ok(state::Host::load(name)?.address)
 }

@@ -1,4 +1,4 @@
-//! The lab's network: a namespace with a bridge and no way out, and one namespace per host on it.
+//! The lab's network: a namespace with a bridge and no way out, and one namespace for each host on the bridge.
 
 use super::state::{self, Host};
 use crate::cmd;
@@ -13,7 +13,7 @@ pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 pub(crate) const BRIDGE: &str = "br0";
 const ETHERNET: &str = "eth0";
 
-/// Makes the lab's namespace and bridge, if they aren't there.
+/// Makes the lab's namespace and bridge where they are missing.
 pub(crate) fn ensure_lab() -> Result<()> {
     let bridge = ["-n", LAB, "link", "show", BRIDGE];
     if cmd::succeeds(Command::new("ip").args(bridge)) {
@@ -28,8 +28,8 @@ pub(crate) fn ensure_lab() -> Result<()> {
     ip(&["-n", LAB, "link", "set", BRIDGE, "up"])
 }
 
-/// Gives a host a new network namespace with its address, at every boot: what a kernel forgets at a
-/// reboot (firewall rules, sysctls, routes) would otherwise survive by accident.
+/// Gives a host a new network namespace with its address, at every boot. In the old one, firewall rules, sysctls and routes
+/// would survive a reboot, which a kernel forgets.
 pub(crate) fn attach(host: &Host) -> Result<()> {
     let (netns, outer) = (host.netns(), outer_link(host));
     detach(&host.name, Some(host));
@@ -45,16 +45,16 @@ pub(crate) fn attach(host: &Host) -> Result<()> {
     ip(&["-n", &netns, "link", "set", "lo", "up"])
 }
 
-/// Takes a host off the network; nothing of it needs to be there.
+/// Takes a host off the network, also where parts of it are gone already.
 pub(crate) fn detach(name: &str, host: Option<&Host>) {
-    // A namespace is gone only some time after its deletion; the link's is at once.
+    // The link is deleted as well: it goes at once, while a namespace goes some time after its deletion.
     if let Some(host) = host {
         cmd::succeeds(Command::new("ip").args(["-n", LAB, "link", "del", &outer_link(host)]));
     }
     cmd::succeeds(Command::new("ip").args(["netns", "del", &state::netns(name)]));
 }
 
-/// Removes the lab's namespace, and those of hosts that no longer are.
+/// Removes the lab's namespace, and the namespaces of hosts that are gone.
 pub(crate) fn remove_lab() -> Result<()> {
     for netns in namespaces()? {
         if netns == LAB {
@@ -64,13 +64,13 @@ pub(crate) fn remove_lab() -> Result<()> {
     Ok(())
 }
 
-/// The names of all hosts that have a namespace, those of crashed runs included.
+/// The names of all hosts that have a namespace, also of hosts that crashed runs have left.
 pub(crate) fn hosts_with_namespaces() -> Result<Vec<String>> {
     let prefix = state::netns("");
     Ok(namespaces()?.iter().filter_map(|name| name.strip_prefix(&prefix).map(str::to_owned)).collect())
 }
 
-/// The lowest address that no host has.
+/// The lowest address that is free.
 pub(crate) fn free_address(taken: &[Ipv4Addr]) -> Result<Ipv4Addr> {
     let [a, b, c, _] = GATEWAY.octets();
     let Some(free) = (2..=254).map(|last| Ipv4Addr::new(a, b, c, last)).find(|free| !taken.contains(free))
@@ -87,13 +87,14 @@ pub(crate) fn command_in_lab(program: &str) -> Command {
     command
 }
 
-/// The same for the same host, or neighbours' caches are wrong after its reboot.
+/// The hardware address of a host. It never changes, or the caches of its neighbours would be wrong after a reboot.
 pub(crate) fn hardware_address(host: &Host) -> String {
     let [a, b, c, d] = host.address.octets();
     format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
-/// The link's name on the bridge: short, since links have 15 characters and hosts' names more.
+/// The name of the host's link on the bridge. It doesn't hold the host's name, since a link's name has at most 15
+/// characters.
 pub(crate) fn outer_link(host: &Host) -> String {
     format!("lab-v{}", host.address.octets()[3])
 }

@@ -1,7 +1,7 @@
-//! A host's processes as seen from outside: its PID 1, its control groups, and how all of them are killed.
+//! Finds a host's processes from outside, by its PID 1 and its control groups, and kills all of them.
 //!
-//! Each host has a control group of its own directly below the root. Without one, hosts started by the same
-//! parent share a group, and systemd in each of them sees and fails to kill the other's processes.
+//! Each host has a control group of its own directly below the root. Otherwise hosts that one parent starts would share a
+//! group, and systemd in each of them would see the other's processes and fail to kill them.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 const CGROUP: &str = "/sys/fs/cgroup";
 const PREFIX: &str = "linux-sysadmin-host-";
 
-/// The group of one host in every hierarchy that systemd uses: one on a machine with cgroup v2 only, two
-/// where v1 and v2 are side by side. The first is the v2 one.
+/// The group of a host in every hierarchy that systemd uses. There is one on a machine with cgroup v2 only, and two where
+/// v1 and v2 are side by side. The group of v2 comes first.
 fn groups(name: &str) -> Vec<PathBuf> {
     hierarchies().iter().map(|root| root.join(format!("{PREFIX}{name}"))).collect()
 }
@@ -30,7 +30,7 @@ fn hierarchies() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Moves this very process into the host's group, which is made if need be.
+/// Moves this process into the host's group, and makes the group where it is missing.
 pub(crate) fn enter_group(name: &str) -> Result<()> {
     let groups = groups(name);
     if groups.is_empty() {
@@ -44,9 +44,9 @@ pub(crate) fn enter_group(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Moves this very process beside the host's services, as a process that the host's systemd may see.
+/// Moves this process beside the host's services, where the host's systemd may see it.
 pub(crate) fn enter_payload(name: &str) -> Result<()> {
-    // nspawn puts the host into `payload`; only leaves may hold processes.
+    // nspawn puts the host into `payload`, and only groups without groups below them may hold processes.
     match groups(name).first().map(|group| group.join("payload")) {
         Some(payload) if payload.is_dir() => move_into(&payload.join("lab-exec.scope")),
         _ => Ok(()),
@@ -59,8 +59,8 @@ fn move_into(group: &Path) -> Result<()> {
         .with_context(|| format!("cannot enter the control group {}", group.display()))
 }
 
-/// Kills everything in the host's groups and waits until it is gone. A wedged PID 1 cannot evade this,
-/// while SIGTERM to nspawn can be ignored for ever, and SIGKILL to nspawn would orphan its PID 1.
+/// Kills every process in the host's groups and waits until all are gone. A PID 1 that hangs cannot prevent this. SIGTERM to
+/// nspawn may be ignored for ever, and SIGKILL to nspawn would leave its PID 1 behind.
 pub(crate) fn kill_all(name: &str) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -87,7 +87,7 @@ pub(crate) fn remove_groups(name: &str) {
     }
 }
 
-/// The names of all hosts that have groups, those of crashed runs included.
+/// The names of all hosts that have groups, also of hosts that crashed runs have left.
 pub(crate) fn hosts_with_groups() -> Vec<String> {
     let entries = hierarchies().into_iter().filter_map(|root| fs::read_dir(root).ok()).flatten();
     let mut names: Vec<_> = entries
@@ -121,7 +121,7 @@ fn children(group: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The host's PID 1, once it is systemd: before, its mounts aren't in place.
+/// The host's PID 1, once it is systemd. Before that, the host's mounts aren't in place.
 pub(crate) fn init_of(nspawn: u32) -> Option<u32> {
     let entries = fs::read_dir("/proc").ok()?;
     entries

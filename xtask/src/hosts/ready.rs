@@ -1,4 +1,4 @@
-//! When a host counts as ready: sshd lets us in, and systemd says that it is `running`.
+//! Waits until a host is ready: sshd lets us in, and systemd says that the host is `running`.
 
 use super::state::{self, Host};
 use super::{network, processes};
@@ -16,7 +16,7 @@ pub(crate) fn wait(host: &Host) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     let begun = Instant::now();
     loop {
-        // Before sshd is up a refusal costs little; `timeout` bounds a host that hangs.
+        // Before sshd is up, a refusal comes at once. `timeout` ends the wait for a host that hangs.
         let said = ssh(host, &["systemctl", "is-system-running", "--wait"]);
         match said.trim() {
             "running" => return Ok(()),
@@ -63,7 +63,7 @@ pub(crate) fn reboot(host: &Host) -> Result<()> {
     wait(host)
 }
 
-/// The host's PID 1; waits for a moment where the host is between two boots.
+/// The host's PID 1. Where the host is between two boots, this waits for a moment.
 pub(crate) fn init_pid(host: &Host) -> Result<u32> {
     let deadline = Instant::now() + Duration::from_secs(15);
     loop {
@@ -80,7 +80,7 @@ pub(crate) fn init_pid(host: &Host) -> Result<u32> {
     }
 }
 
-/// What a command over ssh prints, whatever its status.
+/// The output of a command over ssh, whatever its exit code.
 fn ssh(host: &Host, argv: &[&str]) -> String {
     let config = state::ssh_config();
     let mut command: Command = network::command_in_lab("timeout");

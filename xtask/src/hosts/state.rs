@@ -1,4 +1,4 @@
-//! What is known about the lab's hosts: folders under /run, and hosts.json made of them for the tests.
+//! The state of the lab's hosts: one folder for each below /run, from which hosts.json is made for the tests.
 
 use crate::files;
 use anyhow::{Context, Result, bail};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const STATE: &str = "/run/linux-sysadmin-hosts";
 
-/// A host as `up` made it; it doesn't change while the host exists.
+/// A host as `up` has made it. This doesn't change while the host exists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) image: String,
-    /// The lower layers of its root, the uppermost first.
+    /// The lower layers of its root, from the top down.
     pub(crate) layers: Vec<PathBuf>,
     pub(crate) address: Ipv4Addr,
     /// Further arguments of systemd-nspawn.
@@ -29,10 +29,11 @@ struct Listed<'a> {
     address: Ipv4Addr,
     /// The host's own network namespace (`ip netns`).
     netns: String,
-    /// Its hardware address, and the lab's end of its cable: a port of the bridge.
+    /// Its hardware address.
     mac: String,
+    /// The lab's end of its cable: a port of the bridge.
     link: String,
-    /// Its PID 1 as seen from outside; null while it is off or between two boots.
+    /// Its PID 1 as seen from outside. It is null while the host is off or between two boots.
     pid: Option<u32>,
     /// Its root as seen from outside.
     root: PathBuf,
@@ -68,13 +69,13 @@ impl Host {
         netns(&self.name)
     }
 
-    /// Its PID 1, where it has booted and is alive.
+    /// Its PID 1, where the host has booted and lives.
     pub(crate) fn pid(&self) -> Option<u32> {
         let pid = fs::read_to_string(self.file("pid")).ok()?.trim().parse().ok()?;
         super::processes::is_init(pid).then_some(pid)
     }
 
-    /// Whether a supervisor looks after it: that one holds the lock for as long as it lives.
+    /// Whether a supervisor runs for the host. A supervisor holds the lock for as long as it lives.
     pub(crate) fn is_supervised(&self) -> bool {
         is_supervised(&self.name)
     }
@@ -93,7 +94,7 @@ pub(crate) fn dir(name: &str) -> PathBuf {
     Path::new(STATE).join("hosts").join(name)
 }
 
-/// The names of all hosts, those included whose making or unmaking was interrupted.
+/// The names of all hosts, also of hosts that were interrupted while they were made or taken down.
 pub(crate) fn names() -> Vec<String> {
     let Ok(entries) = fs::read_dir(Path::new(STATE).join("hosts")) else { return Vec::new() };
     let mut names: Vec<_> =
@@ -102,7 +103,7 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// All hosts that are whole.
+/// All hosts that are complete.
 pub(crate) fn all() -> Vec<Host> {
     names().iter().filter_map(|name| Host::load(name).ok()).collect()
 }
@@ -131,7 +132,7 @@ pub(crate) fn hosts_json() -> PathBuf {
     Path::new(STATE).join("hosts.json")
 }
 
-/// One `up` or `down` at a time; the lock goes with the returned file.
+/// Takes the lock that lets one `up` or `down` run at a time. It ends with the returned file.
 pub(crate) fn lock() -> Result<File> {
     files::make_dir(Path::new(STATE))?;
     let path = Path::new(STATE).join("lock");
@@ -143,7 +144,7 @@ pub(crate) fn lock() -> Result<File> {
     Ok(file)
 }
 
-/// Names become file names, network namespaces and hostnames.
+/// Checks a name that becomes a file name, a network namespace and a hostname.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let fine = !name.is_empty()
         && name.len() <= 32
@@ -157,7 +158,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// hosts.json's content.
+/// The content of hosts.json.
 pub(crate) fn listing() -> Result<String> {
     let hosts = all();
     let listed: Vec<_> = hosts
@@ -186,7 +187,7 @@ pub(crate) fn listing() -> Result<String> {
     Ok(serde_json::to_string_pretty(&lab)? + "\n")
 }
 
-/// Writes hosts.json anew; called by whoever changes something in it.
+/// Writes hosts.json anew. Every change of a host that it lists calls this.
 pub(crate) fn publish() -> Result<()> {
     let path = Path::new(STATE).join("hosts.json.lock");
     let lock = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;

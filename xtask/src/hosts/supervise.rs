@@ -1,8 +1,8 @@
-//! Keeps one host alive: starts it, notes its PID 1, and starts it again when it reboots.
+//! Keeps one host running: starts it, notes its PID 1, and starts it again when it reboots.
 //!
-//! Runs detached as `xtask hosts supervise NAME`, one per host, holding the host's lock for as long as it
-//! lives. The host itself is started through `xtask hosts nspawn NAME`, which moves into the host's control
-//! group and then becomes systemd-nspawn: the supervisor must stay outside of what is killed as a whole.
+//! A supervisor runs in the background as `xtask hosts supervise NAME`, one for each host, and holds the host's lock for as
+//! long as it lives. It starts the host through `xtask hosts nspawn NAME`, which moves into the host's control group and
+//! then becomes systemd-nspawn. The supervisor itself stays outside of the group, which is killed as a whole.
 
 use super::state::{self, Host};
 use super::{network, processes};
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// What nspawn exits with when the host asks for a reboot.
+/// The exit code of nspawn when the host asks for a reboot.
 const REBOOT: i32 = 133;
 
 /// Starts the supervisor of a host in the background.
 pub(crate) fn spawn(host: &Host) -> Result<()> {
     let log = File::create(host.file("supervisor.log"))?;
-    // Not by its path: cargo may have replaced the file since.
+    // The path of the program isn't used, since cargo may have replaced the file.
     Command::new("/proc/self/exe")
         .arg0("xtask")
         .args(["hosts", "supervise", &host.name])
@@ -37,9 +37,9 @@ pub(crate) fn spawn(host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// The supervisor. Ends when the host is switched off, or on SIGTERM, which kills the host.
+/// Runs the supervisor. It ends when the host is switched off, or on SIGTERM, and then kills the host.
 pub(crate) fn run(name: &str) -> Result<()> {
-    // A session of its own, so that no Ctrl-C of a terminal reaches the host.
+    // In a session of its own, no Ctrl-C of a terminal reaches the host.
     rustix::process::setsid().ok();
     let host = Host::load(name)?;
     let lock = File::create(host.file("supervisor.lock"))?;
@@ -52,7 +52,7 @@ pub(crate) fn run(name: &str) -> Result<()> {
         network::attach(&host)?;
         let mut nspawn = start(&host)?;
         if stopping.load(Ordering::SeqCst) {
-            // It may not have entered its control group yet.
+            // nspawn may not have entered its control group yet.
             nspawn.kill()?;
             processes::kill_all(name)?;
         }
@@ -74,14 +74,14 @@ pub(crate) fn become_nspawn(name: &str) -> Result<()> {
     processes::enter_group(name)?;
     let error = Command::new("systemd-nspawn")
         .env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
-        // /proc/sys/net is the namespace's own and may be written; everything else there is the machine's.
+        // The host may write /proc/sys/net, which is its namespace's own. The rest of /proc/sys is the machine's.
         .env("SYSTEMD_NSPAWN_API_VFS_WRITABLE", "network")
         .args(["--quiet", "--boot", "--register=no", "--keep-unit", "--console=read-only"])
         .args(["--resolv-conf=off", "--timezone=off", "--link-journal=no"])
         .arg(format!("--machine={name}"))
         .arg(format!("--directory={}", host.root().display()))
         .arg(format!("--network-namespace-path=/run/netns/{}", host.netns()))
-        // nspawn adds it for --private-network only; without it no firewall works.
+        // Without this capability no firewall works, and nspawn adds it only for --private-network.
         .arg("--capability=CAP_NET_ADMIN")
         .arg(format!("--bind-ro={}:/opt/linux-sysadmin", state::dist().display()))
         .args(&host.nspawn)
@@ -101,7 +101,7 @@ fn start(host: &Host) -> Result<Child> {
         .context("cannot start the host")
 }
 
-/// Waits until the host's PID 1 is there (or the host has failed to start) and writes it down.
+/// Waits until the host's PID 1 is there, or the host has failed to start, and writes the PID down.
 fn note_init(host: &Host, nspawn: &mut Child) -> Result<()> {
     loop {
         if let Some(pid) = processes::init_of(nspawn.id()) {

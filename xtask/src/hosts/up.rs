@@ -1,4 +1,4 @@
-//! Brings hosts up: base, overlay, identity, network, and the wait until each is ready.
+//! Brings hosts up: makes the image, the overlay, the identity and the network, and waits until each host is ready.
 
 use super::state::{self, Host};
 use super::{down, network, ready, supervise};
@@ -19,25 +19,25 @@ const NEEDS: [Need; 7] = [
     Need::new("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring"),
     Need::new("ssh", "openssh-client"),
     Need::new("ip", "iproute2"),
-    // A test goes by it where others go by a jump host.
+    // A test connects through `nc`, where others connect through a jump host.
     Need::new("nc", "netcat-openbsd"),
     Need::new("nsenter", "util-linux"),
 ];
 
-/// The machine's limit of inotify instances: at its default of 128, some 25 hosts exhaust it.
+/// The machine's limit of inotify instances. Some 25 hosts exhaust its default of 128.
 const INOTIFY: &str = "/proc/sys/fs/inotify/max_user_instances";
 const INOTIFY_WANTED: u32 = 8192;
-/// A host that writes without bounds must not take the machine's memory.
+/// The options of a host's disk, which is in memory. A host that writes without bounds must not take all of the memory.
 const DISK: &str = "size=4g,mode=755";
-/// Hosts that are waited for at the same time.
+/// The number of hosts that are waited for at the same time.
 const WAITING: usize = 4;
 
-/// Installs what hosts need of this machine.
+/// Installs the programs that hosts need on this machine.
 pub(crate) fn install_needs() -> Result<()> {
     apt::ensure("test hosts", &NEEDS)
 }
 
-/// Makes the named hosts of one image, or leaves them as they are where they run.
+/// Makes the named hosts of one image. Hosts that run are left as they are.
 pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<()> {
     if !cmd::is_root() {
         bail!(
@@ -78,7 +78,7 @@ pub(crate) fn up(image: &str, names: &[String], dist: Option<&Path>) -> Result<(
     state::publish()
 }
 
-/// Waits for a few at a time: whoever waits asks over and over, which takes from those that boot.
+/// Waits for a few hosts at a time: to wait means to ask again and again, which slows down the hosts that boot.
 fn wait_for_all(hosts: &[Host]) -> Result<()> {
     let next = AtomicUsize::new(0);
     let wait = || {
@@ -96,7 +96,7 @@ fn wait_for_all(hosts: &[Host]) -> Result<()> {
     })
 }
 
-/// The host as it is, if it is alive; what is left of it is removed if it isn't.
+/// The host, where it runs. Otherwise its remains are removed.
 fn running(name: &str) -> Result<Option<Host>> {
     if state::is_supervised(name) {
         return Host::load(name).map(Some);
@@ -125,18 +125,18 @@ fn create(name: &str, image: &str, base: &image::Image) -> Result<Host> {
     files::make_dir(&disk.join("work"))?;
     let layers = image::overlay(&host.layers, &disk.join("upper"), &disk.join("work"));
     cmd::output(Command::new("mount").args(["-t", "overlay", "-o", &layers, "overlay"]).arg(&root))?;
-    // The folder that hosts see as /opt/linux-sysadmin needs a place to be bound to.
+    // The folder that hosts see as /opt/linux-sysadmin is mounted here.
     files::make_dir(&root.join("opt/linux-sysadmin"))?;
     identify(&host)?;
     supervise::spawn(&host)?;
     Ok(host)
 }
 
-/// What makes the host this one and no other: names, keys, machine-id.
+/// Gives the host its identity: names, keys, machine-id.
 fn identify(host: &Host) -> Result<()> {
     let etc = host.root().join("etc");
     files::write(&etc.join("hostname"), format!("{}\n", host.name), 0o644)?;
-    // Without its own name every sudo complains on stderr.
+    // Without the host's own name, every sudo complains on stderr.
     let hosts = format!("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost\n", host.name);
     files::write(&etc.join("hosts"), hosts, 0o644)?;
     let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
@@ -162,7 +162,7 @@ fn identify(host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// Root's, and those of all accounts that the image has.
+/// The homes of root and of all accounts that the image has.
 fn homes(root: &Path) -> Result<Vec<PathBuf>> {
     let mut homes = vec![root.join("root")];
     for entry in fs::read_dir(root.join("home"))? {
@@ -192,7 +192,7 @@ fn make_key() -> Result<()> {
     Ok(())
 }
 
-/// Copies the binary and its modules to where hosts see them. Running hosts see the change at once.
+/// Copies the binary and its modules to the folder that hosts see. Hosts that run see the change at once.
 fn stage_dist(dist: Option<&Path>) -> Result<()> {
     let staged = state::dist();
     files::make_dir(&staged.join("modules"))?;
@@ -217,7 +217,7 @@ fn stage_dist(dist: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// known_hosts and ssh_config for the tests (`ssh -F …/ssh_config NAME` within the lab).
+/// Writes known_hosts and ssh_config for the tests, which run `ssh -F …/ssh_config NAME` within the lab.
 pub(crate) fn publish_ssh_files() -> Result<()> {
     let (mut known, mut config) = (String::new(), String::new());
     for host in state::all() {

@@ -1,4 +1,4 @@
-//! The test binaries: built once, and asked for the names of their tests.
+//! Builds the test binaries once, and asks them for the names of their tests.
 
 use crate::build::{FAULT_POINTS, Profile};
 use crate::{cmd, workspace};
@@ -8,18 +8,18 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program of tests.
+/// A test binary.
 #[derive(Debug, Clone)]
 pub(super) struct Binary {
     pub(super) package: String,
-    /// The name of the target: a library, or a folder of integration tests.
+    /// The name of the cargo target: a library, or a folder of integration tests.
     pub(super) target: String,
     pub(super) file: PathBuf,
     /// The package's folder, in which cargo runs tests.
     pub(super) folder: PathBuf,
 }
 
-/// Builds all. The host has the features that the tested program has, so that its library is compiled once.
+/// Builds all test binaries. The host has the features of the program under test, so that its library is compiled once.
 pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<Vec<Binary>> {
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--no-run", "--workspace"]);
@@ -36,13 +36,13 @@ pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<
     Ok(binaries)
 }
 
-/// Runs cargo to its end, and counts those of its messages that are wanted. What the compiler says is printed as always.
+/// Runs cargo to its end, and counts the messages that are wanted. The compiler's own messages are printed as usual.
 pub(super) fn messages(cargo: &mut Command, mut is_wanted: impl FnMut(&Value) -> bool) -> Result<usize> {
     cargo.arg("--message-format=json").stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = cargo.spawn().with_context(|| format!("cannot start `{}`", cmd::describe(cargo)))?;
     let mut wanted = 0;
     for line in BufReader::new(child.stdout.take().context("cargo has no stdout")?).lines() {
-        // Build scripts may print lines of their own.
+        // Build scripts may print other lines.
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
         if let Some(said) = message["message"]["rendered"].as_str() {
             eprint!("{said}");
@@ -56,7 +56,7 @@ pub(super) fn messages(cargo: &mut Command, mut is_wanted: impl FnMut(&Value) ->
     Ok(wanted)
 }
 
-/// A `compiler-artifact` message of cargo's, where it is about a program of tests.
+/// The test binary that a `compiler-artifact` message of cargo is about, where it is about one.
 fn parse(message: &Value) -> Option<Binary> {
     if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
         return None;
@@ -71,7 +71,7 @@ fn parse(message: &Value) -> Option<Binary> {
 }
 
 /// The name in a package id: `path+file:///w/xtask#0.1.0`, or `path+file:///w/host#linux-sysadmin@0.1.0` where the folder
-/// has another name.
+/// has another name than the package.
 fn package_name(folder: &Path, id: &str) -> String {
     let after = id.rsplit_once('#').map_or("", |(_, after)| after);
     match after.split_once('@') {

@@ -1,5 +1,5 @@
-//! A signal ends what the run has started: a build with all that it started, and then xtask itself; tests, and then the
-//! hosts are still taken down.
+//! A signal ends what the run has started. During a build it ends all processes of the build and then xtask itself. During
+//! the tests it ends the tests, and the hosts are still taken down.
 
 use anyhow::Result;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// The exit code of a build that was interrupted: that of a shell whose command SIGINT has ended.
+/// The exit code of a build that was interrupted. A shell gives it where SIGINT has ended a command.
 const INTERRUPTED: i32 = 130;
 
-/// Whether someone wants the run to stop, and the process groups that are ended then.
+/// Knows whether a signal has asked the run to stop, and which process groups have to end then.
 #[derive(Default)]
 pub(super) struct Interrupt {
     stop: AtomicBool,
-    /// Whether tests run, or hosts may be up: until then a signal ends the run at once.
+    /// Whether tests run or hosts may be up. Until then a signal ends the run at once.
     tests: AtomicBool,
     groups: Mutex<BTreeSet<i32>>,
 }
 
 impl Interrupt {
-    /// From now on a signal ends what is running.
+    /// Watches for signals: from now on a signal ends what is running.
     pub(super) fn watch() -> Result<Arc<Self>> {
         let interrupt = Arc::new(Self::default());
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -33,7 +33,7 @@ impl Interrupt {
             for _ in signals.forever() {
                 if !told.tests.load(Ordering::SeqCst) {
                     eprintln!("xtask: the build is interrupted");
-                    // cargo doesn't end its compilers where it alone is told to end.
+                    // cargo doesn't end its compilers where only cargo gets the signal.
                     descendants(std::process::id() as i32).into_iter().for_each(terminate);
                     std::process::exit(INTERRUPTED);
                 }
@@ -45,7 +45,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// From now on a signal ends the tests and not the run.
+    /// From now on a signal ends the tests, and the run goes on to take the hosts down.
     pub(super) fn tests_begin(&self) {
         self.tests.store(true, Ordering::SeqCst);
     }
@@ -54,7 +54,7 @@ impl Interrupt {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// A process group that runs from now on. One that began after the signal is ended at once.
+    /// Notes a process group that has started. A group that starts after the signal is ended at once.
     pub(super) fn begins(&self, group: u32) {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner).insert(group as i32);
         if self.is_told() {
@@ -62,7 +62,7 @@ impl Interrupt {
         }
     }
 
-    /// Its leader has ended; whatever is left of it is killed.
+    /// Notes that the leader of a process group has ended, and kills the rest of the group.
     pub(super) fn ended(&self, group: u32) {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner).remove(&(group as i32));
         end(group as i32, Signal::KILL);
@@ -87,7 +87,7 @@ fn terminate(process: i32) {
     }
 }
 
-/// All processes below this one.
+/// All descendants of this process.
 fn descendants(of: i32) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -106,7 +106,7 @@ fn descendants(of: i32) -> Vec<i32> {
     found.split_off(1)
 }
 
-/// The parent that `/proc/PID/stat` names. The program's name, in parentheses, may hold any character.
+/// The parent that `/proc/PID/stat` names. The program's name before it is in parentheses and may hold any character.
 fn parent(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

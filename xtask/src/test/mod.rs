@@ -1,7 +1,8 @@
-//! Runs the tests on a fresh machine: prerequisites, one build of everything, real hosts, the tests, the count.
+//! Runs the tests on a fresh machine: installs what they need, builds everything once, brings real hosts up, runs the tests
+//! and prints the count.
 //!
-//! What computes and what waits for hosts runs at the same time, see [`schedule`]. What is run is cut to size by
-//! [`selection`]: everything that has to hold at every change, all there is, or what CI runs.
+//! Tests that compute and tests that wait for hosts run at the same time, see [`schedule`]. [`selection`] says which tests
+//! run: those of every change, all of them, or those of CI.
 
 mod binaries;
 mod interrupt;
@@ -23,7 +24,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use timings::Timings;
 
-/// What `cargo xtask test` is asked for.
+/// The arguments of `cargo xtask test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Run the whole matrix as well: every story in each of its ways, points of failure, properties, fleets
@@ -46,7 +47,7 @@ pub(crate) struct Options {
     filters: Vec<String>,
 }
 
-/// Builds, brings hosts up, tests, takes the hosts down. The last line printed is the count.
+/// Builds, brings hosts up, runs the tests, and takes the hosts down. The last line printed is the count.
 pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let timings = Timings::load()?;
@@ -56,11 +57,11 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     if no_hosts.is_none() {
         timings.time("needs of the hosts", hosts::install_needs)?;
     }
-    // The images wait for the network and the disk, the builds compute.
+    // The images wait for the network and the disk while the builds compute.
     let built = thread::scope(|scope| {
         let images = no_hosts.is_none().then(|| scope.spawn(|| make_images(&timings)));
         let built = build_all(profile, options.ci, &timings);
-        // An image that can't be made is said once its hosts are asked for.
+        // An image that can't be made is reported where its hosts are asked for.
         images.map(|images| images.join());
         built
     });
@@ -75,11 +76,11 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     finish(&outcome, &selection, &interrupt)
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Default)]
 struct Outcome {
     tally: Tally,
-    /// What went wrong besides tests that failed.
+    /// Failures other than tests that failed.
     failures: Vec<String>,
 }
 
@@ -95,7 +96,7 @@ fn make_images(timings: &Timings) {
     thread::scope(|scope| names.iter().for_each(|name| drop(scope.spawn(move || make(name)))));
 }
 
-/// Builds the components, the program and the tests; with lints that refuse warnings, for CI.
+/// Builds the components, the program and the tests. With `lints`, as for CI, warnings are errors.
 fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<binaries::Binary>> {
     let environment = if lints { lint::environment()? } else { Vec::new() };
     if lints {
@@ -107,7 +108,7 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         timings.time("components", || build::components(profile))?;
         let binaries = timings.time("tests", || binaries::build(profile, &environment))?;
         let program = timings.time("program", || build_program(profile, lints))?;
-        python.join().unwrap_or_else(|_| bail!("the build of what is had from Python has panicked"))?;
+        python.join().unwrap_or_else(|_| bail!("the build of the parts from Python has panicked"))?;
         timings.time("compile cache", || {
             let home = schedule::test_home(&program);
             build::warm(&program, Some(&home)).and_then(|()| build::warm_guests(&program, &home))
@@ -116,8 +117,8 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
     })
 }
 
-/// Builds the program under test. Clippy has read the same sources with the tests; what is used by tests alone is found
-/// here, as a warning of the compiler's.
+/// Builds the program under test. Clippy has read the same sources together with the tests; code that only tests use is
+/// found here, since the compiler warns of it.
 fn build_program(profile: Profile, lints: bool) -> Result<std::path::PathBuf> {
     let warnings = binaries::messages(&mut build::host(profile), |message| {
         message["reason"] == "compiler-message" && message["message"]["level"] == "warning"
@@ -128,7 +129,7 @@ fn build_program(profile: Profile, lints: bool) -> Result<std::path::PathBuf> {
     schedule::program(profile)
 }
 
-/// Why this run cannot have hosts, where that is no failure.
+/// The reason why this run has no hosts, where that is no failure.
 fn why_no_hosts(no_hosts: bool) -> Option<String> {
     if no_hosts {
         return Some("--no-hosts was given".to_owned());
@@ -136,7 +137,7 @@ fn why_no_hosts(no_hosts: bool) -> Option<String> {
     if !cmd::is_root() {
         return Some("hosts take root, and this run isn't root".to_owned());
     }
-    // Root in a container, say.
+    // This happens to root in a container.
     if !cmd::succeeds(Command::new("unshare").args(["--mount", "--net", "--uts", "--pid", "--fork", "true"]))
     {
         return Some("this root may not make namespaces".to_owned());
@@ -144,7 +145,7 @@ fn why_no_hosts(no_hosts: bool) -> Option<String> {
     None
 }
 
-/// Prints what went wrong and the count, the slice's name before it.
+/// Prints the failures and then the count, with the slice's name before it.
 fn finish(outcome: &Outcome, selection: &Selection, interrupt: &Interrupt) -> Result<ExitCode> {
     for failure in &outcome.failures {
         println!("FAILED: {failure}");

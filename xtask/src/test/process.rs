@@ -1,4 +1,4 @@
-//! Runs one unit and tells what came of it.
+//! Runs one unit and reports its results.
 
 use super::interrupt::Interrupt;
 use super::units::Unit;
@@ -11,20 +11,20 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// No unit takes as long: this only keeps one that hangs from holding up everything.
+/// The time after which a unit that hangs is ended. No unit takes as long.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// What came of a unit.
+/// The results of a unit.
 pub(super) struct Report {
     pub(super) tally: Tally,
-    /// Why it failed, besides the tests that it says have failed.
+    /// Why the unit failed, other than by tests that it reports as failed.
     pub(super) broken: Option<String>,
     pub(super) output: String,
     pub(super) took: Duration,
 }
 
 impl Report {
-    /// One whose tests could not be run.
+    /// The report of a unit whose tests could not be run.
     pub(super) fn not_run(unit: &Unit, why: &str) -> Self {
         let tally = Tally { failed: unit.expected().unwrap_or(1), ..Tally::default() };
         Self { tally, broken: Some(why.to_owned()), output: String::new(), took: Duration::ZERO }
@@ -35,10 +35,10 @@ impl Report {
     }
 }
 
-/// Runs it to its end, or until someone interrupts the run.
+/// Runs the unit to its end, or until the run is interrupted.
 pub(super) fn run(unit: &Unit, command: &mut Command, interrupt: &Interrupt) -> Result<Report> {
     let begun = Instant::now();
-    // A file and no pipe: whatever a test leaves running keeps nobody waiting.
+    // The output goes to a file: a process that a test leaves running would keep a pipe open, and this would wait for it.
     let mut output = tempfile::tempfile().context("cannot make a file for the output")?;
     let mut child = command
         .process_group(0)
@@ -72,14 +72,14 @@ fn read(file: &mut File) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Counts what the process reported. A test that it owes a result for has failed.
+/// Counts what the process reported. A test without a result has failed.
 fn judge(expected: Option<u64>, output: &str, status: ExitStatus, is_late: bool) -> (Tally, Option<String>) {
     let mut tally = Tally::default();
     output.lines().for_each(|line| tally.add_line(line));
     let reported = tally.passed + tally.failed + tally.skipped;
     let missing = match expected {
         Some(expected) => expected.saturating_sub(reported),
-        // A command without a count is a test of its own.
+        // A command without a count is one test.
         None if reported == 0 && status.success() => {
             tally.passed = 1;
             0
@@ -112,7 +112,7 @@ mod tests {
         let (tally, broken) = judge(Some(4), "running 4 tests\ntest a ... ok\n", aborted, false);
         assert_eq!((tally.passed, tally.failed), (0, 4));
         assert!(broken.expect("it is broken").contains("4 too few"));
-        // A thread that goes on after the last test can still crash it.
+        // A thread that goes on after the last test can still crash the process.
         let (tally, broken) = judge(Some(3), THREE, aborted, false);
         assert_eq!((tally.passed, tally.failed), (3, 0));
         assert!(broken.is_some());

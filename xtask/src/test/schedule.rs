@@ -1,4 +1,5 @@
-//! Runs all units: what computes beside what waits for hosts, each slot one unit after the other, the longest first.
+//! Runs all units: units that compute run beside units that wait for hosts. Each slot runs one unit after the other, the
+//! longest first.
 
 use super::Outcome;
 use super::interrupt::Interrupt;
@@ -17,7 +18,7 @@ use std::process::Command;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The home beside the program, in whose cache the tests keep what the program compiles.
+/// The home beside the program. Its cache keeps what the program compiles in the tests.
 pub(super) fn test_home(program: &Path) -> PathBuf {
     program.with_file_name("test-home")
 }
@@ -29,7 +30,7 @@ pub(super) fn program(profile: Profile) -> Result<PathBuf> {
     program.canonicalize().context("the program is gone")
 }
 
-/// Runs all, and takes down the hosts that it brought up.
+/// Runs all units, and takes down the hosts that it has brought up.
 pub(super) fn run(
     units: &[Unit],
     profile: Profile,
@@ -61,12 +62,12 @@ pub(super) fn run(
             None => ours = run.bring_up(&slots, program.parent()),
         }
     });
-    // Without names it would be every host there is.
+    // Without names, every host of the machine would be taken down.
     let down = if ours.is_empty() { Ok(()) } else { timings.time("hosts down", || hosts::down(&ours)) };
     run.finish(down)
 }
 
-/// What every unit is told.
+/// The environment of every unit.
 struct Environment {
     variables: Vec<(&'static str, String)>,
     skip_log: tempfile::NamedTempFile,
@@ -90,7 +91,7 @@ fn environment(program: &Path, profile: Profile, no_hosts: Option<&str>) -> Resu
     Ok(Environment { variables, skip_log })
 }
 
-/// The units by what they need, those that took longest the last time at the end, from where they are taken.
+/// The units by their needs. They are taken from the end, where those are that took longest the last time.
 fn queue(units: &[Unit], timings: &Timings) -> BTreeMap<Needs, Vec<Unit>> {
     let mut queue: BTreeMap<Needs, Vec<Unit>> = BTreeMap::new();
     for unit in units {
@@ -102,7 +103,7 @@ fn queue(units: &[Unit], timings: &Timings) -> BTreeMap<Needs, Vec<Unit>> {
     queue
 }
 
-/// Whether the hosts for each need are up, or why not.
+/// Says for each need whether its hosts are up, or why they aren't.
 #[derive(Default)]
 struct Ready {
     said: Mutex<BTreeMap<Needs, Result<(), String>>>,
@@ -136,8 +137,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Brings up the hosts of all slots, an image after the other, those first that most wait for. Gives the names of those
-    /// that weren't up before.
+    /// Brings up the hosts of all slots, one image after the other. The image comes first for which most units wait. Gives
+    /// the
+    /// names of the hosts that weren't up before.
     fn bring_up(&self, slots: &[Slot], dist: Option<&Path>) -> Vec<String> {
         self.ready.say(Needs::Nothing, Ok(()));
         let mut ours = Vec::new();
@@ -170,7 +172,7 @@ impl Run<'_> {
         ours
     }
 
-    /// Runs units of the slot's kind until there are no more.
+    /// Runs units with the slot's needs until none is left.
     fn work(&self, slot: &Slot) {
         let up = self.ready.wait(slot.needs);
         while let Some(unit) = self.next(slot.needs) {
@@ -179,7 +181,7 @@ impl Run<'_> {
                     .unwrap_or_else(|error| Report::not_run(&unit, &format!("{error:#}"))),
                 Err(why) => Report::not_run(&unit, why),
             };
-            // What was killed by the interrupt says nothing of the tests.
+            // A unit that the interrupt has killed says nothing about its tests.
             if !self.interrupt.is_told() {
                 self.tell(&unit, &report);
             }
@@ -203,13 +205,13 @@ impl Run<'_> {
             command.env("LINUX_SYSADMIN_TEST_HOST", &slot.instead);
         }
         if let Program::Tests { .. } = unit.program {
-            // The harness says how long each test took to those only whom a stable compiler takes for itself.
+            // A stable test harness reports the time of each test only with this variable.
             command.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options", "--report-time"]);
         }
         command
     }
 
-    /// A line of what went well, all that was printed of what didn't.
+    /// Prints a line about a unit that succeeded, and the whole output of a unit that failed.
     fn tell(&self, unit: &Unit, report: &Report) {
         self.timings.add(unit, report);
         let mut outcome = self.outcome();
@@ -247,7 +249,7 @@ impl Run<'_> {
     }
 }
 
-/// The tests that failed, by name.
+/// The names of the tests that failed.
 fn failed(output: &str) -> String {
     let names = output.lines().filter_map(|line| {
         let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;

@@ -1,4 +1,4 @@
-//! Which units are run: all, those of every change, or what CI runs.
+//! Chooses the units that run: those of every change, all of them, or those of CI.
 
 use super::Options;
 use super::units::{Tier, Unit};
@@ -9,18 +9,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// CI runs one of so many slices of what it doesn't run at every change: each takes at most five minutes.
-const SLICES: usize = 6;
-/// The commits whose folders CI looks at.
+/// The number of slices of the units that CI doesn't run at every change. CI runs one slice, in at most five minutes.
+const SLICES: usize = 8;
+/// The number of commits that CI looks at to find the folders that were touched.
 const LAST: usize = 3;
 
-/// What is run.
+/// The units that are run.
 pub(super) enum Selection {
     Every,
-    /// Everything whose name was asked for, each story in one way.
+    /// The tests whose names were asked for, each story in one way.
     Filtered,
     All,
-    /// The slice's number, and the folders that the last commits touched, each as its words.
+    /// The slice's number, and the words of each folder that the last commits touched.
     Ci {
         slice: usize,
         touched: Vec<Vec<String>>,
@@ -46,7 +46,7 @@ impl Selection {
         let commits: Option<usize> =
             git(&["rev-list", "--count", "HEAD"]).trim().parse().ok().filter(|_| is_whole);
         let Some(commits) = commits else {
-            println!("xtask: this clone has no history, so slice 0 is run, and nothing for what was touched");
+            println!("xtask: this clone has no history: slice 0 is run, and no folder counts as touched");
             return Self::Ci { slice: 0, touched: Vec::new() };
         };
         let begin = format!("HEAD~{}", LAST.min(commits.saturating_sub(1)));
@@ -54,7 +54,7 @@ impl Selection {
         Self::Ci { slice: commits % SLICES, touched }
     }
 
-    /// What the closing line calls this run.
+    /// The name of this run in the closing line.
     pub(super) fn name(&self) -> Option<String> {
         match self {
             Self::Ci { slice, .. } => Some(format!("slice-{slice}-of-{SLICES}")),
@@ -62,7 +62,7 @@ impl Selection {
         }
     }
 
-    /// Those that are run, of all there are.
+    /// The chosen ones of all units.
     pub(super) fn choose(&self, units: Vec<Unit>) -> Result<Vec<Unit>> {
         let (every, mut rest): (Vec<_>, Vec<_>) =
             units.into_iter().partition(|unit| unit.tier == Tier::Every);
@@ -90,12 +90,13 @@ impl Selection {
     }
 }
 
-/// Whether all of a folder's words are among a unit's.
+/// Whether all words of a folder are among the words of a unit.
 fn is_about(unit: &[&str], folder: &[String]) -> bool {
     folder.iter().all(|word| unit.contains(&word.as_str()))
 }
 
-/// The words of what stands for a change: a module's folder, a folder of the sdk's or the host's, a crate of the host's, a file of tests.
+/// The words of the folders that changed files are about: a module, a folder of the sdk or of the host, a crate of the host,
+/// or a file of tests.
 fn touched(files: &str) -> Vec<Vec<String>> {
     let mut folders = BTreeSet::new();
     for file in files.lines() {
@@ -110,7 +111,7 @@ fn touched(files: &str) -> Vec<Vec<String>> {
             _ => continue,
         };
         let words = name.split(['-', '_']).map(str::to_owned).collect::<Vec<_>>();
-        // A folder's own file is about the folder.
+        // The file `main` or `mod` of a folder is about no story of its own.
         if words != ["main"] && words != ["mod"] {
             folders.insert(words);
         }

@@ -1,26 +1,26 @@
-//! Places where a unit can run: each has hosts that no other process uses meanwhile, under the names by which tests ask.
+//! Slots in which units run. Each has hosts that no other process uses meanwhile, and tests ask for them by fixed names.
 
 use super::units::{Needs, Unit};
 
-/// The images that the hosts of every run are of.
+/// The images from which the hosts of every run are made.
 pub(super) const IMAGES_OF_EVERY_RUN: [&str; 3] = ["debian", "rhel-like", "bare"];
 
-/// A place for one unit at a time.
+/// A slot for one unit at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) needs: Needs,
-    /// Each with its image.
+    /// The hosts of the slot, each with its image.
     pub(super) hosts: Vec<(&'static str, String)>,
-    /// `LINUX_SYSADMIN_TEST_HOST`: which host stands in for the one that a test asks for.
+    /// The value of `LINUX_SYSADMIN_TEST_HOST`: the hosts that replace those for which a test asks.
     pub(super) instead: String,
 }
 
-/// The names by which tests ask for the hosts of a lab.
+/// The names by which tests ask for the hosts of a lab, each with its image.
 const LAB: [(&str, &str); 3] = [("debian", "debian1"), ("rhel-like", "rhel1"), ("bare", "bare1")];
 const FLEET: usize = 10;
 
-/// How many of each there are at most: enough to keep two processors busy while some wait, and few enough that each keeps
-/// limits of seconds.
+/// The most slots for each need. They keep two processors busy while some units wait, and are few enough that each unit
+/// keeps limits of seconds.
 const MOST: [(Needs, usize); 6] = [
     (Needs::Nothing, 1),
     (Needs::Debian, 2),
@@ -30,7 +30,7 @@ const MOST: [(Needs, usize); 6] = [
     (Needs::Stocked, 1),
 ];
 
-/// As many as these units can use.
+/// As many slots as these units can use.
 pub(super) fn for_units(units: &[Unit]) -> Vec<Slot> {
     let mut slots = Vec::new();
     for (needs, most) in MOST {
@@ -41,7 +41,7 @@ pub(super) fn for_units(units: &[Unit]) -> Vec<Slot> {
 }
 
 fn slot(needs: Needs, number: usize) -> Slot {
-    // The three names of a lab, all for the one host there is.
+    // All three names of a lab stand for the one host of the slot.
     let only = |image, name: String| {
         let instead = LAB.map(|(_, asked)| format!("{asked}={name}")).join(",");
         Slot { needs, hosts: vec![(image, name)], instead }
@@ -54,7 +54,7 @@ fn slot(needs: Needs, number: usize) -> Slot {
             let instead = LAB.map(|(_, asked)| format!("{asked}={}", name(asked))).join(",");
             Slot { needs, hosts, instead }
         }
-        // The first ones belong to the labs.
+        // The lowest numbers belong to the labs.
         Needs::Debian => only("debian", format!("debian{}", number + 3)),
         Needs::Rhel => only("rhel-like", format!("rhel{}", number + 3)),
         Needs::Stocked => only("stocked", "stocked1".to_owned()),

@@ -1,4 +1,4 @@
-//! How long builds, units and tests took. What units took the last time decides which begins first.
+//! Measures builds, units and tests. The times of the last run decide which unit begins first.
 
 use super::process::Report;
 use super::units::Unit;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The rows of a table.
+/// The number of rows of a table.
 const ROWS: usize = 25;
 
 pub(super) struct Timings {
@@ -21,16 +21,16 @@ pub(super) struct Timings {
 
 #[derive(Default)]
 struct Taken {
-    /// Builds and the like: when they began, after the run's own beginning, and how long they took.
+    /// Builds and other parts, each with its start after the start of the run, and the time that it took.
     parts: Vec<(String, Duration, Duration)>,
-    /// Seconds, by the unit's label.
+    /// The seconds that units took, by the unit's label.
     units: BTreeMap<String, f64>,
     this_time: Vec<(String, Duration)>,
     tests: Vec<(String, f64)>,
 }
 
 impl Timings {
-    /// With what the last run left, if any.
+    /// Reads the times of the last run, where there are some.
     pub(super) fn load() -> Result<Self> {
         let file = workspace::target_dir()?.join("test-timings.json");
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Timings {
         taken.tests.extend(of_tests.map(|(test, seconds)| (format!("{} {test}", unit.label), seconds)));
     }
 
-    /// What the unit took the last time; one that is new is taken to be long.
+    /// The time that the unit took the last time. A new unit counts as long.
     pub(super) fn expected(&self, unit: &Unit) -> f64 {
         self.taken().units.get(&unit.label).copied().unwrap_or(f64::MAX)
     }
@@ -89,7 +89,7 @@ impl Timings {
     }
 }
 
-/// `test a::b ... ok <1.234s>`
+/// Reads a line such as `test a::b ... ok <1.234s>`.
 fn parse(line: &str) -> Option<(String, f64)> {
     let (test, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let (_, time) = rest.split_once('<')?;

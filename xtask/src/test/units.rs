@@ -1,7 +1,7 @@
-//! What is scheduled: some tests of one binary that have the same needs, in a process of their own.
+//! Units are what is scheduled: tests of one binary that have the same needs, in a process of their own.
 //!
-//! The end-to-end tests say what they need by where they are: the binary's name and the module around a test. Everything
-//! else needs no host.
+//! The place of an end-to-end test says what it needs: the binary's name and the module around the test. All other tests
+//! need no host.
 
 use super::binaries::Binary;
 use crate::workspace;
@@ -26,40 +26,40 @@ pub(super) enum Needs {
 /// When a unit is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tier {
-    /// At every change.
+    /// The unit runs at every change.
     Every,
-    /// A story that is told at every change, in another of its ways.
+    /// The unit tells stories in one of their ways. At every change they are told in another way.
     Matrix,
-    /// In slices.
+    /// The unit runs in one of the slices.
     Thorough,
 }
 
-/// Tests that are run by one process.
+/// Tests that one process runs.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    /// What it is called where it is told of.
+    /// The unit's name in the output.
     pub(super) label: String,
     pub(super) program: Program,
     pub(super) needs: Needs,
     pub(super) tier: Tier,
 }
 
-/// What a unit runs.
+/// The program that a unit runs.
 #[derive(Debug, Clone)]
 pub(super) enum Program {
     Tests {
         binary: Binary,
         names: Vec<String>,
-        /// Whether these are all that the binary has.
+        /// Whether these are all tests of the binary.
         is_all: bool,
-        /// `LINUX_SYSADMIN_TEST_WAY`.
+        /// The value of `LINUX_SYSADMIN_TEST_WAY`.
         way: Option<&'static str>,
     },
-    /// cargo with these arguments; it counts as one test unless it prints a count.
+    /// cargo with these arguments. It counts as one test unless it prints a count.
     Cargo(Vec<&'static str>),
 }
 
-/// A way in which a story can be told, and the host that it takes.
+/// A way in which a story can be told, and the hosts that it needs.
 type Way = (&'static str, Needs);
 
 const WAYS: [Way; 4] = [
@@ -69,11 +69,11 @@ const WAYS: [Way; 4] = [
     ("over-ssh-rhel", Needs::Rhel),
 ];
 
-/// What tests of an end-to-end binary need whose name begins with this.
+/// The needs of the end-to-end tests in one module.
 enum Place {
-    /// One process for each module.
+    /// Each module has one process.
     Alone(Needs, Tier),
-    /// Likewise, for each way.
+    /// Each module has one process for each way.
     Ways(&'static [Way]),
 }
 
@@ -123,7 +123,7 @@ pub(super) fn of(binaries: &[Binary], filters: &[String]) -> Result<Vec<Unit>> {
     Ok(units)
 }
 
-/// What cargo itself runs.
+/// The units that cargo itself runs.
 fn of_cargo() -> Vec<Unit> {
     let unit = |label: &str, tier, arguments: Vec<&'static str>| Unit {
         label: label.to_owned(),
@@ -131,10 +131,10 @@ fn of_cargo() -> Vec<Unit> {
         needs: Needs::Nothing,
         tier,
     };
-    // What authors of modules read: no other crate has examples in its documentation.
+    // The sdk's documentation has examples for authors of modules. No other crate has any.
     let mut units =
         vec![unit("documentation", Tier::Every, vec!["test", "--package", "linux-sysadmin-sdk", "--doc"])];
-    // A workspace of its own, which takes as long to compile as everything else.
+    // The fuzz targets are a workspace of their own, which takes as long to compile as everything else.
     if crate::cmd::find_program("c++").is_some() {
         let clippy = ["clippy", "--manifest-path", crate::lint::FUZZ, "--bins", "--", "-D", "warnings"];
         units.push(unit("lints of fuzz", Tier::Thorough, clippy.to_vec()));
@@ -142,7 +142,7 @@ fn of_cargo() -> Vec<Unit> {
     units
 }
 
-/// Those of an end-to-end binary: a unit for each module and way.
+/// The units of an end-to-end binary: one for each module and way.
 fn end_to_end(binary: &Binary, names: &[String]) -> Result<Vec<Unit>> {
     type Key = (String, Option<&'static str>, Needs, bool);
     let mut units: BTreeMap<Key, (Tier, Vec<String>)> = BTreeMap::new();
@@ -155,10 +155,10 @@ fn end_to_end(binary: &Binary, names: &[String]) -> Result<Vec<Unit>> {
             units.entry(key).or_insert_with(|| (tier, Vec::new())).1.push(name.clone());
         };
         match place(&binary.target, name) {
-            None => bail!("{}: `{name}` lies where nothing says which hosts it needs", binary.target),
+            None => bail!("{}: the place of `{name}` doesn't say which hosts it needs", binary.target),
             Some(Place::Alone(needs, tier)) => add(None, needs, tier),
             Some(Place::Ways(ways)) => {
-                // One after the other, so that the ways, and with them the hosts, have as many each.
+                // The stories go to the ways in turn, so that each way, and with it each host, has as many.
                 for (number, (way, needs)) in ways.iter().enumerate() {
                     let is_told = stories % ways.len() == number;
                     add(Some(*way), *needs, if is_told { Tier::Every } else { Tier::Matrix });
@@ -177,7 +177,7 @@ fn end_to_end(binary: &Binary, names: &[String]) -> Result<Vec<Unit>> {
 }
 
 impl Unit {
-    /// The tests that it must report, where that is known.
+    /// The number of tests that the unit must report, where it is known.
     pub(super) fn expected(&self) -> Option<u64> {
         match &self.program {
             Program::Tests { names, .. } => Some(names.len() as u64),
@@ -185,7 +185,7 @@ impl Unit {
         }
     }
 
-    /// The process.
+    /// The command that runs the unit.
     pub(super) fn command(&self) -> Command {
         match &self.program {
             Program::Cargo(arguments) => {
@@ -207,7 +207,7 @@ impl Unit {
         }
     }
 
-    /// The words of its name, by which it is known to be about a folder.
+    /// The words of the unit's name, which say whether it is about a folder.
     pub(super) fn words(&self) -> Vec<&str> {
         self.label.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect()
     }

@@ -1,5 +1,6 @@
-//! The policy held against tables of argv, which were written from the programs' man pages and not from the rules:
-//! what is dangerous however it is disguised, what everybody runs to look, and what this project's own grants allow.
+//! The policy is held against tables of commands, which were written from the programs' man pages and not from the rules:
+//! dangerous commands in every disguise, commands that everybody runs to look, commands by which the host itself looks, and
+//! changes of every kind.
 
 use std::fmt::Write;
 
@@ -18,7 +19,7 @@ struct Dangerous {
     capability: Option<String>,
 }
 
-/// The least of levels that isn't SAFE.
+/// The least level that a command must have, where that isn't SAFE.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 enum Demanded {
@@ -34,7 +35,7 @@ struct Changing {
     risk: Option<Risk>,
 }
 
-/// The plain ones, and those that try to get past the rules.
+/// The plain dangerous commands, and those that try to get past the rules.
 fn dangerous() -> Vec<Dangerous> {
     let tables = [include_str!("dangerous.yaml"), include_str!("evasions.yaml")];
     tables.iter().flat_map(|table| serde_yaml::from_str::<Vec<_>>(table).unwrap()).collect()
@@ -56,7 +57,7 @@ fn own() -> Vec<Vec<String>> {
     argvs(include_str!("own.yaml"))
 }
 
-/// Every row that the policy gets wrong, all at once: its argv, what was expected, what was found.
+/// Fails with every row that the policy gets wrong, all at once: its argv, the expected verdict and the verdict found.
 fn assert_all_right<'a>(rows: impl IntoIterator<Item = (&'a [String], Option<String>, Verdict)>) {
     let (mut wrong, mut count) = (String::new(), 0);
     for (argv, expected, found) in rows {
@@ -113,7 +114,7 @@ fn what_everybody_runs_to_look_is_safe() {
 }
 
 #[test]
-fn what_the_project_itself_runs_to_look_is_no_change() {
+fn what_the_host_itself_runs_to_look_is_no_change() {
     let policy = Policy::builtin();
     let table = own();
     assert_all_right(table.iter().map(|argv| {

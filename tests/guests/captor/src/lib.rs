@@ -1,4 +1,4 @@
-//! A module for the tests: it would answer to the name of a tool that the host's own modules have.
+//! A module for the tests: an alias of its tool is the name of a tool of the host's own modules.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::prelude::*;

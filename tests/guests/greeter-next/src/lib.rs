@@ -1,4 +1,4 @@
-//! A module for the tests: the next version of `greeter`. It asks for more, and for something less.
+//! A module for the tests: the next version of `greeter`. It asks for further commands, and for some no longer.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::Risk;

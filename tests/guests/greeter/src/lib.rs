@@ -1,4 +1,4 @@
-//! A module for the tests: a third party's that keeps to itself. `greeter-next` is its next version.
+//! A module for the tests: a harmless one of a third party. `greeter-next` is its next version.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::prelude::*;

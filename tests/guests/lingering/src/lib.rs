@@ -1,5 +1,5 @@
-//! A module for the tests: it runs a program of the test's that has children and won't end when it is told to, with any
-//! account's rights.
+//! A module for the tests: with any account's rights it runs a program of the test, which has children and ignores the signal
+//! to end.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::Privilege;
@@ -7,9 +7,9 @@ use linux_sysadmin_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
 struct Run {
-    /// What it is like.
+    /// The program's behaviour.
     kind: String,
-    /// By which it is known again.
+    /// A number by which the test finds the process.
     seconds: u32,
     /// An account instead of root.
     account: Option<String>,

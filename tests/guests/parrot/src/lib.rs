@@ -1,4 +1,4 @@
-//! A module for the tests: it has words repeated by a program of the target's, and tells what came back, byte by byte.
+//! A module for the tests: a program of the target repeats words, and the module tells every byte that comes back.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::Privilege;
@@ -6,18 +6,18 @@ use linux_sysadmin_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
 struct Repeat {
-    /// Each command's own.
+    /// The words of each command.
     commands: Vec<Vec<String>>,
-    /// With root's rights.
+    /// Whether the commands run with root's rights.
     #[serde(default)]
     root: bool,
 }
 
 #[derive(Serialize)]
 struct Repeated {
-    /// Each command's stdout, in hexadecimal: words may hold what no answer shows.
+    /// Each command's stdout in hexadecimal, since words may hold characters that no answer shows.
     stdout: Vec<String>,
-    /// What is on stderr, of all of them.
+    /// The stderr of all commands.
     stderr: String,
 }
 
@@ -50,7 +50,7 @@ fn read(args: Read, cx: &Context) -> Result<Single<Contents>> {
 
 /// The module.
 pub fn module() -> Module {
-    // The format is a hole of its own, or the words might be options.
+    // The format is a hole of its own. Otherwise the words might be options.
     let grant = || CommandGrant::read("printf <text> <arg>...", "to have words repeated");
     Module::new("parrot", "1.0.0", "parrot", "Has words repeated")
         .command(grant())

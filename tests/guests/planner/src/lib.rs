@@ -1,5 +1,5 @@
-//! A module for the tests: it applies whatever plan it is told to, well-meant or not, once, twice, or from a tool that
-//! says it only looks. What it may do is its grants; the tests hold the host to them.
+//! A module for the tests: it applies any plan that it is given, well-meant or not, once, twice, or from a tool that says it
+//! only looks. Its grants say what it may do, and the tests check that the host keeps to them.
 #![forbid(unsafe_code)]
 
 mod plan;
@@ -14,15 +14,15 @@ use plan::{Plan, Rights};
 #[derive(Deserialize, JsonSchema)]
 struct Apply {
     plan: Plan,
-    /// Read before the plan is handed over; what isn't there is no error.
+    /// Files that are read before the plan is handed over. A missing file is no error.
     #[serde(default)]
     read: Vec<String>,
-    /// Whose rights read.
+    /// The rights with which these files are read.
     #[serde(default)]
     read_as: Rights,
-    /// After reading, waits until this file is there. Says "paused" as its progress.
+    /// After reading, the module waits until this file is there, and says "paused" as its progress.
     pause_file: Option<String>,
-    /// Answers a success even where the plan broke.
+    /// Answers with success even where the plan has failed.
     #[serde(default)]
     swallow: bool,
 }
@@ -111,7 +111,7 @@ pub fn module() -> Module {
     let module =
         Module::new("planner", env!("CARGO_PKG_VERSION"), "planner", "Applies the plan it is told to");
     changes(module)
-        // Of two grants that match, the graver one counts.
+        // Where two grants match, the graver one counts.
         .command(CommandGrant::change(
             "systemctl stop -- systemd-networkd.service",
             Risk::Critical,

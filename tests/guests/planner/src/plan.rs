@@ -1,4 +1,4 @@
-//! A plan as JSON, one to one as in the contract, with what most tests want as defaults: root's rights, 120 s.
+//! A plan as JSON with the members of the contract. The defaults are what most tests want: root's rights, 120 s.
 
 use std::collections::BTreeMap;
 
@@ -215,7 +215,7 @@ impl From<RiskOf> for Risk {
     }
 }
 
-/// The whole of it.
+/// A plan.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Plan {
     summary: String,

@@ -1,4 +1,4 @@
-//! A module for the tests: it waits, runs and reads what it is told to. What attacks is in `tests/hostile`.
+//! A module for the tests: it waits, runs and reads as it is told. Modules that attack are in `tests/hostile`.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{DurationCategory, Privilege};
 
-/// What a tool saw.
+/// A tool's answer.
 #[derive(Serialize)]
 struct Seen {
     text: String,
@@ -21,7 +21,7 @@ struct Sleep {
     seconds: String,
 }
 
-/// Through `timeout`, so that there is a child with a child of its own.
+/// Runs `sleep` through `timeout`, so that there is a child with a child of its own.
 fn sleep(args: Sleep, cx: &Context) -> Result<Single<Seen>> {
     let command = Command::new("timeout").args(["100000", "sleep", &args.seconds]);
     let output = cx.run(command.duration(DurationCategory::Normal))?;

@@ -1,4 +1,4 @@
-//! A module for the tests: it reads a directory of data by itself, through WASI.
+//! A module for the tests: it reads a directory of data through WASI.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::prelude::*;

@@ -1,5 +1,5 @@
-//! A module for the tests: its tools, their arguments and a value were called otherwise once. They answer what they were
-//! told.
+//! A module for the tests: its tools, their arguments and a value have older names. The tools answer with the arguments that
+//! they get.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::prelude::*;

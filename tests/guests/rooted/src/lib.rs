@@ -1,5 +1,5 @@
-//! A module for the tests: it looks with root's rights, in every form that a grant can have, and asks for changes that
-//! only its sudoers fragment shows so far.
+//! A module for the tests: it looks with root's rights, by every form of grant. It also asks for changes, which only its
+//! sudoers fragment shows.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::prelude::*;
@@ -25,14 +25,14 @@ fn as_root(command: Command) -> Command {
     command
 }
 
-/// By a command with a path.
+/// Reads a file by a command with a path.
 fn head(args: At, cx: &Context) -> Result<Single<Seen>> {
     let command = Command::new("head").arg("--lines=5").arg("--").arg(&args.path);
     let output = cx.run(as_root(command))?;
     seen(format!("{} {}", output.exit_code, output.text()))
 }
 
-/// By the host's own verbs.
+/// Reads a file by the host's own verbs.
 fn read(args: At, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.files_as(Privilege::Root).read(&args.path)?)
 }
@@ -52,12 +52,12 @@ fn status(args: Of, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.run(as_root(command))?.text())
 }
 
-/// Longer than it may.
+/// Runs a command for longer than it may.
 fn wait(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.run(as_root(Command::new("sleep").arg("98765")))?.text())
 }
 
-/// Where root's rights can't be had for it, it runs without them.
+/// Runs a command with root's rights, or without them where they are not to be had.
 fn whoami(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     let mut command = Command::new("whoami");
     command.privilege = Privilege::RootIfAvailable;

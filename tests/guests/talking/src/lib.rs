@@ -1,10 +1,10 @@
-//! A module for the tests: it asks a program of the test's many questions at once, and tells what came of each.
+//! A module for the tests: it runs a program of the test many times at once, and tells the output of each.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{DurationCategory, Keep};
 
-/// So much of an output is told.
+/// The bytes of an output that are told.
 const TOLD: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
@@ -14,17 +14,17 @@ struct Ask {
 
 #[derive(Deserialize, JsonSchema)]
 struct Question {
-    /// What is to be said.
+    /// The kind of output.
     kind: String,
-    /// By which it is known again.
+    /// A number by which the test finds the output.
     number: u32,
-    /// So many bytes on stdin, every value in turn.
+    /// The number of bytes on stdin. They have all values in turn.
     #[serde(default)]
     stdin: u32,
-    /// The end of the output instead of its beginning.
+    /// Whether the end of the output is kept instead of its beginning.
     #[serde(default)]
     tail: bool,
-    /// For at most 60 s instead of 10.
+    /// Whether the program may take 60 s instead of 10.
     #[serde(default)]
     patient: bool,
 }
@@ -51,7 +51,7 @@ struct Said {
     stdout_lines: u64,
 }
 
-/// What was kept of a stream: its beginning, its end, and a sum over all of it.
+/// The kept part of a stream: its beginning, its end, and a sum over all of it.
 #[derive(Serialize)]
 struct Part {
     bytes: usize,

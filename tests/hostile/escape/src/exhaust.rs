@@ -1,4 +1,4 @@
-//! Everything that a call has only so much of: time, memory, stack, calls, handles, log lines.
+//! Tools that use up everything that is limited for a call: time, memory, stack, calls, handles, log lines.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -19,11 +19,11 @@ pub(crate) fn recurse(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     seen(deeper(black_box(1), black_box(0)).to_string())
 }
 
-/// Without an end, and without anything that its frames keep in memory: what runs out is the engine's own stack.
+/// Recurses without an end. Its frames keep nothing in memory, so the engine's own stack runs out.
 fn deeper(number: u64, end: u64) -> u64 {
     match number == end {
         true => number,
-        // Neither a tail call nor a sum, or the compiler would make a loop of it.
+        // The compiler would make a loop of a tail call or a sum.
         false => deeper(number.wrapping_mul(3) | 1, end).rotate_left(7) ^ number,
     }
 }
@@ -45,26 +45,26 @@ pub(crate) fn calls(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     }
 }
 
-/// 20 MiB to one call.
+/// Hands over 20 MiB in one call.
 pub(crate) fn hand_over(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     seen(cx.read(&"x".repeat(20 << 20)).err().map(|problem| problem.code).unwrap_or_default())
 }
 
-/// For ever, without computing.
+/// Sleeps for ever, without computing.
 pub(crate) fn sleep(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     loop {
         cx.sleep(Duration::from_secs(1 << 30));
     }
 }
 
-/// Calls that are no calls of the contract's, and take the host's time rather than the guest's.
+/// Makes calls that are not in the contract, and that take the host's time and not the guest's.
 pub(crate) fn clock(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     loop {
         black_box(cx.now());
     }
 }
 
-/// Ten million lines, and then a gigabyte.
+/// Prints ten million lines, and then a gigabyte.
 pub(crate) fn print(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     let mut log = std::io::stderr().lock();
     let lines = "printed by a guest\n".repeat(10_000);
@@ -76,7 +76,7 @@ pub(crate) fn print(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     seen(format!("{refused} refused"))
 }
 
-/// A gigabyte before the calls run out.
+/// Reports a gigabyte as progress before the calls run out.
 pub(crate) fn progress(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     let message = "reported by a guest ".repeat(6_000);
     loop {
@@ -84,7 +84,7 @@ pub(crate) fn progress(_: NoArgs, cx: &Context) -> Result<Single<Seen>> {
     }
 }
 
-/// Commands that are read from and never let go.
+/// Starts commands, reads from them and never drops them.
 #[cfg(target_family = "wasm")]
 pub(crate) fn streams(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     use linux_sysadmin_sdk::bindings::sysadmin::module::exec_command;
@@ -94,7 +94,7 @@ pub(crate) fn streams(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     }
 }
 
-/// Clocks that are waited for and never let go.
+/// Waits for clocks and never drops them.
 #[cfg(target_family = "wasm")]
 pub(crate) fn handles(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     loop {

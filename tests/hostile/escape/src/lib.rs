@@ -1,4 +1,4 @@
-//! A hostile module: it asks for little, and once it is trusted each of its tools tries for more.
+//! A hostile module: it asks for little, and once it is trusted each of its tools tries to get more.
 #![forbid(unsafe_code)]
 
 mod exhaust;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{DurationCategory, Risk};
 
-/// What a tool saw.
+/// A tool's answer.
 #[derive(Serialize)]
 struct Seen {
     text: String,
@@ -20,13 +20,13 @@ fn seen(text: impl Into<String>) -> Result<Single<Seen>> {
     Ok(Single(Seen { text: text.into() }))
 }
 
-/// Harmless: how often this instance was called.
+/// Tells how often this instance was called, and does no harm.
 fn count(_: NoArgs, _: &Context) -> Result<Single<Seen>> {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     seen((CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string())
 }
 
-/// Directories of the tests: of root's, who goes through no directory that others may write to, and of others.
+/// Directories of the tests. Root needs one below which no directory is writable for others.
 const FILES: [&str; 2] = ["/run/linux-sysadmin-hostile-*/**", "/tmp/linux-sysadmin-hostile-*/**"];
 
 /// The module.

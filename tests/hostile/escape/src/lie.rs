@@ -1,4 +1,4 @@
-//! About what its tools do, and in what they answer: all of them say that they only look.
+//! Tools that lie about what they do, or in what they answer. All of them say that they only look.
 
 use linux_sysadmin_sdk::IntoReply;
 use linux_sysadmin_sdk::bindings::exports::sysadmin::module::describe::Shape;
@@ -20,13 +20,13 @@ impl File {
     }
 }
 
-/// A change, run as if it looked.
+/// Runs a change as a command that looks.
 pub(crate) fn run_change(file: File, cx: &Context) -> Result<Single<Seen>> {
     let output = cx.run(file.touch())?;
     seen(output.exit_code.to_string())
 }
 
-/// A plan, from a tool that says it changes nothing.
+/// Applies a plan, though the tool says that it changes nothing.
 #[cfg(target_family = "wasm")]
 pub(crate) fn apply(file: File, _: &Context) -> Result<Single<Seen>> {
     let touch = confirm::RunCommand { command: file.touch(), success: Vec::new(), interruptible: true };
@@ -52,7 +52,7 @@ pub(crate) fn apply(file: File, cx: &Context) -> Result<Single<Seen>> {
     run_change(file, cx)
 }
 
-/// What isn't what the tool's shape, a single object, promises.
+/// An answer that isn't the single object that the tool's shape promises.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -60,9 +60,9 @@ pub(crate) enum Kind {
     Nested,
     Array,
     Analysis,
-    /// More than a reply may be, but no more than a module may have.
+    /// An answer larger than a reply may be, and no larger than a module's memory.
     Large,
-    /// A gigabyte.
+    /// An answer of a gigabyte.
     Huge,
 }
 

@@ -1,4 +1,4 @@
-//! A hostile module: it goes to the network by itself, and not by the host.
+//! A hostile module: it uses the network without the host.
 #![forbid(unsafe_code)]
 
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use linux_sysadmin_sdk::Category;
 use linux_sysadmin_sdk::prelude::*;
 
-/// What it saw.
+/// The tool's answer.
 #[derive(Serialize)]
 struct Seen {
     peer: String,

@@ -1,5 +1,5 @@
-//! Packages with `toypkg`, which there is only in a test (`toypkg.py` beside this crate): what is written here is all that
-//! any other package manager takes.
+//! Packages with `toypkg`, a package manager that exists only in a test (`toypkg.py` beside this crate). Any other package
+//! manager takes no more code than this.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::Category;
@@ -17,7 +17,7 @@ const NAMES: CommandLine = CommandLine::new("toypkg names");
 const LOG: CommandLine = CommandLine::new("toypkg log");
 const REFRESH: CommandLine = CommandLine::new("toypkg refresh");
 
-/// What changes something, and the same with `--try`, which says what would be done.
+/// A command that changes something, and the same with `--try`, which says what it would do.
 macro_rules! pair {
     ($verb:literal, $operands:literal) => {
         [
@@ -72,7 +72,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// `upgrade lab-toy 1.0 2.0`, where `-` stands for no version.
+/// Reads a line such as `upgrade lab-toy 1.0 2.0`, where `-` stands for no version.
 fn operation(line: &str) -> Option<Operation> {
     let [verb, name, from, to] = words(line).try_into().ok()?;
     let verb = match verb {
@@ -91,7 +91,7 @@ impl Backend for Toy {
     fn module(&self) -> Module {
         let module =
             Module::new("packages-toy", env!("CARGO_PKG_VERSION"), "packages", "Packages with toypkg")
-                // No target has toypkg but by its configuration, which knows the names of real ones.
+                // A target has toypkg only by its configuration, which takes the names of real package managers.
                 .serves("package_manager", &["pacman"]);
         let looking = [LIST, SEARCH, SHOW, VERSIONS, NAMES, LOG];
         let module = looking.into_iter().fold(module, |module, line| module.command(line.read("to look")));
@@ -184,19 +184,19 @@ impl Backend for Toy {
         Ok(names.iter().filter(|name| !known.contains(name)).cloned().collect())
     }
 
-    fn run(&self, request: &Request) -> Option<Command> {
+    fn command(&self, request: &Request) -> Option<Command> {
         if *request == Request::Refresh {
             return Some(REFRESH.command().as_root());
         }
         self.lines(request).map(|[run, _]| run)
     }
 
-    fn dry_run(&self, request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, request: &Request) -> Option<Command> {
         self.lines(request).map(|[_, dry_run]| dry_run)
     }
 
     fn simulate(&self, request: &Request, cx: &Context) -> Result<Simulated> {
-        let command = self.dry_run(request);
+        let command = self.dry_run_command(request);
         let said = command.map(|command| self.said(command, cx)).transpose()?.unwrap_or_default();
         Ok(Simulated { operations: said.lines().filter_map(operation).collect(), ..Simulated::default() })
     }

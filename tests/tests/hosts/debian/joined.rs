@@ -1,10 +1,10 @@
-//! On a real host: each tool that joins what is known of a service with what the machine shows finds the fault that is
-//! planted here, and says what it is.
+//! On a real host: each tool that joins the knowledge of a service with the state of the machine finds the fault that the
+//! test makes, and names it.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};
 
-/// However a test ended.
+/// Repairs the host after any test.
 const MEND: &str = "
 systemctl stop lsa-port lsa-flap
 rm -f /etc/systemd/system/lsa-*.service /etc/nginx/conf.d/lsa.conf
@@ -31,7 +31,7 @@ fn says(answer: &Value, expected: &[&str]) {
     }
 }
 
-/// The one that the evidence speaks for most.
+/// The cause with the most evidence.
 fn first_cause(answer: &Value) -> String {
     answer["data"]["causes"][0]["cause"].as_str().unwrap_or_default().to_owned()
 }
@@ -56,7 +56,7 @@ async fn a_broken_configuration_is_found_with_its_line_before_a_restart_finds_it
         "{broken}"
     );
     assert!(mistake["message"].to_string().contains("sever_name"), "{broken}");
-    // It runs yet, with what it has read before.
+    // The service still runs with the configuration that it has read before.
     let status = client.envelope("svc_status", nginx.clone()).await;
     assert_eq!(status["data"]["active_state"], "active", "{status}");
     says(&status, &["sever_name", "configuration"]);
@@ -90,7 +90,7 @@ async fn a_text_that_is_to_be_a_configuration_is_checked_once_somebody_said_yes_
         }
         assert!(!machine.holds("ls -A /etc/nginx | grep linux-sysadmin"), "{checked}");
     }
-    // Who may not have root's rights has nothing checked.
+    // Nothing is checked for an account without root's rights.
     machine.sh("useradd lsa-plain");
     let mut plain = machine.serve_shipped("lsa-plain", "lsa-plain").await;
     let arguments = json!({"service": "nginx", "contents": "x", "confirmed": true});
@@ -124,7 +124,7 @@ systemctl daemon-reload; systemctl stop nginx; systemctl start lsa-port");
     says(&status, &["python3"]);
 }
 
-/// What needs a resolver, as Pi-hole does.
+/// The profile of a service that needs a resolver, as Pi-hole does.
 const DEPENDANT: &str = "\
 schema_version: 1
 id: holelike
@@ -155,7 +155,7 @@ async fn who_depends_on_a_resolver_is_told_before_it_stops_and_found_once_it_has
     else {
         return;
     };
-    // In the place of cron's own profile: two can't have one unit.
+    // The profile replaces cron's own, since two profiles can't have the same unit.
     machine.configure("root", "knowledge:\n  disabled_profiles: []\n");
     let directory = machine.home("root").join(".config/linux-sysadmin/knowledge");
     let text = DEPENDANT.replace("id: holelike", "id: cron");
@@ -187,7 +187,7 @@ async fn who_depends_on_a_resolver_is_told_before_it_stops_and_found_once_it_has
 #[tokio::test]
 async fn a_disk_full_of_logs_is_found_with_the_log_that_fills_it() {
     let Some(machine) = host("a_disk_full_of_logs_is_found_with_the_log_that_fills_it") else { return };
-    // What is open goes on below it.
+    // Files that are open stay below the mount.
     machine.sh("mount -t tmpfs -o size=8m,mode=755 lsa /var/log
         head -c 9000000 /dev/zero | tr '\\0' 'x' | fold -w 100 > /var/log/noisy.log; true");
     let mut client = serve(&machine).await;

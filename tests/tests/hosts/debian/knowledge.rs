@@ -1,5 +1,5 @@
-//! What is known of services, on a host that has some: who they are, what a change to them means, and profiles of an
-//! operator's own.
+//! Knowledge of services, on a host that has some: which ones it has, how grave a change to one of them is, and profiles of
+//! an operator.
 
 use linux_sysadmin_tests::{Changing, NO_UNITS, UNITS, way};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn detected<'a>(info: &'a Value, id: &str) -> &'a Value {
     profiles.iter().find(|profile| profile["id"] == id).unwrap_or(&Value::Null)
 }
 
-/// A profile of what the tests have running, with a risk of its own.
+/// A profile of a unit of the tests, with a risk of its own.
 const PROFILE: &str = "\
 schema_version: 1
 id: lsa
@@ -40,7 +40,7 @@ troubleshooting:
 sources: [\"the tests themselves\"]
 ";
 
-/// Writes a profile of the operator's.
+/// Writes a profile of the operator.
 fn put(machine: &Changing, home: &str, name: &str, text: &str) {
     let directory = machine.home(home).join(".config/linux-sysadmin/knowledge");
     let path = directory.join(name);
@@ -71,7 +71,7 @@ async fn the_services_of_a_host_are_known_and_so_is_who_fills_the_roles_that_the
     let of_fail2ban = &detected(&info, "fail2ban")["roles_resolved"];
     assert_eq!(of_fail2ban["firewall"], json!(["ufw"]), "{info}");
     assert_eq!(detected(&info, "apache"), &Value::Null, "{info}");
-    // As it is by then, and not as it was.
+    // The answer shows the state at the time of the call.
     machine.sh("systemctl stop nginx");
     let again = client.envelope("sysadmin_session_info", json!({"refresh": true})).await;
     machine.sh("systemctl start nginx");
@@ -93,7 +93,7 @@ async fn whoever_restarts_the_resolver_is_asked_since_its_profile_says_so() {
     }
     machine.asks(&mut client, "svc_stop", &json!({"service": "unbound"}), "critical").await;
     assert_eq!(pid(), before, "nobody has touched it");
-    // What its profile says nothing of is as before.
+    // A change that the profile doesn't mention has the same risk as before.
     let done = client.envelope("svc_reload", json!({"service": "unbound"})).await;
     assert_eq!(done["status"], "success", "{done}");
 }

@@ -1,5 +1,4 @@
-//! What goes wrong with apt and dpkg on a real host: each is told for what it is, and the remedy that is told works when it
-//! is followed.
+//! Faults of apt and dpkg on a real host: the answer names each fault, and the advice in it works.
 
 use std::process::Stdio;
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::everywhere::packages::Packages;
 
-/// Installing lab-hello ends in this error; gives what is to be done about it.
+/// Installs lab-hello, which must fail with this error; gives the advice.
 async fn fails(packages: &Packages, client: &mut Client, code: &str, category: &str) -> Vec<String> {
     let envelope = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
     assert_eq!(
@@ -25,7 +24,7 @@ fn remedies(envelope: &Value) -> Vec<String> {
     steps.iter().filter_map(|step| step.as_str().map(str::to_owned)).collect()
 }
 
-/// The remedy is among those that were told, and once it is followed the same call works.
+/// Asserts that the advice has this command, and that the same call works once the command has run.
 async fn is_mended_by(packages: &Packages, client: &mut Client, told: &[String], command: &str) {
     assert!(told.iter().any(|step| step.contains(&format!("`{command}`"))), "{command}: {told:?}");
     packages.machine.sh(&format!("export DEBIAN_FRONTEND=noninteractive; {command} --yes || {command}"));
@@ -45,7 +44,7 @@ async fn a_held_lock_names_its_holder_and_the_call_works_once_it_is_free() {
     let mut install = packages.machine.host().command(&["apt-get", "-qq", "-y", "install", "lab-slow"]);
     let mut installing = install.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("xtask runs");
     packages.machine.until("pgrep --full --exact 'sleep 8'");
-    // What only looks isn't kept from it.
+    // Tools that only look still work.
     let info = client.envelope("pkg_info", json!({"package": "lab-hello"})).await;
     assert_eq!(info["status"], "success", "{info}");
     let envelope = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
@@ -109,7 +108,7 @@ async fn a_full_file_system_is_told_and_space_is_all_that_it_takes() {
         return;
     };
     let mut client = packages.serve().await;
-    // What dpkg notes of each package has no room left.
+    // There is no room for what dpkg notes of each package.
     packages.machine.sh("set -e; mkdir /run/lsa-full; mount -t tmpfs -o size=64m tmpfs /run/lsa-full
          cp -a /var/lib/dpkg/info/. /run/lsa-full; mount --bind /run/lsa-full /var/lib/dpkg/info
          cat /dev/zero > /run/lsa-full/lsa-filler 2>/dev/null || :");

@@ -1,9 +1,9 @@
-//! On a real host: what a plan is shown as, when it is asked about, what runs in which order, and what is on record.
+//! On a real host: how a plan is shown, when it asks, what runs in which order, and what is on record.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// Two steps of different kinds, both seen on the host.
+/// A plan with two steps of different kinds, both of which change the host.
 fn two_steps() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]), Step::write("/srv/planner/new", "one\ntwo\n")])
 }
@@ -78,7 +78,7 @@ async fn one_command_alone_is_shown_as_the_very_line_that_runs() {
 
     let ran = client.apply(&plan).await;
     assert_eq!(ran["command_executed"], line.as_str(), "{ran}");
-    // No shell read it, and a shell would have read the same.
+    // No shell has read the line, and a shell would read the same words.
     assert_eq!(machine.sh("ls -A /srv/plan"), "it's $(id) *\n");
     machine.sh(&format!("rm -- /srv/plan/*; {line}"));
     assert_eq!(machine.sh("ls -A /srv/plan"), "it's $(id) *\n");
@@ -103,7 +103,7 @@ async fn the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record() {
     machine.is_still_but(&before, &expected, "nothing else changed");
     machine.nothing_is_left_behind();
 
-    // The dry run was a call without a change; the other one began, ended and was answered.
+    // The dry run is a call without a change. The other call has a beginning, an end and an answer.
     let events: Vec<Value> = machine.audit("root");
     let events: Vec<_> = events.iter().map(|event| event["event"].as_str().expect("a name")).collect();
     assert_eq!(events, ["call", "change-begun", "change-ended", "call"]);
@@ -168,7 +168,7 @@ async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
     for (plan, risk) in [
         (two_steps().with("risk", "high"), "high"),
         (two_steps().with("risk", "critical"), "critical"),
-        // Two grants match, and the plan says that it is harmless.
+        // Two grants match, though the plan says that it is harmless.
         (of_grant.clone(), "critical"),
         (of_grant.with("risk", "low"), "critical"),
     ] {
@@ -181,7 +181,7 @@ async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
         let preview = &envelope["preview"];
         assert!(preview.get("steps").is_some() != preview.get("command").is_some(), "{preview}");
         assert!(preview["escalation_reason"].is_string(), "{preview}");
-        // Looking at it needs no yes, and shows the same.
+        // A dry run needs no yes, and shows the same.
         let shown = client.envelope("planner_apply", plan.dry_run()).await;
         assert_eq!(shown["status"], "success", "{shown}");
         for member in ["steps", "command", "description", "warnings", "affected_services"] {
@@ -189,7 +189,7 @@ async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
         }
     }
     assert!(machine.audit("root").iter().all(|event| event["event"] == "call"), "no change has begun");
-    // Below the threshold nobody is asked, whatever lower risk the plan says.
+    // Below the threshold no call asks, also where the plan states a lower risk.
     client.done(&two_steps().with("risk", "read-only")).await;
 }
 
@@ -265,12 +265,12 @@ async fn what_somebody_holds_is_not_touched_and_the_holder_is_named() {
     let test = "what_somebody_holds_is_not_touched_and_the_holder_is_named";
     let Some(machine) = Machine::by(way(), test) else { return };
     let mut root = machine.serve().await;
-    // It doesn't see what root's processes have open.
+    // This account doesn't see which files root's processes have open.
     let mut admin = machine.serve_as("admin", "admin").await;
     machine.sh("touch /srv/plan/held /run/planner/held");
     for (lock, path, how) in [
         (json!({"file": "/run/planner/held"}), "/run/planner/held", "fcntl.flock(held, fcntl.LOCK_EX)"),
-        // On an overlay, /proc/locks and stat name different devices for one file, as they do on btrfs.
+        // On an overlay, as on btrfs, /proc/locks and stat name different devices for the same file.
         (json!({"file": "/srv/plan/held"}), "/srv/plan/held", "fcntl.flock(held, fcntl.LOCK_EX)"),
         (json!({"file": "/srv/plan/held"}), "/srv/plan/held", "fcntl.lockf(held, fcntl.LOCK_EX)"),
         (json!("package-database"), "/var/lib/dpkg/lock-frontend", "fcntl.lockf(held, fcntl.LOCK_EX)"),

@@ -1,10 +1,9 @@
-//! On a real host: how files are written, and that no trick with links, directories or timing turns a granted write into
-//! another one.
+//! On a real host: how files are written. No trick with links, directories or timing turns a granted write into another one.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// So that only the gravest of plans are asked about.
+/// Only critical plans ask.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
 fn by_admin(step: Step) -> Step {
@@ -42,7 +41,7 @@ async fn what_is_not_said_of_a_file_stays_as_it_is() {
 #[tokio::test]
 async fn contents_and_names_arrive_byte_for_byte() {
     let Some(machine) = Machine::by(way(), "contents_and_names_arrive_byte_for_byte") else { return };
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let large = "0123456789abcdef".repeat(40_000);
@@ -84,12 +83,12 @@ async fn as_root_nobody_elses_links_and_directories_are_followed() {
     };
     let mut client = machine.serve().await;
     machine.sh("echo kept > /srv/planner/kept");
-    // Done by whom, what, the path that is then written to and removed, and why it is refused.
+    // Each row has the account that acts, its command, the path that is then written and removed, and the error code.
     let (root, admin) = ("sh -c", "runuser -u admin -- sh -c");
     let cases = [
         (root, "ln -s /srv/planner/kept /srv/plan/x", "/srv/plan/x", "SYMLINK"),
         (root, "ln -s /srv/plan/nothing /srv/plan/x", "/srv/plan/x", "SYMLINK"),
-        // Made before the directory became root's alone: the kernel's own rule against it came in 2012.
+        // The hard link is made before the directory belongs to root alone. The kernel has a rule against it since 2012.
         (root, "ln /etc/passwd /srv/plan/x", "/srv/plan/x", "HARD_LINK"),
         (root, "mkdir /srv/plan/x", "/srv/plan/x", "NOT_A_REGULAR_FILE"),
         (root, "mkfifo /srv/plan/x", "/srv/plan/x", "NOT_A_REGULAR_FILE"),
@@ -109,14 +108,14 @@ async fn as_root_nobody_elses_links_and_directories_are_followed() {
             "/srv/plan/d/x",
             "UNTRUSTED_DIRECTORY",
         ),
-        // Not the parent itself, but one above it.
+        // The unsafe directory is not the parent itself, but one above it.
         (
             root,
             "install -d -o admin /srv/plan/d; install -d /srv/plan/d/e; touch /srv/plan/d/e/x",
             "/srv/plan/d/e/x",
             "UNTRUSTED_DIRECTORY",
         ),
-        // Where the link leads is root's own and granted; who laid it isn't root.
+        // The link leads to a granted file of root, but another account has made the link.
         (
             admin,
             "ln -s /srv/planner /srv/plan/theirs/d; ls /srv/plan/theirs/d/kept",
@@ -169,7 +168,7 @@ async fn a_link_never_leads_to_what_is_not_granted() {
         ("/srv/plan/shadow", &["SYMLINK", "CAPABILITY_DENIED"][..]),
         ("/srv/plan/etc/hostname", &["CAPABILITY_DENIED"]),
         ("/srv/plan/etc/shadow", &["CAPABILITY_DENIED"]),
-        // Whether it is there, and what it is, is none of the module's business either.
+        // The module must not learn whether the file exists, or what it is.
         ("/srv/plan/etc/nothing-has-this-name", &["CAPABILITY_DENIED"]),
         ("/srv/plan/etc/ssh", &["CAPABILITY_DENIED"]),
     ] {
@@ -229,7 +228,8 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
     };
     let mut client = machine.serve().await;
     let path = "/srv/planner/file";
-    // Before the read, between it and the plan, and which refusals are right; none: it works.
+    // Each row has a script before the read, a script between the read and the plan, and the error codes that are right.
+    // Where there are none, the plan works.
     let cases: [(&str, &str, &[&str]); 8] = [
         ("echo old > F", "echo new > F", &["FILE_CHANGED"]),
         ("echo old > F", "t=$(stat -c %y F); echo new > F; touch -d \"$t\" F", &["FILE_CHANGED"]),
@@ -267,7 +267,7 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
 #[tokio::test]
 async fn inside_a_home_a_plan_acts_as_its_owner() {
     let Some(machine) = Machine::by(way(), "inside_a_home_a_plan_acts_as_its_owner") else { return };
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let home = "/home/admin/.planner";
@@ -288,7 +288,7 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
     assert_eq!(machine.sh(&format!("stat -c '%F %a %U:%G' {file}")), "directory 700 admin:admin\n");
     machine.sh(&format!("rmdir {file}"));
 
-    // It breaks, and all is admin's again.
+    // The plan fails, and everything belongs to admin again.
     let before = machine.snapshot();
     let kept = format!("{home}/kept");
     let plan = Plan::of([
@@ -299,7 +299,7 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
     assert_eq!(client.apply(&plan).await["failed_step"], 2);
     machine.is_still(&before, "a plan in a home");
 
-    // As that account, nothing that it may not do by itself.
+    // With that account's rights, the plan can do nothing that the account itself may not do.
     machine.sh(&format!(
         "echo kept > /srv/planner/kept; ln -s /srv/planner/kept {home}/link
          useradd --create-home planner-other; install -d -o planner-other /home/planner-other/.planner"
@@ -319,7 +319,7 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
     for step in foreign {
         answers.push(client.apply(&Plan::of([step])).await);
     }
-    // The whole directory exchanged for a link.
+    // The whole directory is replaced by a link.
     machine.sh(&format!("mv {home} {home}.away; ln -s /srv/planner {home}; chown -h admin {home}"));
     answers.push(client.apply(&Plan::of([by_admin(Step::write(&format!("{home}/kept"), "x"))])).await);
     answers.push(client.apply(&Plan::of([Step::write(&format!("{home}/kept"), "x")])).await);
@@ -332,7 +332,7 @@ async fn inside_a_home_a_plan_acts_as_its_owner() {
     }
 }
 
-/// Tells everything that ever happens to names in a directory, and what a reader finds in them at that moment.
+/// Reports everything that happens to names in a directory, and what a reader finds under each name at that moment.
 const WATCH: &str = r#"
 import ctypes, json, os, select, struct
 # All but opening and reading, which it does itself.
@@ -368,7 +368,7 @@ const CREATE: u64 = 0x100;
 async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_names() {
     let test = "who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_names";
     let Some(machine) = Machine::by(way(), test) else { return };
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let path = "/srv/planner.conf.d/50-plan.conf";
@@ -377,7 +377,7 @@ async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_nam
     assert_eq!(said, "watching");
     client.done(&Plan::of([Step::write(path, &whole[0])])).await;
     client.done(&Plan::of([Step::write(path, &whole[1]).with("mode", 0o600)])).await;
-    // Undone: the former file is back, whole as well.
+    // After the undo the former file is back, and whole.
     let broken = Plan::of([Step::write(path, &whole[2]), Step::run(&["false"])]);
     assert_eq!(client.apply(&broken).await["failed_step"], 1);
     client.done(&Plan::of([Step::remove(path)])).await;
@@ -385,7 +385,7 @@ async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_nam
     let mut came = 0;
     for event in &seen {
         let (mask, name) = (event["mask"].as_u64().expect("a mask"), event["name"].as_str().expect("a name"));
-        // The directory itself, or what no reader of a conf.d takes for a file of its own.
+        // This is the directory itself, or a name that readers of a conf.d leave out.
         if name.is_empty() || name.starts_with('.') {
             continue;
         }
@@ -434,7 +434,7 @@ async fn what_is_sensitive_is_in_no_preview_and_no_record() {
     let Some(machine) = Machine::by(way(), "what_is_sensitive_is_in_no_preview_and_no_record") else {
         return;
     };
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     machine.sh("echo former-and-hidden > /srv/planner/existing");
@@ -458,7 +458,7 @@ async fn what_is_sensitive_is_in_no_preview_and_no_record() {
     }
     let record = json!(machine.audit("root")).to_string();
     assert!(record.contains(sum), "the hash is on record");
-    // The arguments hold the contents too: the test's own tool takes them as such.
+    // The arguments hold the contents as well, since the test's own tool takes them as arguments.
     let plans: Vec<_> =
         machine.audit("root").into_iter().filter(|event| event["event"] == "change-begun").collect();
     assert_eq!(plans.len(), 2);

@@ -1,19 +1,18 @@
-//! On a real host: a plan that is cancelled, whose client goes away, or that meets another one. What it waits for is a
-//! pipe that the test opens: so it is in the middle for as long as it takes.
+//! On a real host: a plan that is cancelled, whose client goes away, or that meets another plan. In its middle it waits for a
+//! pipe that the test opens.
 
 use linux_sysadmin_tests::{Client, Machine, Plan, Step, way};
 use serde_json::{Value, json};
 
 const NEW: &str = "/srv/planner/new";
 
-/// A command that is in the middle until somebody reads from the pipe, and then has said "through". To undo it is to do
-/// nothing.
+/// A command that waits until the test reads from the pipe, and writes "through" to it. Its undo does nothing.
 fn gate(pipe: &str) -> Step {
     let tee = Step::run(&["tee", "--", pipe]).with("stdin", "through").with("duration", "slow");
     tee.undo(&["true"])
 }
 
-/// Something to undo, an uninterruptible step, and one that mustn't run.
+/// A plan with a step that can be undone, an uninterruptible step, and a step that must not run.
 fn held_up() -> Plan {
     Plan::of([
         Step::write(NEW, "new\n"),
@@ -27,7 +26,7 @@ async fn is_in_the_middle(machine: &Machine, client: &mut Client, id: i64) {
     assert!(machine.has(NEW), "the step before has been done");
 }
 
-/// Reads what the step says; nothing comes of one that was killed.
+/// Reads from the pipe. A step that was killed writes nothing.
 fn let_through(machine: &Machine, pipe: &str) {
     assert_eq!(machine.sh(&format!("timeout 60 cat {pipe}")), "through");
     machine.until_ended(&format!("tee -- {pipe}"));
@@ -37,7 +36,7 @@ fn pipes(machine: &Machine) {
     machine.sh("rm -f /srv/plan/gate /srv/plan/second; mkfifo /srv/plan/gate /srv/plan/second");
 }
 
-/// The end of the only change on record.
+/// The record of the end of the only change.
 fn ended(machine: &Machine) -> Value {
     let ended = machine.recorded("root", "change-ended");
     assert_eq!(ended["interrupted"], true, "{ended}");
@@ -60,7 +59,7 @@ async fn a_cancelled_plan_finishes_the_step_that_must_not_be_interrupted_and_und
     assert_eq!(ended["steps_done"], 2, "{ended}");
     machine.is_still(&before, "a cancelled plan");
     machine.nothing_is_left_behind();
-    // The server lives, and nothing is held.
+    // The server lives, and no lock is held.
     client.done(&Plan::of([Step::run(&["touch", "--", "/srv/plan/late"])])).await;
     machine.audit_is_valid("root", "root");
 }
@@ -98,7 +97,7 @@ async fn a_plan_that_is_cancelled_before_its_first_step_never_begins() {
     client.until_paused(id).await;
     client.cancel(id).await;
     machine.sh("touch /run/planner/go");
-    // It is answered after whatever the cancelled call may still have done.
+    // This call is answered after everything that the cancelled call may still do.
     client.done(&Plan::of([Step::run(&["true"])])).await;
     machine.is_still(&before, "a plan that was cancelled in time");
     let begun = machine.audit("root").iter().filter(|event| event["event"] == "change-begun").count();
@@ -113,7 +112,7 @@ async fn a_server_whose_client_leaves_or_that_is_asked_to_end_ends_when_the_plan
         let mut client = machine.serve().await;
         pipes(&machine);
         let before = machine.snapshot();
-        // Whether the end is noticed during the first wait or the second one, which may be interrupted: it ends there.
+        // The end may be noticed during the first wait or during the second, which may be interrupted. The plan ends there.
         let plan = held_up().step(gate("/srv/plan/second"));
         let plan = Plan::new(how).with("steps", {
             let mut steps = plan.json()["steps"].clone();
@@ -128,7 +127,7 @@ async fn a_server_whose_client_leaves_or_that_is_asked_to_end_ends_when_the_plan
         }
         let_through(&machine, "/srv/plan/gate");
         assert_eq!(client.ended().await.0.code(), Some(0), "{how}");
-        // It has ended, so all of this is over, too: nothing is waited for.
+        // The server has ended, so everything else has ended too.
         machine.is_still(&before, how);
         assert!(
             !machine.holds("pgrep --full --exact '([^ ]*/)?tee -- /srv/plan/.*'"),
@@ -156,7 +155,7 @@ async fn a_plan_of_another_call_waits_for_its_turn() {
     let first = client.begin(first.apply()).await;
     is_in_the_middle(&machine, &mut client, first).await;
     let second = client.begin(second.apply()).await;
-    // Looking goes on meanwhile: what was asked later is answered earlier.
+    // Calls that look go on meanwhile: the later call is answered earlier.
     let looked = client.envelope("planner_apply", Plan::of([Step::run(&["true"])]).dry_run()).await;
     assert_eq!(looked["status"], "success", "{looked}");
     assert!(!machine.has("/srv/plan/late"));
@@ -168,8 +167,8 @@ async fn a_plan_of_another_call_waits_for_its_turn() {
     assert_eq!(machine.read(NEW), "second\n");
 }
 
-/// Several of these plans through each server, all at once; all must go well, and leave the host as it is. Each home
-/// has its own record, and an account can have several.
+/// Runs several of these plans through each server at once. All must succeed, and leave the host as it is. Each home has its
+/// own record, and an account can have several homes.
 async fn run_at_once(machine: &Machine, servers: &[(&str, &str)], plan: &Plan) {
     const EACH: usize = 8;
     let mut clients = Vec::new();
@@ -195,7 +194,7 @@ async fn run_at_once(machine: &Machine, servers: &[(&str, &str)], plan: &Plan) {
     }
 }
 
-/// Takes what there is one of: fails where another plan has it.
+/// A plan that takes something of which there is only one. It fails where another plan has it.
 fn token(machine: &Machine) -> Plan {
     machine.sh("touch /srv/plan/token");
     let take = Step::run(&["rm", "--", "/srv/plan/token"]).undo(&["true"]);
@@ -226,7 +225,7 @@ async fn a_plan_is_held_against_what_the_one_before_it_left() {
         return;
     };
     let before = machine.snapshot();
-    // While one is in the middle, the directory is there: not for who waits for his turn before he looks.
+    // The directory exists only while a plan is in its middle. A plan that waits before it looks never sees it.
     let inside = "/srv/plan/inside";
     let plan = Plan::of([
         Step::make_directory(inside, 0o700),

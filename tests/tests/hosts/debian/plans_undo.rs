@@ -1,21 +1,22 @@
-//! On a real host: a plan that breaks, wherever and by whatever cause, leaves the host as it was, or says what it doesn't.
+//! On a real host: a plan that fails, at any step and for any reason, leaves the host as it was, or says what it could not
+//! undo.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// So that only the gravest of plans are asked about.
+/// Only critical plans ask.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
 const SEEN: &[Expected] = &[Expected { name: "/srv/plan/after-undo", why: "it shows that the command ran" }];
 
-/// A file of somebody else's, with another mode and an old time: what has to come back.
+/// Makes files of another account, with another mode and an old time, which have to come back.
 const FILES: &str = "
 for name in existing removed; do
     echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
     touch -d '2020-01-02 03:04:05.678901234' /srv/planner/$name
 done";
 
-/// One step of each kind. What shows that it was undone is its path.
+/// The paths of one step of each kind. They show whether the step was undone.
 const PATHS: [&str; 5] =
     ["/srv/plan/ran", "/srv/planner/new", "/srv/planner/existing", "/srv/planner/removed", "/srv/plan/made"];
 
@@ -90,7 +91,7 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
             Some(step) => all.push(step),
             None => {}
         }
-        // What a step that failed would undo isn't its own.
+        // The undo of the failed step itself must not run.
         all[broken] = all[broken].clone().undo(&["touch", "--", "/srv/plan/undone"]);
         let envelope =
             client.apply(&Plan::of(all).after_undo(&["touch", "--", "/srv/plan/after-undo"])).await;
@@ -114,7 +115,7 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
     }
     machine.until_ended("sleep 86398");
     machine.audit_is_valid("root", "root");
-    // Nothing of that was the fault of the steps.
+    // The steps themselves work.
     client.done(&Plan::of(steps())).await;
     let made = "stat -c '%n %a %U:%G' /srv/planner/new /srv/planner/existing /srv/plan/made";
     assert_eq!(
@@ -129,7 +130,7 @@ async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
     let Some(machine) = Machine::by(way(), "a_disk_that_fills_up_costs_nothing_that_was_there") else {
         return;
     };
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     machine.sh(&format!(
@@ -147,7 +148,7 @@ async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
         machine.is_still(&before, path);
         machine.nothing_is_left_behind();
     }
-    // A file that takes all of what is left is no obstacle to an undo: the former one is kept, not copied.
+    // A file that takes all of the room doesn't prevent the undo: the former file is kept, not copied.
     let plan = Plan::of([Step::write("/srv/plan/existing", &"y".repeat(30_000)), Step::run(&["false"])]);
     assert_eq!(client.apply(&plan).await["failed_step"], 1);
     machine.is_still(&before, "an undo on a full disk");

@@ -1,9 +1,9 @@
-//! On a real host: what the tools that change crontabs show, do, undo and refuse. Whether they did is asked of crontab.
+//! On a real host: what the tools that change crontabs show, do, undo and refuse. crontab itself says what they have done.
 
 use linux_sysadmin_tests::{Changing, Expected, way};
 use serde_json::{Value, json};
 
-/// Two jobs, comments, a variable, and a line that only looks like a job.
+/// A crontab with two jobs, comments, a variable, and a line that only looks like a job.
 const CRONTAB: &str = "\
 # Nightly things.
 MAILTO=ops@example.org
@@ -20,7 +20,7 @@ rm -f /var/spool/cron/crontabs/tmp.* /etc/cron.deny /etc/cron.allow /run/lsa-*
 userdel --force --remove lsa-plain
 ";
 
-/// What others write to meanwhile.
+/// Files that other programs write meanwhile.
 const WRITTEN_TO: &[Expected] = &[
     Expected { name: "/var/log/syslog", why: "crontab logs that it listed a crontab" },
     Expected { name: "/var/log/cron.log", why: "crontab logs that it listed a crontab" },
@@ -55,7 +55,7 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
     let test = "every_tool_shows_without_changing_anything_exactly_what_it_then_does";
     let Some(machine) = changing(test) else { return };
     let mut client = machine.serve_all_but_critical().await;
-    // What it takes, whose, and the whole crontab before and afterwards.
+    // Each row has the tool's arguments, the account, and the whole crontab before and afterwards.
     let commented = json!({
         "user": "admin", "schedule": "*/10  1-3 * * mon", "command": "/bin/echo 'a b' > /dev/null; true $(date +\\%F)",
         "comment": "Why; $(not run)",
@@ -83,7 +83,7 @@ async fn every_tool_shows_without_changing_anything_exactly_what_it_then_does() 
             ADMINS,
         ),
         ("cron_add", add("root", "@daily", "/bin/true"), "root", "", "@daily /bin/true\n", ROOTS),
-        // No user is named: the server's own account.
+        // Where no user is named, it is the server's own account.
         (
             "cron_add",
             json!({"schedule": "5 4 * * *", "command": "/bin/false"}),
@@ -185,9 +185,9 @@ async fn what_fits_no_entry_or_several_is_not_removed() {
 async fn what_crontab_refuses_leaves_the_crontab_as_it_was_and_is_told_in_its_words() {
     let test = "what_crontab_refuses_leaves_the_crontab_as_it_was_and_is_told_in_its_words";
     let Some(machine) = changing(test) else { return };
-    // Nobody can judge such a crontab, so that somebody would be asked.
+    // The policy can't judge such a crontab, so the default server would ask.
     let mut client = machine.serve_all_but_critical().await;
-    // A line that crontab would never have let in; cron itself passes over it.
+    // crontab would never accept this line, and cron itself ignores it.
     machine.sh("echo 'no line of a crontab' >> /var/spool/cron/crontabs/admin");
     for (tool, arguments) in [
         ("cron_add", add("admin", "@daily", "/bin/true")),
@@ -248,8 +248,8 @@ async fn what_would_be_more_than_one_line_is_refused() {
     let Some(machine) = changing("what_would_be_more_than_one_line_is_refused") else { return };
     let mut client = machine.serve_default().await;
     let before = machine.snapshot();
-    // Debian's cron takes no longer lines than 998 bytes. The one of Fedora takes a hundred times as much, and the
-    // module goes by the distribution.
+    // Debian's cron takes lines of at most 998 bytes. Fedora's takes a hundred times as much, and the module goes by the
+    // distribution.
     let long = if way().host().starts_with("rhel") { "-x".to_owned() } else { "x".repeat(1000) };
     let fields = json!({"user": "admin", "schedule": "@daily", "command": "/bin/true"});
     for (field, values, code) in [
@@ -389,7 +389,7 @@ async fn a_job_that_another_program_adds_while_somebody_is_asked_is_not_lost() {
     assert!(stale["differs"].to_string().contains("theirs"), "{stale}");
     machine.is_still(&before, "the plan was for another crontab");
     assert_eq!(machine.begun("root"), 0);
-    // What is asked about now is the crontab as it is.
+    // The question is now about the crontab as it is.
     let asked = client.envelope("cron_add", arguments).await;
     assert_eq!(asked["status"], "confirmation_required", "{asked}");
     let done = client.envelope("cron_add", confirmed).await;

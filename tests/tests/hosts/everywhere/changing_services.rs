@@ -1,4 +1,4 @@
-//! On a real host: what the tools that change units show, and that they do just that. Whether they did is asked of systemctl.
+//! On a real host: the tools that change units do exactly what they show. systemctl says what they have done.
 
 use linux_sysadmin_tests::{Changing, Expected, NO_UNITS, UNITS, way};
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ fn named(name: &'static str, why: &'static str) -> Expected {
 struct Case {
     tool: &'static str,
     arguments: Value,
-    /// Before it, on the host.
+    /// A script that runs on the host before the change.
     setup: &'static str,
-    /// All of the preview that is more than texts: `command` or `steps`, and `after_undo`.
+    /// The members of the preview that are not only texts: `command` or `steps`, and `after_undo`.
     shown: Value,
     affected: &'static [&'static str],
-    /// What holds afterwards, on the host.
+    /// A script that succeeds on the host afterwards.
     holds: &'static str,
     changed: &'static [&'static str],
 }
@@ -33,7 +33,7 @@ fn file(name: &str) -> String {
     format!("/etc/systemd/system/{name}")
 }
 
-/// A step that writes a unit file. What is there already keeps its mode and its owner.
+/// The preview of a step that writes a unit file. A file that exists keeps its mode and its owner.
 fn written(name: &str, diff: &str, sha256: &str, is_new: bool) -> Value {
     let path = file(name);
     let from = if is_new { "/dev/null".to_owned() } else { format!("a{path}") };
@@ -205,7 +205,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The hash of a file that is written is that of the file as it is afterwards, which is looked at then.
+/// Takes the hashes of written files out of a preview. They are compared with the files afterwards.
 fn without_hashes(preview: &Value) -> Value {
     let mut shown = json!({});
     for member in ["command", "undo", "steps", "after_undo"] {
@@ -282,7 +282,7 @@ async fn what_holds_already_is_a_success_without_a_plan() {
         ("svc_start", works.clone()),
         ("svc_enable", works.clone()),
         ("svc_enable", json!({"service": "lsa-works", "now": true})),
-        // The same in a dry run: there is nothing to show.
+        // A dry run has nothing to show either.
         ("svc_start", json!({"service": "lsa-works", "dry_run": true})),
     ] {
         machine.holds_already(&mut client, tool, &arguments).await;

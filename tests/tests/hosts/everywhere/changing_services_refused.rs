@@ -1,4 +1,4 @@
-//! On a real host: where a tool that changes units can't or may not, it says why, and the host is as it was.
+//! On a real host: a tool that can't or may not change a unit says why, and leaves the host as it was.
 
 use linux_sysadmin_tests::{Changing, Expected, NO_UNITS, UNITS, way};
 use serde_json::{Value, json};
@@ -53,14 +53,14 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
     ] {
         machine.asks(&mut client, tool, &arguments, "critical").await;
     }
-    // What has another name by a link in /etc is indirect, says systemd 252.
+    // systemd 252 calls a unit indirect that has another name by a link in /etc.
     machine.refuses(&mut client, "svc_enable", &service("lsa-harmless"), "UNIT_INDIRECT").await;
     for (tool, arguments) in [
         ("svc_stop", service("ssh")),
         ("svc_stop", service("sshd")),
         ("svc_disable", service("sshd.service")),
     ] {
-        // The module calls it high; what is known of the service makes it graver.
+        // The module states the risk high, and the service's profile makes it graver.
         machine.asks(&mut client, tool, &arguments, "critical").await;
     }
     machine.asks(&mut client, "svc_restart", &service("dbus"), "high").await;
@@ -143,7 +143,7 @@ async fn a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone() {
     machine.audit_is_valid("root", "root");
 }
 
-/// systemd calls a simple service started once there is a process, so `systemctl start` succeeds, and so does the tool.
+/// For systemd, a simple service has started once it has a process, so `systemctl start` succeeds, and so does the tool.
 #[tokio::test]
 async fn a_simple_service_that_dies_at_once_is_told_of() {
     let Some(machine) = changing("a_simple_service_that_dies_at_once_is_told_of") else { return };
@@ -164,7 +164,7 @@ async fn an_invalid_unit_file_is_never_written() {
     let service = "[Unit]\nDescription=x\n[Service]\nType=simple\n";
     let create = |raw: &str| json!({"name": "lsa-new", "raw_content": raw});
     let timer = |raw: &str| json!({"name": "lsa-new", "exec_start": "/bin/true", "raw_content": raw});
-    // Where there is a number, systemd-analyze found it while the plan ran, at this step.
+    // Where there is a number, systemd-analyze finds the fault while the plan runs, at this step.
     for (tool, arguments, code, why, step) in [
         ("svc_create_unit", create("garbage\n"), "INVALID_VALUE", "section", None),
         ("svc_create_unit", create(""), "INVALID_VALUE", "section", None),
@@ -211,7 +211,7 @@ async fn an_invalid_unit_file_is_never_written() {
             "not executable",
             Some(0),
         ),
-        // The vendor's file is copied only where the copy is valid.
+        // The copy of the vendor's file must be valid.
         (
             "svc_edit_unit",
             json!({"name": "cron", "exec_start": "/usr/bin/lsa-none"}),
@@ -226,7 +226,7 @@ async fn an_invalid_unit_file_is_never_written() {
             "not executable",
             Some(0),
         ),
-        // Its service was written already.
+        // At this step the service is written already.
         ("timer_create", timer("[Timer]\nOnBootSec=nonsense\n"), "VALIDATION_FAILED", "lacks value", Some(1)),
         ("timer_create", timer("garbage"), "INVALID_VALUE", "section", None),
         (
@@ -278,7 +278,7 @@ async fn an_invalid_unit_file_is_never_written() {
         assert!(envelope["message"].as_str().is_some_and(|said| said.contains(why)), "{envelope}");
         assert_eq!(envelope.get("failed_step").and_then(Value::as_u64), step, "{envelope}");
     }
-    // What systemd-analyze itself says of such files, by its exit code: the plan goes by nothing else.
+    // The plan goes by the exit code of systemd-analyze alone, so the test looks at it for such files.
     for (contents, fails) in [
         ("[Service]\\nType=simple\\n", true),
         ("[Service]\\nExecStart=relative\\n", true),
@@ -317,7 +317,7 @@ async fn a_full_disk_leaves_every_unit_file_as_it_was() {
         machine.failed(&envelope, "OUT_OF_SPACE", &before, &[], &format!("{tool} {arguments}"));
         assert_eq!(envelope["failed_step"], step, "{envelope}");
     }
-    // Room for one file of the two.
+    // There is room for one of the two files.
     machine.sh("truncate --size=-4096 /run/lsa-full/lsa-filler");
     let before = machine.snapshot();
     let both = json!({"name": "lsa-new", "exec_start": "/bin/true", "on_calendar": "daily"});

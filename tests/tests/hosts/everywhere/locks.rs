@@ -1,11 +1,11 @@
-//! On a real host: what a package manager or an editor is at work on is left alone, and whoever asks is told who that is.
+//! On a real host: a plan leaves alone what a package manager or an editor works on, and the answer names that process.
 
 use std::process::{Child, Stdio};
 
 use linux_sysadmin_tests::{Client, Machine, Plan, Step, way};
 use serde_json::{Value, json};
 
-/// How a package whose installation takes long is installed and removed, and what is then at work.
+/// The commands that install and remove a package whose installation takes long, and the process that works then.
 fn packages() -> (&'static str, &'static str, &'static str) {
     match way().host() {
         debian if debian.starts_with("debian") => {
@@ -15,7 +15,7 @@ fn packages() -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Vim without a terminal: it edits what is on its stdin, until that ends.
+/// Vim without a terminal. It edits its stdin until that ends.
 const EDITOR: &str = r#"
 import os, subprocess, sys, time
 vim = subprocess.Popen(["vim.tiny", "-e", "-s", "PATH"], stdin=subprocess.PIPE)
@@ -28,12 +28,12 @@ vim.stdin.close()
 vim.wait()
 "#;
 
-/// What nobody may hold, and what is seen where it runs.
+/// A plan that needs this lock, and whose run shows on the host.
 fn plan(lock: Value) -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"])]).lock(lock)
 }
 
-/// It is blocked, and nothing has run; gives who holds it.
+/// Makes a plan, which must be blocked before any step; gives the answer's facts about the holder.
 async fn blocked(machine: &Machine, client: &mut Client, lock: Value) -> Value {
     let envelope = client.apply(&plan(lock)).await;
     assert_eq!(envelope["status"], "blocked", "{envelope}");
@@ -44,7 +44,7 @@ async fn blocked(machine: &Machine, client: &mut Client, lock: Value) -> Value {
     envelope["lock_info"].clone()
 }
 
-/// It is this process, says the answer, and it began when `ps` says that it did.
+/// Asserts that the answer names this process, with the start that `ps` shows.
 fn is_held_by(machine: &Machine, lock_info: &Value, pid: &str, name: &str) {
     assert_eq!(lock_info["held_by_pid"].to_string(), pid, "{lock_info}");
     assert_eq!(lock_info["held_by_process"], name, "{lock_info}");
@@ -55,12 +55,12 @@ fn is_held_by(machine: &Machine, lock_info: &Value, pid: &str, name: &str) {
         let said = machine.host().run(&["date", "--utc", "+%s", &format!("--date={}", time.trim())]);
         said.trim().parse().expect("a number")
     };
-    // When the machine was booted is known to the second, to either of them.
+    // Both know the time of the machine's boot to the second.
     let apart = seconds(since) - seconds(&format!("{} UTC", began.trim()));
     assert!(apart.abs() <= 1, "{since} and {began}");
 }
 
-/// The package manager, at work; ended with it are its children.
+/// The package manager at work. It ends together with its children.
 struct Installing(Child);
 
 impl Installing {
@@ -130,7 +130,7 @@ async fn a_file_that_is_open_in_vim_is_left_alone() {
         assert_eq!(lock_info["resource"], file, "{lock_info}");
         is_held_by(&machine, &lock_info, &pid, "vim.tiny");
     }
-    // Who can't read the swap file isn't told whose it is, but that there is one.
+    // An account that can't read the swap file learns that there is one, but not whose it is.
     machine.sh(&format!("chmod 600 {swap}"));
     let lock_info = blocked(&machine, &mut admin, lock.clone()).await;
     assert!(lock_info["held_by_process"].as_str().is_some_and(|held| held.contains(swap)), "{lock_info}");
@@ -140,7 +140,7 @@ async fn a_file_that_is_open_in_vim_is_left_alone() {
     for client in [&mut root, &mut admin] {
         client.done(&plan(lock.clone())).await;
     }
-    // Vim was killed once, and its swap file is still there: nobody edits the file.
+    // Vim was killed, and its swap file is left. Nothing edits the file.
     machine.sh(&format!(
         "mkfifo /srv/plan/never; exec 3<> /srv/plan/never
          vim.tiny -e -s {file} <&3 & echo $! > /srv/plan/pid

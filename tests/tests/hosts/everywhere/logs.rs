@@ -1,11 +1,11 @@
-//! On a real host: logs as they are, whoever wrote them, however they are packed, and however large they are.
+//! On a real host: logs of any program, packed in any way, and of any size.
 
 use linux_sysadmin_tests::{Changing, Reach, way};
 use serde_json::{Value, json};
 
 const CLEAN: &str = "rm -rf /var/log/lsa";
 
-/// A log with its rotated files, one with a hole of 5 GiB, one with a line of 10 MB, and one that isn't all text.
+/// Makes a log with rotated files, one with a hole of 5 GiB, one with a line of 10 MB, and one that isn't all text.
 const PREPARE: &str = r#"
 mkdir -p /var/log/lsa
 cd /var/log/lsa
@@ -33,7 +33,7 @@ fn messages(envelope: &Value) -> Vec<String> {
 async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
     let test = "a_log_is_read_with_its_rotated_files_whatever_is_in_it";
     let Some(machine) = Changing::by(way(), test, PREPARE, CLEAN) else { return };
-    // A hole of 5 GiB takes a busy machine longer than a call waits before it becomes a job.
+    // On a busy machine, a hole of 5 GiB takes longer than the time after which a call becomes a job.
     machine.configure("root", "jobs:\n  after_seconds: 600\n");
     let mut client = machine.serve_default().await;
     for (arguments, expected) in [
@@ -62,7 +62,7 @@ async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
         let envelope = client.envelope("log_query", json!({"path": path})).await;
         assert_eq!(envelope["error_code"], code, "{envelope}");
     }
-    // What isn't shown isn't found either, letter by letter.
+    // A hidden secret can't be found by a search, letter by letter, either.
     machine.sh("echo 'app: login with password=Zq7hunter2 ok' >> /var/log/lsa/secret.log");
     for (pattern, matches) in [("password=Z", 0), ("hunter2", 0), ("login with", 1)] {
         let found = client
@@ -71,7 +71,7 @@ async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
         assert_eq!(found["data"]["matches"], matches, "{pattern}: {found}");
     }
     machine.sh("rm /var/log/lsa/secret.log");
-    // A private key, line by line as programs write what they are given, with a time before each line and without.
+    // A private key, written line by line as programs do, with a time before each line and without one.
     machine.sh("cd /var/log/lsa; rm -f /run/lsa-key*; ssh-keygen -q -t ed25519 -N '' -f /run/lsa-key; \
          cp /run/lsa-key key.log; sed 's/^/2026-03-01T10:00:08Z app: /' /run/lsa-key > told.log");
     let key = machine.sh("sed '1d;$d' /run/lsa-key");
@@ -92,7 +92,7 @@ async fn a_log_is_read_with_its_rotated_files_whatever_is_in_it() {
     }
     machine.sh("rm -f /run/lsa-key* /var/log/lsa/key.log /var/log/lsa/told.log");
     if let Reach::OverSsh(_) = way() {
-        // A file with zeros comes over whole to be searched: 5 GiB take a busy machine more than a minute.
+        // A file with zeros is transferred whole to be searched. On a busy machine, 5 GiB take more than a minute.
         machine.sh(
             "cd /var/log/lsa; rm hole.log; truncate -s 300M hole.log; echo '2026-03-01T10:00:05Z behind' >> hole.log",
         );
@@ -128,7 +128,7 @@ async fn what_the_journal_is_told_is_found_and_summed_up() {
     assert_eq!(messages(&client.envelope("log_query", few).await), all[..2]);
     let cursor = asked["data"]["cursor"].clone();
     machine.sh("logger --tag lsa-app 'and then'");
-    // What syslog's socket was told may come to the journal after it was synced.
+    // A message to syslog's socket may reach the journal after the sync.
     machine.until("journalctl --identifier lsa-app --output cat | grep --line-regexp 'and then'");
     let next = client.envelope("log_query", json!({"identifier": "lsa-app", "after_cursor": cursor})).await;
     assert_eq!(messages(&next), ["and then"], "{next}");

@@ -1,14 +1,14 @@
-//! On a real host with a repository of its own: what the package tools show, do and refuse. Whether they did is asked of
-//! the package database itself.
+//! On a real host with a repository of its own: what the package tools show, do and refuse. The package database itself says
+//! what they have done.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};
 
-/// How this family's package database is asked.
+/// The commands that ask a family's package database.
 struct Family {
-    /// A version, or nothing.
+    /// A command that prints a package's version, or nothing.
     version: &'static str,
-    /// Everything, one line each.
+    /// A command that prints a line for each package.
     all: &'static str,
 }
 
@@ -39,7 +39,7 @@ fi
 rm -f /etc/lab-conf.conf*
 ";
 
-/// A host that packages are tried on.
+/// A host on which packages are tried.
 pub(crate) struct Packages {
     pub(crate) machine: Changing,
     family: Family,
@@ -51,13 +51,13 @@ impl Packages {
         Some(Self { machine: Changing::by(way(), test, "", CLEAN)?, family })
     }
 
-    /// A server that asks in two steps.
+    /// Starts a server that asks in two steps.
     pub(crate) async fn serve(&self) -> Client {
         self.machine.configure("root", "safety:\n  confirmation: two-step\n");
         self.machine.serve_shipped("root", "root").await
     }
 
-    /// By the package database; empty where it isn't installed.
+    /// The version in the package database. It is empty where the package isn't installed.
     pub(crate) fn version(&self, name: &str) -> String {
         self.machine.sh(&self.family.version.replace("NAME", name)).trim().to_owned()
     }
@@ -66,7 +66,7 @@ impl Packages {
         self.machine.sh(self.family.all)
     }
 
-    /// What it would do; the package database and everything else stay as they are.
+    /// Makes a dry run, which must leave the package database and everything else as they are; gives its data.
     pub(crate) async fn shows(&self, client: &mut Client, tool: &str, arguments: &Value) -> Value {
         let mut arguments = arguments.clone();
         arguments["dry_run"] = json!(true);
@@ -82,7 +82,7 @@ impl Packages {
         envelope["data"].clone()
     }
 
-    /// It does it, asked once where it must be; gives the answer's data.
+    /// Makes a change, and confirms it where its risk makes it ask; gives the answer's data.
     pub(crate) async fn does(&self, client: &mut Client, tool: &str, arguments: &Value, risk: &str) -> Value {
         let mut envelope = client.envelope(tool, arguments.clone()).await;
         if !risk.is_empty() {
@@ -98,7 +98,7 @@ impl Packages {
     }
 }
 
-/// Name and version of each item.
+/// The name and version of each item.
 fn versions(list: &Value) -> Vec<(String, String)> {
     let text = |item: &Value, member: &str| item[member].as_str().unwrap_or_default().to_owned();
     let bare = |version: String| version.split('-').next().unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     assert!(offered[0].starts_with("2.0") && offered[1].starts_with("1.0"), "{info}");
     assert_eq!(info["data"].get("installed"), None, "{info}");
 
-    // What it brings along is shown, and comes.
+    // The packages that it needs are shown, and installed as well.
     let install = json!({"packages": ["lab-dep"]});
     let shown = packages.shows(&mut client, "pkg_install", &install).await;
     let both = pairs(&[("lab-dep", "1.0"), ("lab-hello", "2.0")]);
@@ -142,7 +142,7 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     assert_eq!((&again["status"], &again["data"]), (&json!("success"), &json!({})), "{again}");
     assert!(again["notes"].to_string().contains("lab-dep 1.0"), "{again}");
 
-    // Back, forward, and back by history.
+    // The version goes back, forward, and back by the history.
     let back = json!({"package": "lab-hello", "version": "1.0"});
     let shown = packages.shows(&mut client, "pkg_rollback", &back).await;
     assert_eq!(versions(&shown["would_downgrade"]), pairs(&[("lab-hello", "1.0")]), "{shown}");
@@ -166,7 +166,7 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     packages.does(&mut client, "pkg_rollback", &hello, "high").await;
     assert_eq!(packages.version("lab-hello"), "1.0");
 
-    // All of it is on record, the latest first.
+    // The history has all of that, the latest first.
     let history = client.envelope("pkg_history", hello.clone()).await;
     let verbs: Vec<_> = history["data"]
         .as_array()
@@ -180,14 +180,14 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     assert_eq!(listed["total"], 1, "{listed}");
     assert_eq!(versions(&listed["data"]), pairs(&[("lab-hello", "1.0")]), "{listed}");
 
-    // What needs it goes with it.
+    // Packages that need it are removed with it.
     let shown = packages.shows(&mut client, "pkg_remove", &hello).await;
     let both = pairs(&[("lab-dep", "1.0"), ("lab-hello", "1.0")]);
     assert_eq!(versions(&shown["would_remove"]), both, "{shown}");
     let done = packages.does(&mut client, "pkg_remove", &hello, "high").await;
     assert_eq!(versions(&done["removed"]), both, "{done}");
     assert_eq!((packages.version("lab-dep"), packages.version("lab-hello")), (String::new(), String::new()));
-    // As older clients say it.
+    // This is the spelling of older clients.
     let again = client.envelope("pkg_remove", json!({"packages": ["lab-hello"]})).await;
     assert_eq!(again["status"], "success", "{again}");
     assert!(again["notes"].to_string().contains("lab-hello is not installed"), "{again}");
@@ -238,7 +238,7 @@ async fn what_stands_in_the_way_and_what_cannot_be_done_without_is_asked_about()
     assert!(broken["message"].as_str().is_some_and(|said| said.contains("lab-broken")), "{broken}");
 }
 
-/// Whatever a manager would read out of a name, before it is asked anything.
+/// Texts that a package manager would take for something other than a name are refused before it runs.
 #[tokio::test]
 async fn what_is_no_name_is_refused_and_nothing_runs() {
     let test = "what_is_no_name_is_refused_and_nothing_runs";
@@ -260,7 +260,7 @@ async fn what_is_no_name_is_refused_and_nothing_runs() {
         (json!("lab-hello; touch /run/lsa-owned"), "INVALID_PACKAGE_NAME"),
         (json!([]), "NO_PACKAGE"),
         (json!(many), "TOO_MANY_PACKAGES"),
-        // Of the other family, a regular expression to apt, a version to dnf.
+        // These mean something to the other family: a regular expression to apt, a version to dnf.
         (json!("lab-hell."), "INVALID_PACKAGE_NAME"),
         (json!("lab.hello"), "PACKAGE_NOT_FOUND"),
         (json!("lab-hello-1.0"), "PACKAGE_NOT_FOUND"),

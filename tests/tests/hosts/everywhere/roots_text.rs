@@ -1,11 +1,11 @@
-//! On a real host: no text that root's programs read gives root's rights without a person's yes, and what is harmless isn't
-//! asked about.
+//! On a real host: no text that root's programs read gives root's rights without a person's yes, and harmless texts don't
+//! ask.
 
 use linux_sysadmin_tests::{Changing, way};
 use serde_json::{Value, json};
 
-/// An ordinary account, and others that are as good as root each in its own way; programs of root's, of the account's and of
-/// somebody else's.
+/// Makes an ordinary account, and accounts that are as good as root, each in its own way. It also makes programs of root, of
+/// the account and of another account.
 const PREPARE: &str = r#"
 set -e
 useradd --create-home lsa-ada
@@ -62,7 +62,7 @@ fn unit(text: &str) -> Value {
     json!({"name": "lsa-evil.service", "raw_content": text})
 }
 
-/// Each is tried as a unit that doesn't begin; one snapshot of the host holds for all of them.
+/// Asserts that each of these calls asks and changes nothing. One snapshot of the host holds for all of them.
 async fn each_asks(machine: &Changing, calls: Vec<(&str, Value)>) {
     for (call, envelope) in answers(machine, &calls).await {
         assert_eq!(envelope["status"], "confirmation_required", "{call}: {envelope}");
@@ -73,11 +73,11 @@ async fn each_asks(machine: &Changing, calls: Vec<(&str, Value)>) {
     }
 }
 
-/// What each is answered, while nothing changes.
+/// The answers to these calls, while nothing changes.
 async fn answers(machine: &Changing, calls: &[(&str, Value)]) -> Vec<(String, Value)> {
     let before = machine.snapshot();
     let mut answers = Vec::new();
-    // No more may wait for an answer in one server.
+    // More calls than these can't wait in one server.
     for some in calls.chunks(30) {
         let mut client = machine.serve_default().await;
         for (tool, arguments) in some {
@@ -174,7 +174,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
-    // What is started by the way is weighed as if it were started for itself.
+    // A unit that is started along with another is weighed as if it were started by itself.
     if machine.holds("systemctl cat nftables.service") {
         for text in ["[Unit]\nWants=nftables.service\n", "[Unit]\nOnSuccess=nftables.service\n"] {
             let text = format!("{text}[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep 1\n");
@@ -199,7 +199,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     calls.push(("svc_create_unit", json!({"name": "lsa-tells.service", "raw_content": raw})));
     let timer = json!({"name": "lsa-tells", "on_calendar": "daily", "unit": r"lsa-tells@\x3bid.service"});
     calls.push(("timer_create", timer));
-    // A port of a service of the system's.
+    // These are ports of services of the system.
     for listens in ["ListenStream=22", "ListenDatagram=53", "ListenStream=127.0.0.1:443"] {
         let raw = format!("[Socket]\n{listens}\n");
         calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
@@ -214,17 +214,17 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
             calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
         }
     }
-    // Drop-ins that are there already count as well, and so do units that wait for one of the name.
+    // Drop-ins that exist already count as well, and so do units that wait for a unit of this name.
     for name in ["lsa-left", "lsa-bound-x", "lsa-first"] {
         let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/find /\n";
         calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
     }
-    // A dynamic user has the unit's name, and is an account where there is one of that name.
+    // A dynamic user has the unit's name. Where an account has that name, the unit runs as the account.
     for name in ["root", "lsa-sudoer", "daemon", "disk"] {
         let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
         calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
     }
-    // A shell that root runs makes code of what it finds: in variables, by patterns, in a unit's own name.
+    // A shell that root runs makes code of variables, of patterns and of a unit's own name.
     for (variable, line) in [
         ("TERM=$(touch /lsa-evil)", "/bin/bash -c \"echo $${TERM@P}\""),
         ("COLUMNS=a[$(touch /lsa-evil)]", "/bin/bash -c \"echo $$((COLUMNS))\""),
@@ -240,7 +240,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Service]\nType=oneshot\nEnvironment=\"{variable}\"\nExecStart={line}\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
-    // What holds up the start of the machine, or ends it, whoever it runs as.
+    // These units delay the start of the machine or end it, whatever account they run as.
     for text in [
         "[Unit]\nBefore=sysinit.target\n[Install]\nWantedBy=multi-user.target\n",
         "[Unit]\nDefaultDependencies=no\n",
@@ -313,12 +313,12 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
             calls.push(("user_create", json!({"user": "lsa-new", "primary_group": group})));
         }
     }
-    // The own group of a sudoer, and a sudoer's groups.
+    // These are the group of a sudoer, and a sudoer's groups.
     calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["lsa-sudoer"]})));
     calls.push(("user_create", json!({"user": "lsa-new", "primary_group": "lsa-sudoer"})));
     calls.push(("user_modify", json!({"user": "lsa-sudoer", "add_groups": ["lsa-bob"]})));
     calls.push(("user_modify", json!({"user": "lsa-sudoer", "comment": "umask=0000"})));
-    // The place of its home would tell that it isn't the system's.
+    // The new home would suggest that the account isn't one of the system.
     calls.push(("user_modify", json!({"user": "lsa-daemon", "home": "/home/lsa-daemon"})));
     for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
         calls.push(("user_create", json!({"user": "lsa-new", "home": home})));
@@ -333,7 +333,7 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
         calls.push(("user_create", json!({"user": "lsa-new", "groups": ["crontab"]})));
         calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["crontab"]})));
     }
-    // What somebody else may have put there becomes root's with the next job that is added.
+    // With the next job that is added, root runs a line that another account may have put there.
     machine.sh("crontab -u root -l > /srv/lsa-roots-text/before; echo '@daily /home/lsa-ada/app' | crontab -u root -");
     calls.push(("cron_add", job("root", "true")));
     each_asks(&machine, calls).await;
@@ -363,7 +363,7 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
             calls.push(("perms_set", json!({"path": path, "group": "lsa-ada", "mode": "g+w"})));
         }
     }
-    // What only takes rights away, and what is given of root's own where data is.
+    // These only take rights away, or give rights to data of root.
     for (path, mode) in [
         ("/etc/default/lsa-roots-text", "600"),
         ("/usr/lib/os-release", "600"),
@@ -397,7 +397,7 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "777"})));
     for (call, envelope) in answers(&machine, &calls).await {
-        // What the tool itself doesn't do at all is refused.
+        // The tool itself refuses these.
         let refusals =
             ["SYSTEM_DIRECTORY", "SENSITIVE_FILE", "SYMLINK", "CAPABILITY_DENIED", "UNTRUSTED_DIRECTORY"];
         let is_refused = refusals.iter().any(|code| envelope["error_code"] == *code);
@@ -426,7 +426,7 @@ async fn what_is_harmless_is_not_asked_about() {
         let envelope = client.envelope("svc_create_unit", arguments).await;
         assert_eq!(envelope["status"], "success", "{text}: {envelope}");
     }
-    // Its drop-in is harmless.
+    // The unit's drop-in is harmless.
     let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n";
     let arguments = json!({"name": "lsa-calm.service", "raw_content": raw});
     let envelope = client.envelope("svc_create_unit", arguments).await;

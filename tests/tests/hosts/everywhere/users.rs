@@ -1,5 +1,5 @@
-//! On a real host: what the tools for users, groups, permissions and sudo show, do, undo and refuse. Whether they did is
-//! asked of getent, passwd, chage, stat and visudo.
+//! On a real host: what the tools for users, groups, permissions and sudo show, do, undo and refuse. getent, passwd, chage,
+//! stat and visudo say what they have done.
 
 use linux_sysadmin_tests::{Changing, Client, Expected, way};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ while mountpoint --quiet /etc/sudoers.d; do umount --lazy /etc/sudoers.d; done
 sed -i '/^lsa-/d' /etc/subuid /etc/subgid
 ";
 
-/// What the programs that change accounts leave beside what they change.
+/// Files that the programs that change accounts write besides.
 const ACCOUNTS: &[Expected] = &[
     Expected {
         name: "/etc/passwd*",
@@ -38,14 +38,14 @@ fn changing(test: &str) -> Option<Changing> {
     Some(machine)
 }
 
-/// sudo can read its rules, and the account that tests use has what it had.
+/// Asserts that sudo can read its rules, and that the tests' account has its rights.
 #[track_caller]
 fn sudo_is_well(machine: &Changing, context: &str) {
     assert!(machine.holds("visudo -c"), "{context}: sudo can't read its rules");
     assert!(machine.holds("runuser -u admin -- sudo -n true"), "{context}: admin has lost its sudo");
 }
 
-/// It is asked about, and done once somebody says yes; what was shown is what is done.
+/// Makes a change, which must ask; says yes, and checks that the change is the one that was shown.
 async fn agreed(machine: &Changing, client: &mut Client, tool: &str, arguments: &Value) -> Value {
     let preview = machine.shows(client, tool, arguments).await;
     machine.asks(client, tool, arguments, preview["risk"].as_str().unwrap_or("critical")).await;
@@ -57,7 +57,7 @@ async fn agreed(machine: &Changing, client: &mut Client, tool: &str, arguments: 
     envelope
 }
 
-/// Shown without changing anything, then done as shown.
+/// Makes a dry run, which changes nothing, and then the change that it shows.
 async fn shown_and_done(machine: &Changing, client: &mut Client, tool: &str, arguments: &Value) -> Value {
     let preview = machine.shows(client, tool, arguments).await;
     machine.does(client, tool, arguments, &preview).await
@@ -67,12 +67,12 @@ fn passwd(machine: &Changing, user: &str) -> Vec<String> {
     machine.sh(&format!("getent passwd {user}")).trim_end().split(':').map(str::to_owned).collect()
 }
 
-/// `L`, `P` or `NP`.
+/// The status of an account's password: `L`, `P` or `NP`.
 fn status(machine: &Changing, user: &str) -> String {
     machine.sh(&format!("passwd -S {user}")).split(' ').nth(1).expect("a status").to_owned()
 }
 
-/// The account's last day, `never` where there is none.
+/// The account's last day, or `never`.
 fn expiry(machine: &Changing, user: &str) -> String {
     let said = machine.sh(&format!("LC_ALL=C chage -l {user} | grep 'Account expires'"));
     said.split(": ").nth(1).expect("a date").trim().to_owned()
@@ -123,7 +123,7 @@ async fn an_account_lives_as_it_is_told_to() {
     assert_eq!(passwd(&machine, "lsa-renamed")[5], "/srv/lsa-new");
     assert!(machine.has("/srv/lsa-new/kept") && !machine.has("/home/lsa-new"));
 
-    // With a password and an expiry of its own.
+    // The account has a password and an expiry date of its own.
     machine.sh("echo lsa-renamed:lsa-a-password-9 | chpasswd");
     let who = json!({"user": "lsa-renamed"});
     let locked = shown_and_done(&machine, &mut client, "user_lock", &who).await;
@@ -142,7 +142,7 @@ async fn an_account_lives_as_it_is_told_to() {
     machine.holds_already(&mut client, "user_unlock", &who).await;
     assert!(machine.holds("test -z \"$(ls -A /var/lib/linux-sysadmin-locked)\""), "a record is left");
 
-    // A password that somebody else had locked stays so.
+    // A password that was locked before stays locked.
     machine.sh("usermod --lock lsa-renamed; chage -E -1 lsa-renamed");
     shown_and_done(&machine, &mut client, "user_lock", &who).await;
     shown_and_done(&machine, &mut client, "user_unlock", &who).await;
@@ -183,7 +183,7 @@ async fn a_locked_account_is_opened_by_no_key() {
     assert!(opens());
     let done = client.envelope("user_lock", json!({"user": "lsa-new"})).await;
     assert_eq!(done["status"], "success", "{done}");
-    // What sshd asks of PAM for whoever has a key.
+    // sshd asks PAM this for an account that has a key.
     assert!(!machine.holds("su - lsa-new -c true < /dev/null"), "PAM lets a locked account in");
     let done = client.envelope("user_unlock", json!({"user": "lsa-new"})).await;
     assert_eq!(done["status"], "success", "{done}");
@@ -213,7 +213,7 @@ async fn what_breaks_in_the_middle_is_undone() {
     let Some(machine) = changing("what_breaks_in_the_middle_is_undone") else { return };
     let mut client = machine.serve_all_but_critical().await;
     machine.sh("useradd --create-home lsa-new; useradd lsa-other");
-    // gpasswd takes the group; usermod then finds no room for the home's copy.
+    // gpasswd adds the group, and then usermod finds no room for the copy of the home.
     machine.sh("mkdir /srv/lsa-full; mount -t tmpfs -o size=64k,mode=755 lsa /srv/lsa-full");
     machine.sh("dd if=/dev/zero of=/home/lsa-new/large bs=1k count=512 2>/dev/null; chown lsa-new /home/lsa-new/large");
     let is = || {
@@ -224,7 +224,7 @@ async fn what_breaks_in_the_middle_is_undone() {
     let envelope = client.envelope("user_modify", arguments).await;
     assert_eq!(envelope["status"], "error", "{envelope}");
     assert_eq!(envelope["failed_step"], 1, "{envelope}");
-    // usermod has noted the new home by the time it can't move the old one.
+    // usermod writes the new home down before it fails to move the old one.
     assert_eq!(is(), before, "the group was left again, and the account has the home that is there");
     machine.nothing_is_left_behind();
     machine.sh("umount /srv/lsa-full");
@@ -267,7 +267,7 @@ async fn a_rule_of_sudo_is_added_changed_and_removed() {
     let info = client.envelope("user_info", json!({"user": "lsa-new"})).await;
     assert_eq!(info["data"]["sudo"]["root"], "some", "{info}");
 
-    // Somebody else's lines stay as they are.
+    // Other lines stay as they are.
     machine.sh(&format!(
         "printf '# ours\\r\\n\\tlsa-new ALL = (games) /bin/true, \\\\\\n  /bin/false\\n' >> {file}"
     ));
@@ -310,7 +310,7 @@ async fn a_file_that_visudo_refuses_is_left_as_it_was() {
     let Some(machine) = changing("a_file_that_visudo_refuses_is_left_as_it_was") else { return };
     let mut client = machine.serve_default().await;
     machine.sh("useradd lsa-new; printf 'lsa-new ALL=(ALL NOPASSWD\\n' > /etc/sudoers.d/lsa.wrong; chmod 440 /etc/sudoers.d/lsa.wrong");
-    // What sudo passes over for its name is wrong nowhere else.
+    // The file that sudo ignores because of its name has no other fault.
     machine.sh("cp -a /etc/sudoers.d/lsa.wrong /etc/sudoers.d/lsa");
     let before = machine.snapshot();
     let mut arguments = json!({
@@ -384,7 +384,7 @@ async fn permissions_are_set_shown_and_put_back() {
         }
     }
 
-    // In a shared directory, and in a service's own: with the rights of whose it is.
+    // In a shared directory, and in a directory of a service, the change runs with the rights of the owner.
     machine.sh("install -d -o lsa-new /srv/lsa/own; for file in /tmp/lsa-shared /srv/lsa/own/file; do \
          install -m 644 -o lsa-new -g lsa-new /etc/hostname $file; done");
     for path in ["/tmp/lsa-shared", "/srv/lsa/own/file"] {
@@ -398,7 +398,7 @@ async fn permissions_are_set_shown_and_put_back() {
 
     let before = machine.snapshot();
     for (arguments, code) in [
-        // Another owner takes root's rights, and the owner could put something else in its place meanwhile.
+        // A new owner needs root's rights, and the old owner could put another file there meanwhile.
         (json!({"path": "/tmp/lsa-shared", "owner": "nobody"}), "UNTRUSTED_DIRECTORY"),
         (json!({"path": "/srv/lsa/in/link", "mode": "644"}), "SYMLINK"),
         (json!({"path": "/etc", "mode": "755", "recursive": true}), "SYSTEM_TREE"),
@@ -420,7 +420,7 @@ async fn permissions_are_set_shown_and_put_back() {
 #[tokio::test]
 async fn what_would_shut_somebody_out_is_refused() {
     let Some(machine) = changing("what_would_shut_somebody_out_is_refused") else { return };
-    // As the account that tests use, with sudo.
+    // This server runs as the tests' account, with sudo.
     let mut client = machine.serve_shipped("admin", "admin").await;
     machine.sh("useradd --create-home lsa-new; runuser -u lsa-new -- sleep 98761 > /dev/null 2>&1 &");
     machine.until("pgrep --full 'sleep 98761'");
@@ -456,7 +456,7 @@ async fn what_would_shut_somebody_out_is_refused() {
     ] {
         machine.refuses(&mut client, tool, &arguments, code).await;
     }
-    // Root may do it, but for the last one that has sudo.
+    // Root may do it, except for the last account that has sudo.
     let mut root = machine.serve_default().await;
     for tool in ["user_delete", "user_lock"] {
         let envelope = root.envelope(tool, json!({"user": "admin"})).await;

@@ -1,4 +1,4 @@
-//! What the tools say is what the machine itself says, asked by other means.
+//! The tools' answers agree with the machine, which is asked by other means.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use linux_sysadmin_tests::{Home, Host, modules, warmed};
 use serde_json::{Value, json};
 
-/// One test lets a service fail that another would see come and go.
+/// Locked by tests in which a service fails, since another test would see it come and go.
 static FAILING: Mutex<()> = Mutex::new(());
 
 /// Calls a tool on a host, through the real binary there.
@@ -18,7 +18,7 @@ fn call(host: &Host, tool: &str, arguments: &Value) -> Value {
     envelope
 }
 
-/// `systemctl show` of these units: a map of properties each.
+/// The properties of these units, by `systemctl show`.
 fn shown(host: &Host, properties: &str, units: &[String]) -> Vec<BTreeMap<String, String>> {
     let property = format!("--property={properties}");
     let mut argv = vec!["systemctl", "show", "--timestamp=unix", &property, "--"];
@@ -47,8 +47,8 @@ fn every_service_is_listed_with_the_state_that_systemctl_gives() {
         .map(|item| (format!("{}.service", item["service"].as_str().expect("a name")), item.clone()))
         .collect();
 
-    // Completeness, from systemctl's tables: everything loaded that exists, and every installed unit file that is
-    // neither a template nor another name of one.
+    // The list is complete by systemctl's tables: it has every loaded unit that exists, and every installed unit file that
+    // is no template and no alias.
     let units =
         host.run(&["systemctl", "list-units", "--all", "--type=service", "--plain", "--no-legend", "--full"]);
     let mut expected: BTreeSet<String> = units
@@ -68,7 +68,7 @@ fn every_service_is_listed_with_the_state_that_systemctl_gives() {
     let names: BTreeSet<String> = listed.keys().cloned().collect();
     assert_eq!(names, expected, "the services that are listed, and those that there are");
 
-    // Unit by unit.
+    // Each unit is compared.
     let names: Vec<String> = names.into_iter().collect();
     let states = shown(&host, "Id,ActiveState,SubState,UnitFileState,Description", &names);
     assert_eq!(states.len(), names.len());
@@ -148,7 +148,7 @@ fn every_timer_is_listed_with_the_times_that_systemctl_gives() {
     for row in &table {
         let item = listed.iter().find(|item| item["timer"] == row["unit"]);
         let Some(item) = item else {
-            // systemd lists a name that somebody merely asked it about, until it forgets it again.
+            // systemd lists a name for a while that a program has only asked about.
             let unit = row["unit"].as_str().expect("a text");
             let state = host.run(&["systemctl", "show", "--value", "--property=LoadState", "--", unit]);
             assert_eq!(state.trim(), "not-found", "{row} is missing");
@@ -179,7 +179,7 @@ fn every_timer_is_listed_with_the_times_that_systemctl_gives() {
     assert!(table.len() >= 5, "{table:?}");
 }
 
-/// What doesn't move: total memory, boot time, cores.
+/// Compares figures that don't change: total memory, boot time, cores.
 fn fixed_figures(meminfo: &str, stat: &str, memory: &Value, uptime: &Value) {
     let number = |text: &str, name: &str| -> u64 {
         let line =
@@ -234,7 +234,7 @@ fn the_session_says_what_the_host_is() {
     let cron = data["modules"].as_array().expect("a list").iter().find(|module| module["name"] == "cron");
     assert_eq!(cron.expect("cron")["sha256"], hashes.split(' ').next().expect("a hash"));
 
-    // The same as an ordinary user: with sudo, and without.
+    // The same holds for ordinary users, with sudo and without.
     let as_user = |user: &str| {
         let argv = [
             "runuser",

@@ -1,5 +1,5 @@
-//! The audit log on a real host: what plans leave in it, what the journal knows of it, and what happens where it can't
-//! be written.
+//! The audit log on a real host: the records of plans, the marks in the journal, and what happens where the log can't be
+//! written.
 
 use linux_sysadmin_tests::{Client, Machine, Plan, Step};
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ fn touch() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]).undo(&["rm", "--", "/srv/plan/ran"])])
 }
 
-/// Larger than what is left of a page, so that a full file system has no room for its record.
+/// A plan whose record is larger than the rest of a page, so that a full file system has no room for it.
 fn large() -> Plan {
     touch().step(Step::write("/srv/planner/new", &"line\n".repeat(3000)))
 }
 
-/// A call of a tool that only looks, which works.
+/// Calls a tool that only looks, which must work.
 async fn looks(client: &mut Client) {
     let envelope = client.envelope("perf_uptime", json!({})).await;
     assert_eq!(envelope["status"], "success", "{envelope}");
@@ -35,7 +35,7 @@ async fn is_refused_for_the_log(machine: &Machine, client: &mut Client, why: &st
     looks(client).await;
 }
 
-/// `audit verify` of root's log: its exit code and what it said.
+/// Runs `audit verify` on root's log; gives its exit code and output.
 fn verify(machine: &Machine, args: &[&str]) -> (Option<i32>, String) {
     let output = machine.program(&[&["audit", "verify"], args].concat());
     let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
@@ -46,7 +46,7 @@ fn verify(machine: &Machine, args: &[&str]) -> (Option<i32>, String) {
 async fn what_became_of_every_plan_is_on_record() {
     let Some(machine) = Machine::new("what_became_of_every_plan_is_on_record") else { return };
     machine.sh("mkfifo /srv/plan/gate");
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     let secret = format!("user=joe\npassword={PASSWORD}\n");
@@ -148,7 +148,7 @@ async fn what_became_of_every_plan_is_on_record() {
 async fn a_log_that_was_written_anew_is_told_by_what_the_journal_knows() {
     let test = "a_log_that_was_written_anew_is_told_by_what_the_journal_knows";
     let Some(machine) = Machine::new(test) else { return };
-    // Of this test, among all that the host has seen. By time: with `-t`, `--after-cursor` of systemd 252 leaves out one.
+    // The journal's lines of this test are found by time, since `--after-cursor` with `-t` of systemd 252 leaves one out.
     let since = machine.sh("date +@%s.%6N");
     let since = since.trim().to_owned();
     let heads = "/run/planner/heads";
@@ -163,14 +163,14 @@ async fn a_log_that_was_written_anew_is_told_by_what_the_journal_knows() {
     client.done(&Plan::of([Step::run(&["rm", "--", "/srv/plan/ran"])])).await;
     client.close().await;
     keep();
-    // Each plan tells of its beginning and of its end.
+    // Each plan notes its beginning and its end.
     let told = machine.read(heads);
     assert_eq!(told.lines().filter(|line| line.starts_with("audit head ")).count(), 4, "{told}");
     let (code, said) = verify(&machine, &["--heads", heads]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("records that the other log names, all found: 4"), "{said}");
 
-    // Whoever has the account writes all of it anew, in the program's own way.
+    // An attacker with the account's rights writes the whole log anew, in the program's own form.
     machine.sh(&format!("mv {DIRECTORY} {DIRECTORY}.true"));
     let mut client = machine.serve().await;
     for _ in 0..8 {
@@ -183,7 +183,7 @@ async fn a_log_that_was_written_anew_is_told_by_what_the_journal_knows() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("which the other log names") && said.contains("audit.jsonl:1:"), "{said}");
 
-    // Or leaves out its end.
+    // Or the attacker leaves out its end.
     machine.sh(&format!("rm -r {DIRECTORY}"));
     let client = machine.serve().await;
     client.close().await;
@@ -235,7 +235,7 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
         ),
     ] {
         machine.sh(&spoil);
-        // What it may do was asked when the file was opened.
+        // The rights to the file are checked only when it is opened.
         let mut client = machine.serve().await;
         is_refused_for_the_log(&machine, &mut client, why).await;
         machine.sh(&format!("set -e; {mend}"));
@@ -250,7 +250,7 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
 async fn an_account_that_cannot_write_its_log_changes_nothing() {
     let Some(machine) = Machine::new("an_account_that_cannot_write_its_log_changes_nothing") else { return };
     looks(&mut machine.serve_as("admin", "admin").await).await;
-    // What cannot be shown whole is grave.
+    // A plan that can't be shown whole is grave.
     machine.configure("admin", "safety:\n  confirmation_threshold: critical\n");
     let directory = "/var/lib/planner/admin/.local/state/linux-sysadmin";
     for (spoil, mend) in [

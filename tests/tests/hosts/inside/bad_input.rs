@@ -1,4 +1,4 @@
-//! Whatever comes in, there is a clear answer, and the server lives on.
+//! Every input gets a clear answer, and the server goes on.
 
 use linux_sysadmin_tests::{Client, Home, host, modules, probe, processes_with};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ async fn open(home: &Home) -> Client {
     Client::open(home, &modules(), "2025-06-18").await.0
 }
 
-/// The server still answers.
+/// Asserts that the server still answers.
 async fn lives_on(mut client: Client) {
     assert_eq!(client.envelope("perf_uptime", json!({})).await["status"], "success");
     let (status, _) = client.close().await;
@@ -248,7 +248,7 @@ async fn half_a_message_at_the_end_of_input_is_no_error() {
     assert_eq!(status.code(), Some(0));
 }
 
-/// Waits for what has no event to wait for: another process's coming or going.
+/// Waits until a condition holds that has no event, such as the start or end of another process.
 async fn until(holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {

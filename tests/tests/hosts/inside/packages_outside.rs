@@ -1,5 +1,5 @@
-//! A package manager that the project has never heard of: a module that is built outside of it, on the sdk alone, has all ten
-//! tools on a host where that manager is the one.
+//! A package manager that this project doesn't know: a module that is built outside of it, with the sdk alone, has all ten
+//! tools on a host with that package manager.
 
 use linux_sysadmin_tests::{Changing, way};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const TOYPKG: &str = include_str!("../../../outside/packages-toy/toypkg.py");
 const CLEAN: &str = "rm -rf /usr/local/bin/toypkg /var/lib/toypkg /etc/toypkg";
 
-/// What the manager's own database has, as `name version state`.
+/// The lines of the package manager's own database: `name version state`.
 fn database(machine: &Changing) -> Vec<String> {
     let said = machine.sh("toypkg list");
     let mut lines: Vec<_> = said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();

@@ -3,7 +3,7 @@
 use linux_sysadmin_tests::{Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// A step that is granted, and would be seen: in front of everything that isn't.
+/// A plan with a granted step that would change the host. It stands before the parts that aren't granted.
 fn first() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]).undo(&["rm", "--", "/srv/plan/ran"])])
 }
@@ -31,7 +31,7 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
     let step = |step: Step| first().step(step);
     let user = |name: &str| json!({"user": name});
     let plans = [
-        // Steps.
+        // Steps that aren't granted.
         ("another program", run(&["uname"])),
         ("another program by its path", run(&["/usr/bin/touch", "--", "/srv/plan/x"])),
         ("another place", run(&["touch", "--", "/etc/x"])),
@@ -51,13 +51,13 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
             "rights that nobody can be sure of",
             step(Step::run(&["true"]).with("privilege", "root-if-available")),
         ),
-        // What undoes.
+        // Undos that aren't granted.
         ("an undo", step(Step::run(&["true"]).undo(&["uname"]))),
         ("an undo of a file", step(Step::write("/srv/planner/new", "x").undo(&["uname"]))),
         ("an undo elsewhere", step(Step::run(&["true"]).undo(&["rm", "--", "/srv/planner/existing"]))),
         ("an undo's variable", step(Step::run(&["true"]).undo_by(with_env(&["true"], "PATH", "/srv/plan")))),
         ("after the undo", first().after_undo(&["uname"])),
-        // What looks.
+        // Validations that aren't granted.
         ("a validation by what changes", validated(&["tee", "--", "{}"])),
         ("a validation that isn't granted", validated(&["grep", "x", "{}"])),
         (
@@ -67,13 +67,13 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
         ("a dry run by what looks", first().with("dry_run", line(&["true"]))),
         ("a dry run by what changes", first().with("dry_run", line(&["touch", "--", "/srv/plan/x"]))),
         ("a dry run that isn't granted", first().with("dry_run", line(&["uname"]))),
-        // Who holds what.
+        // Locks that aren't granted.
         ("a lock outside", first().lock(json!({"file": "/etc/hostname"}))),
         ("a lock through `..`", first().lock(json!({"file": "/srv/plan/../../etc/hostname"}))),
         ("where the lock leads", first().lock(json!({"file": "/srv/plan/out/hostname"}))),
         ("a lock of a secret", first().lock(json!({"file": "/etc/shadow"}))),
         ("a lock of a secret behind a link", first().lock(json!({"file": "/srv/plan/shadow"}))),
-        // Files.
+        // Files that aren't granted.
         ("a file outside", write("/etc/hostname")),
         ("a file through `..`", write("/srv/planner/../hostname")),
         ("a file below", write("/srv/planner/below/x")),
@@ -107,7 +107,7 @@ async fn a_plan_with_one_part_that_is_not_granted_does_not_begin() {
     machine.is_still(&before, "plans that were refused");
     machine.nothing_is_left_behind();
     assert!(machine.audit("root").iter().all(|event| event["event"] == "call"), "no change has begun");
-    // The parts that are granted work, so it is the others that were refused.
+    // The granted parts work, so the others were the reason.
     client.done(&first().step(Step::write("/srv/planner/existing", "x"))).await;
 }
 

@@ -1,4 +1,4 @@
-//! On a real host: a change that could cut the way in undoes itself there, unless it is known to have gone well.
+//! On a real host: a change that could cut the connection undoes itself there, unless the server confirms it.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step};
 
@@ -22,16 +22,16 @@ fn route() -> Step {
     ])
 }
 
-/// In the middle until somebody reads from the pipe.
+/// A step that waits until the test reads from the pipe.
 fn gate() -> Step {
     let tee = Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through");
     tee.with("duration", "instant").undo(&["true"])
 }
 
-/// What cuts a way in may be grave enough to be asked about, but not here.
+/// Only critical plans ask. With the default, plans that may cut the connection would ask as well.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
-/// A guard that has fired without anybody to take it away.
+/// The remains of a guard that has fired after its server had ended.
 const FIRED: &[Expected] = &[
     Expected {
         name: "/run/systemd/system/linux-sysadmin-guard*",
@@ -59,7 +59,7 @@ async fn a_guarded_plan_that_went_well_stays_and_leaves_no_guard() {
     let before = machine.snapshot();
     let plan = Plan::of([route(), Step::write("/srv/planner/new", "new\n")]).with("guard", 5);
     client.done(&plan).await;
-    // Nothing that could undo it later is there any more.
+    // No guard is left that could undo the change later.
     machine.nothing_is_left_behind();
     let new = [Expected { name: "/srv/planner/new", why: "a step" }];
     machine.is_still_but(&before, &new, "a guard that was disarmed");
@@ -75,7 +75,7 @@ async fn a_guarded_plan_that_breaks_is_undone_at_once_and_leaves_no_guard() {
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let steps = [route(), Step::write("/srv/planner/new", "new\n"), Step::run(&["false"])];
-    // As long as a guard may take: whoever waited for it would be noticed.
+    // The guard's time is the longest one, so a call that waits for it would be noticed.
     let envelope = client.apply(&Plan::of(steps).with("guard", 600)).await;
     assert_eq!(envelope["failed_step"], 2, "{envelope}");
     machine.nothing_is_left_behind();
@@ -130,7 +130,7 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
          for name in existing removed; do
              echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
          done");
-    // Killed; or alive and unable to do anything, as behind a way that is cut.
+    // The server is killed, or it lives and can do nothing, as behind a cut connection.
     for (account, home, signal) in
         [("root", "root", "KILL"), ("root", "other", "STOP"), ("admin", "admin", "KILL")]
     {
@@ -152,7 +152,7 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
         assert!(!machine.holds(UP), "the way is cut");
         assert!(!machine.has("/srv/planner/removed") && machine.has("/srv/plan/made"));
         machine.signal(home, signal);
-        // Whether the step goes on or died with the server is the same to the guard.
+        // The guard works in the same way whether the step goes on or has died with the server.
         machine.sh("timeout 1 cat /srv/plan/gate || :");
         machine.until(UP);
         machine
@@ -161,7 +161,7 @@ async fn without_a_word_from_the_server_the_host_undoes_the_change_by_itself() {
         machine.until_no_staging();
         machine.is_still_but(&before, FIRED, signal);
         if signal == "STOP" {
-            // It learns what has become of its plan, and doesn't call it done.
+            // The server finds out that its plan was undone, and doesn't report success.
             machine.signal(home, "CONT");
             let ended = machine.recorded(home, "change-ended");
             assert_ne!(ended["outcome"], "done", "{ended}");

@@ -1,47 +1,11 @@
 //! Each protocol generation lists and calls every tool, through the real binary over stdio.
 
-use linux_sysadmin_tests::{Client, Home, harmless, harmless_error, modules, warmed};
+use std::collections::BTreeSet;
+
+use linux_sysadmin_tests::{Client, Home, expected, expected_tools, modules, shipped, warmed};
 use serde_json::{Value, json};
 
 const GENERATIONS: [&str; 3] = ["2024-11-05", "2025-06-18", "2026-07-28"];
-
-/// In the order of their names.
-const CHANGING: [&str; 34] = [
-    "cron_add",
-    "cron_remove",
-    "group_create",
-    "group_delete",
-    "job_cancel",
-    "perms_set",
-    "pkg_install",
-    "pkg_purge",
-    "pkg_remove",
-    "pkg_rollback",
-    "pkg_update",
-    "ssh_authorized_keys",
-    "ssh_config_add",
-    "ssh_connect",
-    "ssh_copy_id",
-    "ssh_disconnect",
-    "ssh_key_generate",
-    "sudoers_modify",
-    "svc_config_check",
-    "svc_create_unit",
-    "svc_disable",
-    "svc_edit_unit",
-    "svc_enable",
-    "svc_reload",
-    "svc_restart",
-    "svc_start",
-    "svc_stop",
-    "timer_create",
-    "timer_modify",
-    "user_create",
-    "user_delete",
-    "user_lock",
-    "user_modify",
-    "user_unlock",
-];
 
 async fn tools(client: &mut Client) -> Vec<Value> {
     let listed = client.request("tools/list", json!({})).await;
@@ -56,6 +20,26 @@ fn is_read_only(tool: &Value) -> bool {
     tool["annotations"]["readOnlyHint"].as_bool().expect("a hint")
 }
 
+/// The modules that serve only targets with systemd, by what the program says of each.
+fn of_systemd(home: &Home) -> BTreeSet<&'static str> {
+    let is_of_systemd = |module: &&str| {
+        let output = home.run(&modules(), &["modules", "inspect", module]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).contains("init_system is systemd")
+    };
+    shipped().iter().map(|module| module.name.as_str()).filter(is_of_systemd).collect()
+}
+
+/// Whether a tool has an argument of this name. The host adds `filter` to tools that answer with a list, and to no others.
+fn takes(tool: &Value, argument: &str) -> bool {
+    tool["inputSchema"]["properties"].get(argument).is_some()
+}
+
+/// Whether an answer is a list that the host has cut and counted.
+fn is_listing(envelope: &Value) -> bool {
+    envelope["data"].is_array() && envelope["total"].is_u64() && envelope["returned"].is_u64()
+}
+
 fn checked(tool: &str, envelope: &Value) {
     for field in ["status", "tool", "target_host", "duration_ms", "command_executed"] {
         assert!(envelope.get(field).is_some(), "{tool}: no {field} in {envelope}");
@@ -67,6 +51,12 @@ fn checked(tool: &str, envelope: &Value) {
 #[tokio::test]
 async fn every_generation_lists_every_tool_and_calls_those_that_only_look() {
     let home = Home::new();
+    let of_systemd = of_systemd(&home);
+    assert!(!of_systemd.is_empty() && of_systemd.len() < shipped().len(), "{of_systemd:?}");
+    let takes_systemd = |tool: &str| {
+        let mut having = shipped().iter().filter(|module| module.tools.iter().any(|name| name == tool));
+        having.all(|module| of_systemd.contains(module.name.as_str()))
+    };
     let is_systemd = std::fs::read_to_string("/proc/1/comm").expect("/proc").trim() == "systemd";
     let mut lists = Vec::new();
     for version in GENERATIONS {
@@ -79,21 +69,22 @@ async fn every_generation_lists_every_tool_and_calls_those_that_only_look() {
             assert!(GENERATIONS.iter().all(|version| supported.contains(&json!(version))), "{supported:?}");
         }
         let tools = tools(&mut client).await;
-        // This is the developer's own machine: nothing on it is even asked to change.
-        let looking: Vec<&str> = tools.iter().filter(|tool| is_read_only(tool)).map(name).collect();
+        // This is the developer's own machine, so no tool that changes something is called, not even for a dry run.
+        let looking: Vec<&Value> = tools.iter().filter(|tool| is_read_only(tool)).collect();
         assert!(looking.len() >= 13 && looking.len() < tools.len(), "{looking:?}");
-        for tool in looking {
-            let envelope = client.envelope(tool, harmless(tool)).await;
+        for listed in looking {
+            let tool = name(listed);
+            let expected = expected(tool);
+            let envelope = client.envelope(tool, expected.harmless.clone()).await;
             checked(tool, &envelope);
-            // What a service wrote may be in files alone.
-            let takes_systemd = tool.starts_with("svc_") && tool != "svc_logs" || tool.starts_with("timer_");
-            if !is_systemd && takes_systemd {
+            if !is_systemd && takes_systemd(tool) {
                 assert_eq!(envelope["error_code"], "TARGET_NOT_SERVED", "{envelope}");
                 let message = envelope["message"].as_str().expect("a message");
                 assert!(message.contains("init_system to be systemd"), "{message}");
             } else {
                 let code = envelope["error_code"].as_str().unwrap_or_default();
-                assert_eq!(code, harmless_error(tool), "{version}: {envelope}");
+                assert_eq!(code, expected.fails, "{version}: {envelope}");
+                assert_eq!(takes(listed, "filter"), is_listing(&envelope), "{version}: {tool} {envelope}");
             }
         }
         lists.push(tools.iter().map(|tool| name(tool).to_owned()).collect::<Vec<_>>());
@@ -113,10 +104,12 @@ async fn on_a_systemd_machine_every_tool_answers_in_every_generation() {
         client.initialize(version).await;
         for tool in tools(&mut client).await {
             let name = name(&tool);
-            let envelope = client.envelope(name, harmless(name)).await;
+            let expected = expected(name);
+            let envelope = client.envelope(name, expected.harmless.clone()).await;
             checked(name, &envelope);
             let code = envelope["error_code"].as_str().unwrap_or_default();
-            assert_eq!(code, harmless_error(name), "{version}: {envelope}");
+            assert_eq!(code, expected.fails, "{version}: {envelope}");
+            assert_eq!(takes(&tool, "filter"), is_listing(&envelope), "{version}: {tool} {envelope}");
         }
         assert!(client.close().await.0.success());
     }
@@ -149,13 +142,13 @@ async fn the_reference_client_of_the_newest_generation_is_served() {
 async fn hints_and_common_arguments_come_from_the_host() {
     let home = Home::new();
     let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for tool in tools(&mut client).await {
         let name = name(&tool);
-        let looks = !CHANGING.contains(&name);
+        let looks = !expected(name).changes();
         let hints = &tool["annotations"];
         assert_eq!(hints["readOnlyHint"], looks, "{tool}");
-        // A hint that means something only of a tool that changes something.
+        // This hint has a meaning only for a tool that changes something.
         assert_eq!(hints["destructiveHint"].is_boolean(), !looks, "{tool}");
         assert_eq!(hints["openWorldHint"], false, "{tool}");
         let dry_run = tool["inputSchema"]["properties"].get("dry_run");
@@ -169,33 +162,16 @@ async fn hints_and_common_arguments_come_from_the_host() {
         seen.extend((!looks).then(|| name.to_owned()));
         assert_eq!(tool["inputSchema"]["type"], "object");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
-        let is_listing = [
-            "svc_list",
-            "timer_list",
-            "cron_list",
-            "perf_top_processes",
-            "perf_disk_io",
-            "perf_network_io",
-            "job_list",
-            "ssh_config_list",
-            "ssh_key_list",
-            "pkg_check_updates",
-            "pkg_history",
-            "pkg_list_installed",
-            "pkg_search",
-            "group_list",
-            "perms_check",
-            "user_list",
-        ]
-        .contains(&name);
-        let properties = &tool["inputSchema"]["properties"];
-        // Of lines of logs, by the tool itself.
-        let is_of_logs = ["log_query", "log_search", "svc_logs"].contains(&name);
-        assert_eq!(properties.get("limit").is_some(), is_listing || is_of_logs, "{tool}");
-        assert_eq!(properties.get("filter").is_some(), is_listing, "{tool}");
+        // Listings take both from the host. Another tool may have a limit of its own, with words about it.
+        let of_host = |name: &str| {
+            let property = tool["inputSchema"]["properties"].get(name);
+            property.is_some_and(|property| property.get("description").is_none())
+        };
+        assert_eq!(of_host("limit"), takes(&tool, "filter"), "{tool}");
+        assert_eq!(of_host("filter"), takes(&tool, "filter"), "{tool}");
     }
-    seen.sort();
-    assert_eq!(seen, CHANGING);
+    let changing = expected_tools().filter(|(_, tool)| tool.changes()).map(|(_, tool)| tool.name.clone());
+    assert_eq!(seen, changing.collect());
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! On a real host: what the other tests rely on where they say that nothing has changed.
+//! On a real host: a snapshot notices every kind of change. The other tests rely on it where they say that nothing has
+//! changed.
 
 use linux_sysadmin_tests::{Expected, Machine};
 
@@ -21,7 +22,7 @@ fn a_snapshot_tells_every_kind_of_change() {
             "systemctl -q enable cron 2>&1",
             "/etc/systemd/system/multi-user.target.wants/cron.service",
         ),
-        // Contents alone, the time as it was: this one can't be put back, so it is the last.
+        // Only the contents change, and the time stays. This can't be undone, so it comes last.
         (
             "t=$(stat -c %y /srv/planner/kept); echo TEXT > /srv/planner/kept; touch -d \"$t\" /srv/planner/kept",
             "",
@@ -40,7 +41,7 @@ fn a_snapshot_tells_every_kind_of_change() {
         );
         if !back.is_empty() {
             machine.sh(back);
-            // A directory's own time is none of a file's.
+            // A directory's own time isn't part of a snapshot.
             machine.is_still(&before, change);
         }
     }

@@ -1,4 +1,4 @@
-//! On a real host: what `modules sudoers` prints for the modules that ship is enough for their changes, and for no more.
+//! On a real host: the fragments that `modules sudoers` prints for the modules that ship allow their changes, and no more.
 
 use linux_sysadmin_tests::{Changing, Expected, Reach};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
         assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
         let fragment = String::from_utf8(printed.stdout).expect("UTF-8");
         assert!(!fragment.contains("NOPASSWD: ALL"), "{fragment}");
-        // Where there are no arguments, sudoers says so without an expression.
+        // A command without arguments needs no expression in sudoers.
         let without_arguments = |line: &&str| line.ends_with(" \"\"");
         let aliases = fragment.lines().filter(|line| line.starts_with("Cmnd_Alias"));
         for line in aliases.filter(|line| !without_arguments(line)) {
@@ -67,7 +67,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
         machine.sh(&format!("chmod 0440 {file}; visudo -c > /dev/null"));
     }
 
-    // A server that starts now knows of them.
+    // A server that starts now has the rights of the fragments.
     let mut client = machine.serve_shipped(ACCOUNT, ACCOUNT).await;
     let new = "lsa-new";
     let calls: [(&str, Value, &str); 18] = [
@@ -133,7 +133,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
         machine.nothing_is_left_behind();
     }
 
-    // What breaks is undone with the same rights.
+    // A change that fails is undone with the same rights.
     let before = machine.snapshot();
     let breaks = json!({
         "name": "lsa-other", "exec_start": "/bin/true", "raw_content": "[Timer]\nOnBootSec=nonsense\n",
@@ -149,7 +149,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
     machine.nothing_is_left_behind();
     machine.audit_is_valid(ACCOUNT, ACCOUNT);
 
-    // No more than that.
+    // Everything beyond that is refused.
     for beyond in [
         "systemctl mask -- lsa-works.service",
         "systemctl edit -- lsa-works.service",

@@ -1,4 +1,4 @@
-//! On a real host: modules that root adds for everyone, which no account can change, override or do without.
+//! On a real host: root adds modules for everyone, which no account can change or override.
 
 use std::process::Output;
 
@@ -26,7 +26,7 @@ impl Machine {
         let _ = self.0.command(&["rm", "-rf", PLACE, "/tmp/greeter.wasm", "/tmp/greeter-next.wasm"]).output();
     }
 
-    /// Puts a component there; gives its path and its SHA-256.
+    /// Puts a component on the host; gives its path and its SHA-256.
     fn put(&self, name: &str) -> (String, String) {
         let path = format!("/tmp/{name}.wasm");
         let bytes = std::fs::read(component(name)).expect("a component");
@@ -34,17 +34,17 @@ impl Machine {
         (path, hex::encode(Sha256::digest(bytes)))
     }
 
-    /// `linux-sysadmin` with these arguments, as the account.
+    /// Runs `linux-sysadmin` with these arguments as the account.
     fn account(&self, args: &[&str]) -> Output {
         self.0.command_as(ACCOUNT, &[&[PROGRAM], args].concat()).output().expect("xtask runs")
     }
 
-    /// The same, as root.
+    /// Runs `linux-sysadmin` with these arguments as root.
     fn root(&self, args: &[&str]) -> Output {
         self.0.command_as("root", &[&[PROGRAM], args].concat()).output().expect("xtask runs")
     }
 
-    /// Whether the account has the module's tools, and what it is told if not.
+    /// Whether the account has the module's tools, and the program's messages.
     fn has_greeter(&self) -> (bool, String) {
         let listed = self.account(&["modules", "list", "--json"]);
         let all: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
@@ -93,7 +93,7 @@ fn what_root_adds_is_everyones_and_nobody_elses_to_change() {
     assert!(machine.has_greeter().0);
     done(&machine.account(&["call", "greet"]));
 
-    // An account can neither change it nor put another of its name in its place.
+    // An account can neither change the module nor replace it by another of its name.
     refused(&machine.account(&["modules", "remove", "greeter"]), "only root can change it");
     refused(&machine.account(&["modules", "disable", "greeter", "--system"]), "run this with sudo");
     let update = ["modules", "update", "greeter", &next, "--yes", "--sha256", &next_sha256];
@@ -102,13 +102,13 @@ fn what_root_adds_is_everyones_and_nobody_elses_to_change() {
     refused(&machine.account(&own), "which root added for everyone");
     refused(&machine.account(&[&own[..], &["--replace"]].concat()), "which root added for everyone");
 
-    // For itself, an account can do without it.
+    // An account can disable the module for itself.
     done(&machine.account(&["modules", "disable", "greeter"]));
     assert!(!machine.has_greeter().0);
     done(&machine.account(&["modules", "enable", "greeter"]));
     assert!(machine.has_greeter().0);
 
-    // What root disables by its bytes is nobody's, wherever it lies.
+    // A component that root disables by its hash is disabled for everyone, at any path.
     done(&machine.root(&["modules", "disable", &format!("sha256:{sha256}"), "--system"]));
     let (has, why) = machine.has_greeter();
     assert!(!has && why.contains("/var/lib/linux-sysadmin/modules/modules.lock"), "{why}");
@@ -121,7 +121,7 @@ fn what_root_adds_is_everyones_and_nobody_elses_to_change() {
     done(&machine.root(&["modules", "enable", &format!("sha256:{sha256}"), "--system"]));
     assert!(machine.has_greeter().0);
 
-    // A directory that others could have written to says nothing.
+    // A directory that others may write to is ignored.
     done(&machine.account(&["modules", "remove", "greeter"]));
     done(&machine.root(&system));
     machine.0.run(&["chmod", "0777", "/var/lib/linux-sysadmin/modules"]);

@@ -1,13 +1,13 @@
-//! System mode on a real host: what a person can do who may start the server, and what not.
+//! System mode on a real host: what a person who may start the server can do, and what not.
 
 use linux_sysadmin_tests::{Changing, Client, Expected, Reach, at_terminal, warmed};
 use serde_json::{Value, json};
 
 const PERSON: &str = "lsa-person";
 const ACCOUNT: &str = "linux-sysadmin";
-/// Where the person has it.
+/// The path of the person's own copy of the program.
 const OWN: &str = "/home/lsa-person/.local/bin/linux-sysadmin";
-/// Where it is installed.
+/// The path at which system mode installs the program.
 const PROGRAM: &str = "/usr/local/bin/linux-sysadmin";
 const MODULES: &str = "/usr/local/lib/linux-sysadmin/modules";
 const HOME: &str = "/var/lib/linux-sysadmin/home";
@@ -42,7 +42,7 @@ systemctl daemon-reload
 systemctl reset-failed
 ";
 
-/// A host with a person on it.
+/// A host with an account for a person.
 struct Person(Changing);
 
 impl Person {
@@ -53,7 +53,7 @@ impl Person {
         Some(person)
     }
 
-    /// Where system mode has been set up.
+    /// Takes a host and sets system mode up.
     fn with_system_mode(test: &str) -> Option<Self> {
         let person = Self::new(test)?;
         person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
@@ -61,7 +61,7 @@ impl Person {
         Some(person)
     }
 
-    /// `linux-sysadmin system …` as root, which ends with this code; gives what it said, on lines as they come.
+    /// Runs `linux-sysadmin system …` as root, which must end with this code; gives its output.
     #[track_caller]
     fn system(&self, code: i32, program: &str, args: &[&str]) -> String {
         let argv = [&[program, "system"], args].concat();
@@ -72,7 +72,7 @@ impl Person {
         said
     }
 
-    /// What `system status` finds, as root: name and status of what isn't right.
+    /// Runs `system status` as root; gives the name and status of everything that isn't right.
     #[track_caller]
     fn not_right(&self, code: i32) -> Vec<(String, String)> {
         let said: Value =
@@ -84,14 +84,14 @@ impl Person {
         wrong.map(|check| (text(&check["name"]), text(&check["detail"]))).collect()
     }
 
-    /// A command of the person's: exit code, and what it said.
+    /// Runs a command as the person; gives its exit code and output.
     fn tries(&self, argv: &[&str]) -> (Option<i32>, String) {
         let output = self.0.host().command_as(PERSON, argv).output().expect("xtask runs");
         let said = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// The person's client.
+    /// Starts a server as the person.
     async fn serve(&self) -> Client {
         let mut client = Client::start_command(self.0.host().command_as(PERSON, &SERVE));
         client.initialize("2025-06-18").await;
@@ -142,7 +142,7 @@ fn system_mode_is_set_up_once_and_taken_away() {
     assert!(said.contains("nothing is to be done"), "{said}");
     person.0.is_still(&installed, "installed twice");
 
-    // What is not as it must be is found, and put right.
+    // A wrong file is found and corrected.
     let module = format!("{MODULES}/cron.wasm");
     for (spoil, name) in [
         (format!("chmod g+w {PROGRAM}"), "program"),
@@ -182,7 +182,7 @@ fn system_mode_is_set_up_once_and_taken_away() {
         assert_eq!(person.not_right(0), [], "{spoil}");
     }
 
-    // Another program takes the place of the old one; more than one may use it.
+    // Another program replaces the old one, and a second person may use it.
     person.0.sh(&format!("printf more >> {OWN}"));
     let said = person.system(0, OWN, &["install", "--for", "admin", "--yes"]);
     assert!(
@@ -191,7 +191,7 @@ fn system_mode_is_set_up_once_and_taken_away() {
     );
     person.0.sh(&format!("cmp {OWN} {PROGRAM}"));
     let found = person.not_right(1);
-    // Who may do everything without a password is kept from nothing.
+    // System mode doesn't restrict an account that may do everything without a password.
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].0 == "sudo rights of admin" && found[0].1.contains("NOPASSWD: ALL"), "{found:?}");
 
@@ -216,7 +216,7 @@ fn a_program_that_only_root_can_change_stays_where_it_is() {
     person.0.sh(&format!("test ! -e {PROGRAM} && test ! -e {MODULES}"));
     let (code, said) = person.tries(&["sudo", "-n", "-u", ACCOUNT, place, "serve"]);
     assert_eq!(code, Some(0), "{said}");
-    // Nor is it the person's own that is looked at.
+    // The person's own copy of the program checks the installed one as well.
     let (_, said) = person.tries(&[OWN, "system", "status"]);
     assert!(said.contains(&format!("program: {place}: only root")) && !said.contains("WRONG"), "{said}");
     person.system(0, place, &["remove", "--purge", "--yes"]);
@@ -236,7 +236,7 @@ fn another_accounts_rights_are_not_overwritten() {
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!("{file} gives the account {PERSON} these rights")), "{said}");
     person.0.is_still(&before, "refused");
-    // What nobody of this program wrote stays as well.
+    // Files that this program hasn't written stay as well.
     person
         .0
         .sh(&format!("rm {file}; echo '{PERSON} ALL=(ALL) /bin/true' > /etc/sudoers.d/linux-sysadmin_serve"));
@@ -251,7 +251,7 @@ fn another_accounts_rights_are_not_overwritten() {
 #[test]
 fn where_visudo_refuses_its_own_reason_is_said() {
     let Some(person) = Person::new("where_visudo_refuses_its_own_reason_is_said") else { return };
-    // Read by root alone, and wrong: sudo itself leaves it out.
+    // Only root can read this wrong file, and sudo itself leaves it out.
     person.0.sh("echo 'lsa-person ALL = (' > /etc/sudoers.d/lsa-broken; chmod 440 /etc/sudoers.d/lsa-broken");
     let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -284,14 +284,14 @@ fn root_copies_nothing_that_the_person_only_points_at() {
 #[test]
 fn a_run_that_fails_in_the_middle_is_undone() {
     let Some(person) = Person::new("a_run_that_fails_in_the_middle_is_undone") else { return };
-    // The server can't be started by who has no right to a shell command at all: the last step of all says so.
+    // A person whose account has expired can't start the server, as the last step says.
     person.0.sh(&format!("usermod --expiredate 1 {PERSON}"));
     let tables = "cat /etc/passwd /etc/group /etc/shadow /etc/gshadow";
     let (before, accounts) = (person.0.snapshot(), person.0.sh(tables));
     let said = person.system(1, OWN, &["install", "--for", PERSON, "--yes"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("everything that this run had done was undone"), "{said}");
-    // Written twice, and in the end what they were.
+    // These files are written twice, and have their former contents in the end.
     let written = ["/etc/passwd*", "/etc/group*", "/etc/shadow*", "/etc/gshadow*"];
     let written = written.map(|name| Expected { name, why: "an account was made and removed again" });
     person.0.is_still_but(&before, &written, "undone");
@@ -362,7 +362,7 @@ fn a_person_may_start_the_server_and_do_nothing_else_as_its_account() {
         assert_ne!(code, Some(0), "{file}");
     }
     assert_eq!(person.not_right(0), []);
-    // Without root only so much can be seen.
+    // Without root's rights only a part can be seen.
     let (code, said) = person.tries(&[PROGRAM, "system", "status"]);
     assert!(code == Some(1) && said.contains("unknown") && !said.contains("WRONG"), "{said}");
     assert!(said.contains("to start the server, and no other"), "{said}");
@@ -377,7 +377,7 @@ fn nothing_that_the_client_sets_reaches_the_server() {
     let Some(person) = Person::with_system_mode("nothing_that_the_client_sets_reaches_the_server") else {
         return;
     };
-    // Whoever reads this ends with 2. And an administrator lets everything through.
+    // A server that reads this configuration ends with code 2, and sudo keeps the variables that lead to it.
     person.0.sh(
         "set -e; mkdir -p /tmp/lsa-x/linux-sysadmin /tmp/lsa-x/.config/linux-sysadmin; chmod -R 777 /tmp/lsa-x\n\
          echo 'no: such option' | tee /tmp/lsa-x/config.yaml /tmp/lsa-x/linux-sysadmin/config.yaml \
@@ -396,14 +396,14 @@ fn nothing_that_the_client_sets_reaches_the_server() {
         "XDG_CACHE_HOME=/tmp/lsa-x",
         "XDG_DATA_HOME=/tmp/lsa-x",
     ];
-    // It would: the person's own server does.
+    // The person's own server does read it.
     let (code, said) = person.tries(&["env", variables[0], OWN, "serve"]);
     assert!(code == Some(2) && said.contains("no: such") || said.contains("unknown field"), "{said}");
     let root_becomes = ["runuser", "-u", ACCOUNT, "--", "env"];
     for variable in variables {
         let (code, said) = person.tries(&[&["env", variable], &SERVE[..]].concat());
         assert_eq!(code, Some(0), "{variable}: {said}");
-        // Nor does it depend on sudo.
+        // The protection doesn't depend on sudo either.
         let argv = [&root_becomes, &[variable, PROGRAM, "serve"][..]].concat();
         let output = person.0.host().command(&argv).output().expect("xtask runs");
         assert_eq!(output.status.code(), Some(0), "{variable}: {}", String::from_utf8_lossy(&output.stderr));
@@ -426,7 +426,7 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     assert_ne!(person.0.sh("systemctl show --property=MainPID lsa-works"), pid);
     person.0.nothing_is_left_behind();
 
-    // The same by hand is refused.
+    // sudo refuses the same command by hand.
     let (code, _) = person.tries(&["sudo", "-n", "systemctl", "restart", "--", "lsa-works"]);
     assert_eq!(code, Some(1));
     let server = person.0.sh("pgrep -u linux-sysadmin -x linux-sysadmin");
@@ -455,7 +455,7 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
     let (status, stderr) = client.close().await;
     assert_eq!((status.code(), stderr.contains("sudo")), (Some(0), false), "{stderr}");
 
-    // What it did is on record, and the journal, which that account can't change, knows the heads.
+    // The change is on record, and the journal, which that account can't change, has the heads of the log.
     person.0.sh(&format!(
         "set -e; {journal} -t linux-sysadmin _UID=$(id -u linux-sysadmin) > /run/lsa-heads; grep '^audit head ' /run/lsa-heads\n\
          sudo -u {ACCOUNT} {PROGRAM} audit verify --heads - < /run/lsa-heads"
@@ -478,7 +478,7 @@ async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     );
     let id = asked["confirmation"]["id"].as_str().expect("an id").to_owned();
 
-    // Who asks for it neither sees what waits nor decides it, however it is tried.
+    // The person who asks can neither see the waiting call nor decide it.
     let mut confirmed = stop.clone();
     confirmed["confirmed"] = json!(true);
     let confirmed = client.envelope("svc_stop", confirmed).await;
@@ -499,7 +499,7 @@ async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     }
     assert_eq!(is_active(), "active");
 
-    // Root does, as by sudo: with the whole plan before its eyes, and the target's name typed.
+    // Root decides by sudo, after seeing the whole plan, and types the target's name.
     let of_root = |script: &str| person.0.host().command(&["sudo", script]);
     let (code, seen) = at_terminal(of_root, &approve, "", "type the name", "localhost\n");
     assert_eq!(code, Some(0), "{seen}");

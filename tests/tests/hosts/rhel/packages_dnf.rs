@@ -1,5 +1,6 @@
-//! On a real host: what is dnf's own. Undone transactions, scripts that fail, locked versions, advisories, what is
-//! protected, operands that dnf would read as something else. What is true afterwards is asked of rpm.
+//! On a real host: what only dnf has. Undone transactions, scripts that fail, locked versions, advisories, protected
+//! packages,
+//! and operands that dnf would read as something else. rpm says what was done.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ rm -f /etc/lab-conf.conf*
 dnf --quiet --refresh makecache
 ";
 
-/// Another repository in the place of the lab's: some of its packages, and others that are built here.
+/// Makes a repository that replaces the lab's. It has some of the lab's packages, and some that are built here.
 const REPOSITORY: &str = r#"
 set -e
 cp --no-clobber /etc/yum.repos.d/lab.repo /opt/lsa-lab.repo
@@ -32,30 +33,30 @@ impl Dnf {
         Changing::by(way(), test, "", CLEAN).map(Self)
     }
 
-    /// A server of root's that asks in two steps.
+    /// Starts a server as root that asks in two steps.
     async fn serve(&self) -> Client {
         self.0.configure("root", "safety:\n  confirmation: two-step\n");
         self.0.serve_shipped("root", "root").await
     }
 
-    /// `1.0-1`, or nothing.
+    /// The installed version of a package, as `1.0-1`, or nothing.
     fn version(&self, name: &str) -> String {
         let query = format!("rpm --query --queryformat '%{{VERSION}}-%{{RELEASE}}' {name} || :");
         let said = self.0.sh(&query);
         if said.contains("not installed") { String::new() } else { said }
     }
 
-    /// What rpm's database holds, and how often dnf has written its history.
+    /// The contents of rpm's database, and the number of transactions in dnf's history.
     fn state(&self) -> String {
         self.0.sh("rpm --query --all | sort; dnf --quiet history list | wc -l")
     }
 
-    /// A repository with those of the lab's packages that the pattern names.
+    /// Makes a repository with the packages of the lab that the pattern matches.
     fn only(&self, pattern: &str) {
         self.0.sh(&REPOSITORY.replace("$1", &format!("/opt/labrepo/{pattern}")));
     }
 
-    /// A dry run, after which everything is as before; gives its data.
+    /// Makes a dry run, which must change nothing; gives its data.
     async fn shows(&self, client: &mut Client, tool: &str, arguments: &Value) -> Value {
         let mut arguments = arguments.clone();
         arguments["dry_run"] = json!(true);
@@ -67,7 +68,7 @@ impl Dnf {
         envelope["data"].clone()
     }
 
-    /// It is done, asked about first where a risk is named; gives the envelope.
+    /// Makes a change, which must ask first where a risk is given; gives the envelope.
     async fn does(&self, client: &mut Client, tool: &str, arguments: &Value, risk: &str) -> Value {
         let mut arguments = arguments.clone();
         if !risk.is_empty() {
@@ -84,7 +85,7 @@ impl Dnf {
         envelope
     }
 
-    /// It is refused, and no package has changed; gives the message.
+    /// Makes a call, which must be refused without a change of any package; gives the message.
     async fn refuses(&self, client: &mut Client, tool: &str, arguments: &Value, code: &str) -> String {
         let packages = self.state();
         let envelope = self.0.refuses(client, tool, arguments, code).await;
@@ -102,7 +103,7 @@ async fn a_rollback_undoes_the_latest_transaction_of_a_package() {
     dnf.does(&mut client, "pkg_update", &json!({}), "").await;
     assert_eq!((dnf.version("lab-hello"), dnf.version("lab-conf")), ("2.0-1".into(), "2.0-1".into()));
 
-    // All of the transaction is taken back, and all of it is shown.
+    // The whole transaction is undone, and the whole of it is shown.
     let back = |name: &str| json!({"name": name, "from": "2.0-1", "version": "1.0-1"});
     let both = json!([back("lab-conf"), back("lab-hello")]);
     assert_eq!(dnf.shows(&mut client, "pkg_rollback", &hello).await["would_downgrade"], both);
@@ -126,7 +127,7 @@ async fn what_cannot_be_undone_is_refused_with_the_versions_that_there_are() {
     dnf.only("*-2.0-*.rpm");
     let message = dnf.refuses(&mut client, "pkg_rollback", &hello, "VERSION_NOT_AVAILABLE").await;
     assert!(message.contains("lab-hello-1.0-1.noarch") && message.contains("no other version"), "{message}");
-    // rpm has changed it without dnf, whose history leads elsewhere.
+    // rpm has changed the package without dnf, so dnf's history doesn't fit.
     dnf.0.sh("rpm --upgrade --oldpackage --force-debian /opt/labrepo/lab-hello-1.0-1.noarch.rpm");
     let message = dnf.refuses(&mut client, "pkg_rollback", &hello, "NO_TRANSACTION").await;
     assert!(message.contains("versions that can be had: 2.0-1"), "{message}");
@@ -212,7 +213,7 @@ async fn what_dnf_protects_stays() {
         let message = dnf.refuses(&mut client, tool, &hello, "PROTECTED_PACKAGE").await;
         assert!(message.contains("lab-hello"), "{message}");
     }
-    // What only needs it may go.
+    // A package that needs it may be removed.
     dnf.does(&mut client, "pkg_remove", &json!({"package": "lab-dep"}), "high").await;
     assert_eq!((dnf.version("lab-hello"), dnf.version("lab-dep")), ("2.0-1".into(), String::new()));
 }
@@ -232,7 +233,7 @@ async fn nobody_waits_for_another_dnf() {
     assert_eq!(refused["status"], "blocked", "{refused}");
     assert_eq!(refused["error_code"], "RESOURCE_LOCKED", "{refused}");
     assert!(refused["lock_info"]["held_by_pid"].is_number(), "{refused}");
-    // Whoever comes between the look and the command: dnf itself gives up.
+    // Where another process takes the lock between the look and the command, dnf itself gives up.
     let script = format!("{line}; echo \"exit code $?\"; test -e /var/lib/dnf/rpmdb_lock.pid && echo held");
     let said = dnf.0.sh(&script);
     dnf.0.sh("rm /run/lsa-slow-goes-on");
@@ -254,7 +255,7 @@ async fn a_repository_that_is_gone_fails_a_refresh_and_what_was_read_stays_known
     assert_eq!(failed["error_category"], "network", "{failed}");
     let found = client.envelope("pkg_search", json!({"query": "lab-hello"})).await;
     assert_eq!(found["data"][0]["version"], "2.0-1", "{found}");
-    // And a package that isn't there any more.
+    // The same holds for a package that is gone.
     let gone = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
     assert_eq!(gone["error_code"], "REPOSITORY_UNREACHABLE", "{gone}");
     assert_eq!(dnf.version("lab-hello"), "");
@@ -274,7 +275,7 @@ async fn an_operand_that_dnf_would_take_for_something_else_is_no_package() {
     let Some(dnf) = Dnf::new(test) else { return };
     let mut client = dnf.serve().await;
     for (name, code) in [
-        // Each of these dnf installs, or finds installed.
+        // dnf would install each of these, or find it installed.
         ("lab-hello-1.0", "PACKAGE_NOT_FOUND"),
         ("lab-hello-1.0-1.noarch", "PACKAGE_NOT_FOUND"),
         ("lab-hello.noarch", "PACKAGE_NOT_FOUND"),

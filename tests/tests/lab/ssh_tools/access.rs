@@ -1,16 +1,17 @@
-//! `ssh_authorized_keys` and `ssh_copy_id`: who gets into an account by which key. Whatever isn't named stays as it is,
-//! byte by byte.
+//! `ssh_authorized_keys` and `ssh_copy_id` change which keys open an account. Everything else in the file stays as it is,
+//! byte
+//! by byte.
 
 use linux_sysadmin_tests::{Client, Lab, Way};
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Comes to root by sudo.
+/// An account that becomes root by sudo.
 const SUDOER: &str = "lsa-ssh-sudo";
 
-/// What stands in a file besides the key that one comes by: comments, options, empty lines, what sshd passes over, and a
-/// key twice over. It has no end.
+/// A file with the key of the connection, comments, options, empty lines, a line that sshd ignores, and a key that stands
+/// there twice. Its last line has no newline.
 fn file(way_in: &str, known: &Other, limited: &Other) -> String {
     let (known, limited) = (&known.public, &limited.public);
     format!(
@@ -19,7 +20,7 @@ fn file(way_in: &str, known: &Other, limited: &Other) -> String {
     )
 }
 
-/// Asks for it, says yes; the question names the key and the account.
+/// Makes a change and says yes. The question must name the key and the account.
 async fn agreed(client: &mut Client, tool: &str, arguments: Value, fingerprint: &str) -> Value {
     let asked = client.is_asked(Way::InputRequired, tool, arguments).await;
     for part in [fingerprint, "lsa-ssh", "authorized_keys"] {
@@ -28,13 +29,13 @@ async fn agreed(client: &mut Client, tool: &str, arguments: Value, fingerprint: 
     done(client.answers(&asked, "accept").await)
 }
 
-/// Kind, mode and owner of the file and of what it is in.
+/// The kind, mode and owner of the file and of its directories.
 fn owners(account: &Account<'_>) -> String {
     let home = format!("/home/{}", account.name);
     account.host.run(&["stat", "--format=%n %F %a %U:%G", &home, &format!("{home}/.ssh"), &account.file()])
 }
 
-/// With another one that may become root, which the server's key opens as well.
+/// Makes an account, and another one that may become root. The server's key opens both.
 fn with_sudoer<'a>(lab: &'a Lab, family: &str) -> (Account<'a>, Account<'a>) {
     let host = lab.host(family);
     let (account, sudoer) = (Account::new(host, "lsa-ssh"), Account::new(host, SUDOER));
@@ -124,7 +125,8 @@ async fn keys_are_listed_added_and_removed_by_whoever_may_and_the_rest_stays() {
             let lines = [format!("{}\n", known.public), format!("  restrict {} again\n", known.public)];
             let without = gone(&with_new, lines);
             assert_eq!(account.read(), without);
-            // By the line, whatever its comment is; each line of the key goes, and a comment that looks like one stays.
+            // The key is given as a line with another comment. Each line of the key goes, and a comment that looks like one
+            // stays.
             let bare = limited.public.rsplit_once(' ').expect("a comment").0;
             agreed(
                 &mut client,
@@ -143,7 +145,7 @@ async fn keys_are_listed_added_and_removed_by_whoever_may_and_the_rest_stays() {
             let again = client.envelope("ssh_authorized_keys", remove).await;
             assert!(again["notes"].to_string().contains("isn't there"), "{again}");
 
-            // The way in stays.
+            // The key of the connection stays.
             let envelope = client.envelope("ssh_authorized_keys", call("remove", json!({"key": own}))).await;
             refused(&envelope, "KEY_IN_USE", &[&own_fingerprint, "nothing was removed"]);
             assert_eq!(account.facts(), facts);
@@ -178,7 +180,7 @@ async fn the_servers_key_is_copied_once_and_opens_the_account() {
         assert!(made.contains(&format!("{home}/.ssh directory 700 lsa-ssh:lsa-ssh\n")), "{made}");
         assert!(made.contains(&format!("{} regular file 600 lsa-ssh:lsa-ssh\n", account.file())), "{made}");
         assert!(gets_in(&lab, second.path(), "lsa-ssh", &address));
-        // The one who asks again, and the one who names it otherwise, are told so, and not asked.
+        // A second call, also with another form of the key, gets a note and doesn't ask.
         let facts = account.facts();
         for key in [second.path().to_owned(), "~/.ssh/second.pub".to_owned(), fingerprint.clone()] {
             let arguments = json!({"host": family, "user": "lsa-ssh", "key": key});
@@ -241,7 +243,7 @@ async fn the_servers_key_leaves_an_account_only_over_a_connection_by_another_one
         );
         done(gone.await);
         assert_eq!(account.read(), format!("{}\n{}\n", first.public(), other.public));
-        // The other connection is still there, but its key opens nothing any more.
+        // The other connection is still open, but its key opens nothing any more.
         let by_second = remove(&connections[1], &first.public());
         refused(&client.envelope("ssh_authorized_keys", by_second).await, "KEY_OF_CONTROLLER", &[]);
         assert!(gets_in(&lab, first.path(), "lsa-ssh", &lab.address(family)));

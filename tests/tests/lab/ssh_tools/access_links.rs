@@ -1,15 +1,15 @@
-//! `ssh_authorized_keys` and `ssh_copy_id`, where something else is in the place of a home, a directory or a file of keys:
-//! nothing is followed, and nothing is touched.
+//! `ssh_authorized_keys` and `ssh_copy_id` follow no link and change nothing where something else stands in the place of a
+//! home, of a directory or of a file of keys.
 
 use linux_sysadmin_tests::{Lab, Way};
 use serde_json::json;
 
 use super::*;
 
-/// Anybody's, outside of all homes.
+/// A directory outside of all homes.
 const OUTSIDE: &str = "/run/lsa-ssh-outside";
 
-/// Each in a home, given as `$0`; and what the tool says.
+/// Scripts that change a home, which is `$0`, each with the tool's error code.
 const PLACES: [(&str, &str); 9] = [
     ("mkdir .ssh && ln -s $1/keys .ssh/authorized_keys", "SYMLINK"),
     ("mkdir .ssh && ln -s $1/nothing .ssh/authorized_keys", "SYMLINK"),
@@ -67,7 +67,7 @@ async fn what_is_no_plain_file_in_a_plain_directory_is_refused_and_nothing_is_to
                 "{place}"
             );
         }
-        // The home itself.
+        // Here the home itself is a link.
         host.run(&["sh", "-c", "rm -rf /home/lsa-ssh && ln -s $0 /home/lsa-ssh", OUTSIDE]);
         let before = outside(host);
         for arguments in [json!({"action": "add", "key": new.public}), json!({"action": "list"})] {
@@ -124,7 +124,7 @@ async fn who_has_no_home_or_no_account_has_no_keys() {
     for family in FAMILIES {
         let host = lab.host(family);
         let _account = Account::new(host, "lsa-ssh");
-        // usermod would wait for the end of all that the account runs.
+        // usermod would wait for the end of all processes of the account.
         let lives_in = |home: &str| {
             let script = format!("s#^\\(lsa-ssh:.*\\):[^:]*:\\([^:]*\\)$#\\1:{home}:\\2#");
             host.run(&["sed", "-i", &script, "/etc/passwd"]);
@@ -157,7 +157,7 @@ async fn who_has_no_home_or_no_account_has_no_keys() {
         let made = "ls -d /.ssh /etc/.ssh /home/lsa-ssh/.ssh /nonexistent 2> /dev/null || :";
         assert_eq!(host.run(&["sh", "-c", made]), "");
 
-        // Where sshd looks elsewhere for keys, one in this file would open nothing.
+        // Where sshd reads keys from another file, a key in this one would open nothing.
         let settings = "Match User lsa-ssh\nAuthorizedKeysFile /etc/ssh/keys/%u\n";
         host.put("/etc/ssh/sshd_config.d/lsa-ssh.conf", settings.as_bytes());
         refuses("lsa-ssh", "KEYS_ELSEWHERE", &["/etc/ssh/keys/%u"]).await;

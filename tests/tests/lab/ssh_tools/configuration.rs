@@ -1,4 +1,4 @@
-//! `ssh_config_list` and `ssh_config_add`: what is listed is what ssh takes, and what is added gets there.
+//! `ssh_config_list` lists what ssh reads, and ssh reaches the hosts that `ssh_config_add` adds.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Comments, tabs, equals signs, quotes, an included file, and what may be a secret.
+/// A configuration with comments, tabs, equals signs, quotes, an included file, and a text that may be a secret.
 const CONFIG: &str = "# Mine; kept as it is
 ServerAliveInterval 30
 IgnoreUnknown UnknownThing
@@ -40,7 +40,7 @@ fn written(lab: &Lab) -> String {
     std::fs::read_to_string(lab.file("config")).expect("a configuration")
 }
 
-/// What ssh takes for this host, by setting.
+/// The values that ssh reads for a setting of this host.
 fn taken(lab: &Lab, alias: &str, setting: &str) -> BTreeSet<String> {
     let all = lab.run(&["ssh", "-G", alias]);
     let values = all.lines().filter_map(|line| line.split_once(' ')).filter(|(name, _)| *name == setting);
@@ -113,13 +113,13 @@ async fn a_host_that_is_added_is_reached_by_ssh_and_every_other_line_stays() {
         assert_eq!(lab.run(&["ssh", "-o", "BatchMode=yes", "added", "id", "-un"]), "lsa-ssh\n");
         assert_eq!(taken(&lab, "bastion", "port"), BTreeSet::from(["2222".to_owned()]));
 
-        // Again it is there already, and nobody is asked.
+        // The second time the host is there already, and the call doesn't ask.
         let again = client.envelope("ssh_config_add", arguments).await;
         assert!(
             again["notes"][0].as_str().is_some_and(|note| note.contains("nothing was written")),
             "{again}"
         );
-        // Who is changed keeps what isn't named.
+        // A changed host keeps the settings that the call doesn't name.
         let change = json!({"host": "added", "user": "root"});
         done(client.agrees(Way::InputRequired, "ssh_config_add", change).await);
         assert_eq!(written(&lab), after.replace("User lsa-ssh\n", "User root\n"));
@@ -136,7 +136,7 @@ async fn a_host_that_was_added_is_taken_by_servers_that_start_afterwards_and_onl
         let sshd = lab.sshd(family, PORT);
         sshd.start(&[&host_key], "");
         lab.configure(&lab.aliases());
-        // Its other sshd is known, and that would be shown of this one.
+        // The key of the host's other sshd is known, and the question would mention it.
         lab.forget_hosts();
         let unknown = std::fs::read_to_string(lab.file("known_hosts")).expect("it");
         let mut before = served(&lab, WITHOUT_SESSION).await;
@@ -154,7 +154,7 @@ async fn a_host_that_was_added_is_taken_by_servers_that_start_afterwards_and_onl
         let mut after = served(&lab, WITHOUT_SESSION).await;
         let envelope = after.envelope("ssh_connect", json!({"host": "added"})).await;
         refused(&envelope, "HOST_KEY_UNKNOWN", &[&listed(&lab, host_key.path()).1]);
-        // ssh, which could ask, refuses it as well where it may not.
+        // ssh refuses the host as well, since it may not ask.
         let said = lab.ssh(&["added", "true"]);
         assert!(String::from_utf8_lossy(&said.stderr).contains("Host key verification failed"), "{said:?}");
         lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
@@ -174,7 +174,7 @@ async fn a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so() {
     let sshd = lab.sshd(family, PORT);
     sshd.start(&[&host_key], "");
     lab.configure(&lab.aliases());
-    // Its other sshd is known, and that would be shown of this one.
+    // The key of the host's other sshd is known, and the question would mention it.
     lab.forget_hosts();
     let (unknown, unnamed) = (std::fs::read_to_string(lab.file("known_hosts")).expect("it"), written(&lab));
     let connect = json!({"host": "late"});
@@ -188,7 +188,7 @@ async fn a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so() {
             "{unnamed}\nHost late\n  HostName {}\n  Port {PORT}\n  User root\n",
             lab.address(family)
         ));
-        // Nobody is asked about a key that nobody has seen.
+        // There is no question about a key that was never seen.
         refused(&client.envelope(tool, connect.clone()).await, "HOST_UNKNOWN", &["late"]);
         lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
         let asked = client.is_asked(way, tool, connect.clone()).await;
@@ -201,15 +201,15 @@ async fn a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so() {
         refused(&client.envelope("perf_uptime", json!({"host": "late"})).await, "HOST_UNKNOWN", &[]);
 
         done(client.agrees(way, tool, connect.clone()).await);
-        // Once: from now on it is a host like any other.
+        // The question comes once. From now on the host is known.
         done(client.envelope(tool, connect.clone()).await);
         done(client.envelope("perf_uptime", json!({"host": "late"})).await);
         assert!(client.close().await.0.success());
-        // The next server knows it anyway, and that is how it was before.
+        // The next server would know the host, so the test restores the file.
         std::fs::write(lab.file("known_hosts"), &unknown).expect("written");
         lab.configure(&unnamed);
     }
-    // A client that can ask nobody doesn't say yes by itself.
+    // A client that can't ask its user can't say yes by itself.
     let mut client = served_for(&lab, Way::TwoStep).await;
     lab.configure(&format!("{unnamed}\nHost late\n  HostName {}\n  Port {PORT}\n", lab.address(family)));
     lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
@@ -224,7 +224,7 @@ async fn a_host_that_came_after_the_start_is_worked_on_once_a_person_says_so() {
         );
     }
     assert!(client.close().await.0.success());
-    // Where the operator lists hosts, there is nothing to ask.
+    // Where the operator lists the allowed hosts, there is no question.
     std::fs::write(lab.home().config(), "ssh:\n  allowed_hosts: [debian1]\n").expect("written");
     let mut client = served_for(&lab, Way::InputRequired).await;
     refused(&client.envelope("ssh_connect", connect).await, "HOST_NOT_ALLOWED", &["late"]);
@@ -302,7 +302,7 @@ async fn nothing_else_gets_into_the_configuration() {
     }
     assert_eq!(written(&lab), CONFIG);
 
-    // What a link leads to is somebody else's.
+    // The tool doesn't follow a link to a file elsewhere.
     std::fs::rename(lab.file("config"), lab.file("real")).expect("renamed");
     std::os::unix::fs::symlink(lab.file("real"), lab.file("config")).expect("a link");
     let envelope = client.envelope("ssh_config_add", json!({"host": "new", "hostname": "x"})).await;

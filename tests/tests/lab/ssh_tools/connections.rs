@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Where calls work that name no host.
+/// The host on which calls without a host work.
 async fn unnamed(client: &mut Client) -> Value {
     client.envelope("sysadmin_session_info", json!({})).await["target_host"].clone()
 }
 
-/// Connections to the sshd of this port that are there.
+/// The number of open connections to the sshd of this port.
 fn connections(lab: &Lab, family: &str, port: u16) -> usize {
     let filter = format!("sport = :{port}");
     lab.host(family).run(&["ss", "--no-header", "--tcp", "state", "established", &filter]).lines().count()
@@ -69,7 +69,7 @@ async fn port_account_and_key_may_be_given_and_the_name_stands_for_them_from_the
                 assert_eq!(connected["host_key"], listed(&lab, host_key.path()).1);
                 let name = connected["host"].as_str().expect("a name");
                 assert!(name.starts_with(&format!("lsa-ssh@{family}:{PORT}+")), "{name}");
-                // It is another one than the alias alone.
+                // This is another connection than that of the alias alone.
                 for (host, user) in [(name, "lsa-ssh"), (family, "root")] {
                     let session = done(client.envelope("ssh_session_info", json!({"host": host})).await);
                     assert_eq!(
@@ -134,7 +134,7 @@ async fn whoever_is_not_reached_is_told_why_and_the_current_host_stays() {
             assert_eq!(unnamed(&mut client).await, family);
             std::fs::write(lab.file("known_hosts"), &unknown).expect("written");
         }
-        // Not even who was to be connected was told to whom isn't known.
+        // The unknown host didn't even get the account's name.
         assert!(!sshd.log().contains("userauth-request"), "{}", sshd.log());
         assert!(client.close().await.0.success());
     }
@@ -163,7 +163,7 @@ async fn a_connection_that_is_ended_is_gone_from_the_host_and_this_machine_is_th
             assert_eq!(unnamed(&mut client).await, "localhost");
             let again = done(client.envelope("ssh_disconnect", json!({"host": name})).await);
             assert_eq!(again["was_connected"], false, "{again}");
-            // Whoever names it has it back.
+            // A call that names the host connects again.
             let session = done(client.envelope("ssh_session_info", json!({"host": name})).await);
             assert_eq!(session["connected"], true, "{session}");
             let never = client.envelope("ssh_disconnect", json!({"host": "nobody"})).await;
@@ -183,7 +183,7 @@ async fn without_a_name_the_current_connection_is_ended_and_of_two_none_is_curre
     assert_eq!(ended, json!({"host": FAMILIES[0], "was_connected": true, "current": "localhost"}));
     assert_eq!(unnamed(&mut client).await, "localhost");
 
-    // Who shares this session may mean the one or the other.
+    // Agents that share this session may mean either host.
     for family in FAMILIES {
         done(client.envelope("ssh_connect", json!({"host": family})).await);
     }
@@ -229,7 +229,7 @@ async fn a_connection_that_is_tried_leaves_nothing() {
             lab.host(family).until(&gone);
             let log = sshd.logged("Disconnected from user lsa-ssh");
             assert_eq!(log.matches("Accepted publickey for lsa-ssh").count(), number + 1, "{log}");
-            // Neither is it a connection of the server's.
+            // It isn't a connection of the server either.
             assert_eq!(unnamed(&mut client).await, "localhost");
             let ended = client.envelope("ssh_disconnect", json!({"host": tested["host"]})).await;
             refused(&ended, "NOT_CONNECTED", &[]);

@@ -1,4 +1,4 @@
-//! The ssh tools on real hosts of both families: what they say is what OpenSSH says, and what they do, it finds.
+//! The ssh tools on real hosts of both families. OpenSSH confirms what they say and what they do.
 
 mod access;
 mod access_links;
@@ -10,24 +10,24 @@ mod session;
 use linux_sysadmin_tests::{Client, Host, Lab, Way};
 use serde_json::{Value, json};
 
-/// A Debian and a Fedora.
+/// A Debian host and a Fedora host.
 const FAMILIES: [&str; 2] = ["debian1", "rhel1"];
 
-/// Has a session, and with it a current host.
+/// A protocol version with a session, and with a current host in it.
 const WITH_SESSION: &str = "2025-06-18";
-/// Has none.
+/// A protocol version without a session.
 const WITHOUT_SESSION: &str = "2026-07-28";
 
-/// Of a second sshd.
+/// The port of a second sshd.
 const PORT: u16 = 2211;
 
-/// An account on a host, which is the test's own until it is dropped.
+/// An account on a host. It is removed when this is dropped.
 struct Account<'a> {
     host: &'a Host,
     name: &'static str,
 }
 
-/// Writes a file of the account's, with its home and `.ssh` where they aren't there.
+/// Writes a file of the account, and makes its home and `.ssh` where they are missing.
 const WRITE: &str = r#"
 set -e
 install -d -m 700 -o "$0" -g "$0" "/home/$0/.ssh"
@@ -36,8 +36,7 @@ chown "$0:$0" "/home/$0/.ssh/authorized_keys"
 chmod 600 "/home/$0/.ssh/authorized_keys"
 "#;
 
-/// Removes the account and what was put on the host for it. Where its home is said to be isn't asked: a test may have
-/// said that it is `/`.
+/// Removes the account and its files. The home in passwd isn't used, since a test may have set it to `/`.
 const REMOVE: &str = r#"
 rm -f "/etc/sudoers.d/$0" "/etc/ssh/sshd_config.d/$0.conf"
 pkill --signal KILL --uid "$0"
@@ -46,7 +45,7 @@ rm -rf "/home/$0"
 "#;
 
 impl<'a> Account<'a> {
-    /// With an empty home, and no password.
+    /// Makes an account with an empty home and no password.
     fn new(host: &'a Host, name: &'static str) -> Self {
         let account = Self { host, name };
         account.remove();
@@ -58,7 +57,7 @@ impl<'a> Account<'a> {
         format!("/home/{}/.ssh/authorized_keys", self.name)
     }
 
-    /// Replaces its authorized_keys.
+    /// Replaces the account's authorized_keys.
     fn write(&self, text: &str) {
         self.host.run(&["sh", "-c", WRITE, self.name, text]);
     }
@@ -67,7 +66,7 @@ impl<'a> Account<'a> {
         self.host.run(&["cat", &self.file()])
     }
 
-    /// Of everything in its home: kind, mode, owner, what a link leads to, checksum, and when it was last changed.
+    /// The kind, mode, owner, target, checksum and time of every file in the account's home.
     fn facts(&self) -> String {
         let home = format!("/home/{}", self.name);
         let find = ["find", &home, "-printf", "%P %y %m %u:%g %l %T@ %i\n"];
@@ -85,7 +84,7 @@ impl Drop for Account<'_> {
     }
 }
 
-/// A key of somebody else's: its private half isn't among the server's own.
+/// A key of another person, whose private half isn't among the server's keys.
 struct Other {
     path: String,
     public: String,
@@ -104,7 +103,7 @@ impl Other {
     }
 }
 
-/// A server for a client of this protocol version, which can be asked where the version lets the server ask.
+/// Starts a server for a client of this protocol version. The client can be asked where the version allows it.
 async fn served(lab: &Lab, version: &str) -> Client {
     let mut client = lab.serve(&[]);
     if version == WITHOUT_SESSION {
@@ -114,7 +113,7 @@ async fn served(lab: &Lab, version: &str) -> Client {
     client
 }
 
-/// The same for a client that can be asked in this way.
+/// Starts a server for a client that can be asked in this way.
 async fn served_for(lab: &Lab, way: Way) -> Client {
     let (version, capabilities) = way.client();
     let mut client = lab.serve(&[]);
@@ -123,14 +122,14 @@ async fn served_for(lab: &Lab, way: Way) -> Client {
     client
 }
 
-/// It is done, and the envelope's data is given.
+/// Asserts that a call succeeded; gives its data.
 #[track_caller]
 fn done(envelope: Value) -> Value {
     assert_eq!(envelope["status"], "success", "{envelope}");
     envelope["data"].clone()
 }
 
-/// It is refused with this code, and says all of this.
+/// Asserts that a call was refused with this code and with all of these texts.
 #[track_caller]
 fn refused(envelope: &Value, code: &str, texts: &[&str]) {
     assert_eq!((&envelope["status"], &envelope["error_code"]), (&json!("error"), &json!(code)), "{envelope}");
@@ -140,7 +139,7 @@ fn refused(envelope: &Value, code: &str, texts: &[&str]) {
     }
 }
 
-/// What ssh-keygen says of a key's file: bits, fingerprint, comment.
+/// The bits, fingerprint and comment of a key's file, by ssh-keygen.
 #[track_caller]
 fn listed(lab: &Lab, path: &str) -> (u64, String, String) {
     let shown = lab.run(&["ssh-keygen", "-lf", path]);
@@ -150,7 +149,7 @@ fn listed(lab: &Lab, path: &str) -> (u64, String, String) {
     (bits, fingerprint, rest.rsplit_once(" (").expect("a kind").0.to_owned())
 }
 
-/// Somebody gets in by this key, and is this account.
+/// Whether this key opens the account.
 #[track_caller]
 fn gets_in(lab: &Lab, key: &str, account: &str, address: &str) -> bool {
     let options = ["-o", "IdentitiesOnly=yes", "-i", key, "-l", account, address, "id", "-un"];

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Everything in `.ssh`: mode, owner, size, contents or what a link leads to.
+/// The files in `.ssh`: mode, owner, size, and contents or the target of a link.
 fn files(lab: &Lab) -> BTreeMap<String, (u32, u32, String)> {
     let entries = std::fs::read_dir(lab.file("")).expect("a directory").flatten();
     let known = |entry: std::fs::DirEntry| {
@@ -53,7 +53,7 @@ async fn keys_are_listed_as_openssh_lists_them() {
         ("plain", true, Some(false), &["no passphrase"][..]),
         ("ecdsa", false, Some(false), &["no passphrase"]),
         ("locked", false, Some(true), &[]),
-        // Neither does the server read what others may.
+        // The server doesn't use a key that others may read.
         ("open", false, None, &["mode 0644"]),
         ("short", false, Some(false), &["2048 bits", "no passphrase"]),
         ("id_ed25519", false, Some(false), &["no passphrase"]),
@@ -169,7 +169,7 @@ async fn nothing_is_ever_written_over() {
             refused(&envelope, "KEY_EXISTS", &[name, "never written over"]);
         }
     }
-    // The lab's own.
+    // This is the lab's own key.
     let envelope = client.envelope("ssh_key_generate", json!({})).await;
     refused(&envelope, "KEY_EXISTS", &["id_ed25519"]);
     for name in ["config", "authorized_keys", "known_hosts", "../x", "a/b", "-x", "x.pub", "", "a b", "a\nb"]

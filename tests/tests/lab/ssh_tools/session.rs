@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Of several that both know; and what they agree on by themselves.
+/// Settings that make both sides choose one of several algorithms, and no setting, where they choose by themselves.
 const AGREED: [&str; 3] = [
     "",
     "KexAlgorithms ecdh-sha2-nistp384\nCiphers aes256-ctr\nMACs hmac-sha2-512-etm@openssh.com\n",
     "KexAlgorithms diffie-hellman-group16-sha512\nCiphers aes128-gcm@openssh.com\n",
 ];
 
-/// What follows this on a line.
+/// The text behind this mark, up to the end of the line.
 #[track_caller]
 fn after<'a>(text: &'a str, mark: &str) -> &'a str {
     let (_, rest) = text.rsplit_once(mark).unwrap_or_else(|| panic!("{mark}: {text}"));
@@ -84,13 +84,13 @@ async fn how_long_it_is_there_and_how_often_it_was_had_back_is_told() {
         for restored in 0..3 {
             let session = done(client.envelope("ssh_session_info", host.clone()).await);
             assert_eq!(session["restored"], restored, "{session}");
-            // In the lab it may be next to nothing.
+            // In the lab the time may be almost nothing.
             assert!(session["round_trip_ms"].as_f64().is_some_and(|took| took < 60_000.0), "{session}");
-            // Nobody else works there now.
+            // No other call uses the connection now.
             assert_eq!(session["channels"], 0, "{session}");
             assert!(session["keepalive_interval_seconds"].is_u64(), "{session}");
             let up = session["uptime_seconds"].as_u64().expect("a number");
-            // The newest: one whose client was cut off from it may be there still.
+            // The newest process counts, since one of an earlier connection that was cut may still be there.
             let begun = "ps -o etimes= -p $(pgrep --newest --full '^sshd: root@notty') | tr -d ' '";
             let by_ps: u64 = lab.host(family).run(&["sh", "-c", begun]).trim().parse().expect("a number");
             assert!(up <= by_ps + 1 && by_ps <= up + 5, "{up} {by_ps}");

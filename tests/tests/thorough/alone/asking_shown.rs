@@ -1,4 +1,4 @@
-//! For plans that nobody thought of: what was shown is what ran, byte for byte, and what is there afterwards.
+//! For random plans: the question shows exactly, byte by byte, what runs and what is there afterwards.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 const APPLY: &str = "planner_apply";
 const PLANS: usize = 200;
 
-/// One step, and the name of what it touches.
+/// A step, with the name of the file that it touches.
 #[derive(Clone, Debug)]
 enum Does {
     Touch { undone: bool },
@@ -24,14 +24,14 @@ enum Does {
     MakeDirectory { mode: u32 },
 }
 
-/// A name of one file: whatever a shell, a terminal or a careless parser might read otherwise.
+/// A file name with characters that a shell, a terminal or a careless parser might read otherwise.
 fn name() -> impl Strategy<Value = String> {
     let harmless = "[a-z0-9_.-]{1,12}";
     let awkward = r#"[ a-zA-Z'"\\$`*?\[\](){}<>|&;!#~=%+,:@^äöüßéñ日本語Ωж€😀-]{1,24}"#;
     prop_oneof![harmless, awkward]
 }
 
-/// Lines that are nobody's secret, some of them with what doesn't show, the last of them without its end or with it.
+/// Lines without secrets. Some have invisible characters, and the last one may lack its newline.
 fn contents() -> impl Strategy<Value = String> {
     let line = r#"[ -~äö日😀\t]{0,60}"#;
     let awkward = "[\u{1}-\u{8}\u{b}-\u{1f}\u{7f}\u{9b}\u{ad}\u{200b}\u{202e}\u{feff}\u{e0041}a-f ]{0,12}";
@@ -71,7 +71,7 @@ impl Does {
         }
     }
 
-    /// What is there before.
+    /// The file's contents before.
     fn before(&self) -> Option<&str> {
         match self {
             Self::Write { before, .. } => before.as_deref(),
@@ -80,7 +80,7 @@ impl Does {
         }
     }
 
-    /// The argv of its command and of its undo's.
+    /// The words of the step's command and of its undo.
     fn commands(&self, path: &str) -> (Option<[String; 3]>, Option<[String; 3]>) {
         let argv = |program: &str| [program, "--", path].map(str::to_owned);
         match self {
@@ -91,11 +91,11 @@ impl Does {
     }
 }
 
-/// One step as the question shows it.
+/// A step as the question shows it.
 #[derive(Debug, Default)]
 struct Shown {
     title: String,
-    /// Everything below the title but what stands behind a mark.
+    /// The lines below the title that have no mark.
     notes: Vec<String>,
     diff: String,
 }
@@ -118,7 +118,7 @@ fn steps(text: &str) -> Vec<Shown> {
     steps
 }
 
-/// What a shell would make of a line: an argv.
+/// The words that a shell makes of a line.
 fn words(line: &str) -> Vec<String> {
     let script = format!("printf '%s\\0' {line}");
     let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
@@ -127,7 +127,7 @@ fn words(line: &str) -> Vec<String> {
     said.trim_end_matches('\0').split('\0').map(str::to_owned).collect()
 }
 
-/// What doesn't show, in the form in which it is shown.
+/// The text with invisible characters made visible.
 fn visible(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
@@ -138,7 +138,7 @@ fn visible(text: &str) -> String {
         .collect()
 }
 
-/// The text that a unified diff makes of another, as patch(1) would.
+/// The text that patch(1) would make of another by a unified diff.
 fn patched(before: &str, diff: &str) -> String {
     if diff.is_empty() {
         return before.to_owned();
@@ -150,7 +150,7 @@ fn patched(before: &str, diff: &str) -> String {
             ("@", _) => {
                 let from = line.split([' ', ',']).nth(1).expect("a range").trim_start_matches('-');
                 let count = line.split(' ').nth(1).and_then(|range| range.split_once(',')).map(|(_, n)| n);
-                // Of an empty range the number is that of the line before it.
+                // An empty range has the number of the line before it.
                 let from = from.parse::<usize>().expect("a number") - usize::from(count != Some("0"));
                 while taken < from {
                     new += old.next().expect("a line");
@@ -172,7 +172,7 @@ fn patched(before: &str, diff: &str) -> String {
         }
     }
     old.for_each(|line| new += line);
-    // Whether the last line has an end is said of each side apart.
+    // The diff says for each side whether the last line has a newline.
     let without = diff.lines().collect::<Vec<_>>();
     let unended = without.windows(2).any(|pair| pair[1].starts_with('\\') && !pair[0].starts_with('-'));
     if unended { new.trim_end_matches('\n').to_owned() } else { new }
@@ -257,7 +257,7 @@ async fn what_was_shown_is_what_ran_and_what_is_there() {
     sandbox.audit_is_valid();
 }
 
-/// What is there afterwards is what the question said.
+/// Asserts that the files afterwards are what the question said.
 fn same_as_shown(sandbox: &Sandbox, path: &str, does: &Does, shown: &Shown, context: &str) {
     let there = fs::symlink_metadata(sandbox.path(path)).ok();
     let says = |note: &str| shown.notes.iter().any(|said| said == note);

@@ -1,26 +1,27 @@
-//! One call on ten hosts: who doesn't answer keeps nobody from the others' answers; a change is asked about once, begins
-//! on one host alone, and ends where it fails.
+//! One call on ten hosts. A host that doesn't answer doesn't delay the others' answers. A change asks once, begins on one
+//! host
+//! alone, and stops where it fails.
 
 use linux_sysadmin_tests::{Client, Fleet, Plan, Step, Way};
 use serde_json::{Value, json};
 
 const APPLY: &str = "planner_apply";
-/// On which host alone the plan fails.
+/// The only host on which the plan fails.
 const FAILS: &str = "fleet03";
 
-/// Its second step fails where that directory isn't.
+/// A plan whose second step fails where a directory is missing.
 fn plan() -> Plan {
     Plan::of([Step::write("/srv/plan/new", "new\n"), Step::run(&["rmdir", "--", "/srv/plan/empty"])])
 }
 
-/// The arguments of a call that applies it on the whole fleet.
+/// The arguments of a call that applies the plan on the whole fleet.
 fn everywhere(plan: &Plan) -> Value {
     let mut arguments = plan.apply();
     arguments["host"] = "fleet".into();
     arguments
 }
 
-/// What the plan needs, on each host; `but` lacks it.
+/// Makes the directory that the plan needs on each host except `but`.
 fn prepare(fleet: &Fleet, but: Option<&str>) {
     for host in fleet.hosts() {
         host.run(&["rm", "-rf", "/srv/plan"]);
@@ -29,17 +30,17 @@ fn prepare(fleet: &Fleet, but: Option<&str>) {
     }
 }
 
-/// What is in its directory, by host.
+/// The names in the plan's directory, by host.
 fn found(fleet: &Fleet) -> Vec<(&str, String)> {
     fleet.hosts().iter().map(|host| (host.name(), host.run(&["ls", "/srv/plan"]))).collect()
 }
 
-/// On all hosts the same.
+/// The same names for all hosts.
 fn everywhere_is<'a>(fleet: &'a Fleet, listed: &str) -> Vec<(&'a str, String)> {
     fleet.names().into_iter().map(|name| (name, listed.to_owned())).collect()
 }
 
-/// The error codes of the calls on record, host after host; null where one did what it should.
+/// The error codes of the calls on record, in the order of the hosts. A call that succeeded has null.
 fn codes(fleet: &Fleet) -> Vec<(String, Value)> {
     let records = fleet.home().audit();
     let calls = records.iter().filter(|record| record["event"] == "call" && record["tool"] == APPLY);
@@ -67,7 +68,7 @@ async fn who_hangs_and_who_is_gone_keep_nobody_from_the_others_answers() {
     let test = "who_hangs_and_who_is_gone_keep_nobody_from_the_others_answers";
     let Some(fleet) = Fleet::new(test) else { return };
     fleet.add("parrot");
-    // Longer than any client waits: whoever waited for that would never have an answer.
+    // The time is longer than any client waits, so a call that waits for it would never be answered.
     let config = std::fs::read_to_string(fleet.file("config")).expect("a configuration");
     fleet.configure(&format!("{config}Host *\n  ConnectTimeout 3600\n"));
     let (hangs, gone) = ("fleet03", "fleet07");
@@ -92,7 +93,7 @@ async fn who_hangs_and_who_is_gone_keep_nobody_from_the_others_answers() {
         assert_eq!(data.contains(name), name != hangs && name != gone, "{name}: {envelope}");
     }
 
-    // A change needs all of them: it begins nowhere.
+    // A change needs all hosts, so it begins nowhere.
     fleet.add_planner();
     prepare(&fleet, None);
     let mut client = served(&fleet, Way::InputRequired).await;
@@ -138,7 +139,7 @@ async fn a_change_ends_with_the_hosts_that_are_changed_when_one_fails() {
     let test = "a_change_ends_with_the_hosts_that_are_changed_when_one_fails";
     let Some(fleet) = Fleet::new(test) else { return };
     fleet.add_planner();
-    // The first host is always alone.
+    // The first host always comes alone.
     for (serial, done, not_begun) in [(1, 1..=2, 4..=10), (4, 1..=5, 6..=10)] {
         let context = format!("serial: {serial}");
         fleet.settle_for(&format!("ssh:\n  serial: {serial}\n"));

@@ -1,5 +1,6 @@
-//! On a real host: a server that is killed at moments that nobody has chosen, on the host itself and beyond SSH. Whatever was
-//! there before is there again once `audit recover` has been run, or the change was made to its end.
+//! On a real host: a server is killed at random moments, on the host itself and over SSH. After `audit recover` the host is
+//! as
+//! it was before, or the change is complete.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use linux_sysadmin_tests::{Machine, Plan, Reach, Step};
 use serde_json::{Value, json};
 
-/// Kills for each way of reaching the host, where `LINUX_SYSADMIN_TEST_KILLS` doesn't say how many.
+/// The number of kills for each way to the host, unless `LINUX_SYSADMIN_TEST_KILLS` sets another.
 const KILLS: usize = 60;
 
 const BEGIN: &str = "
@@ -19,7 +20,7 @@ for name in existing removed; do
 done
 printf '# what the administrator has\\n0 3 * * * /usr/bin/true\\n@daily /usr/bin/false\\n' | crontab -u nobody -";
 
-/// All that the changes may touch.
+/// Prints everything that the changes may touch.
 const STATE: &str = "
 crontab -u nobody -l
 for name in existing new removed; do
@@ -28,10 +29,10 @@ done
 ls -d /srv/plan/made 2>&1
 find /srv /etc /home /var/spool -name '.linux-sysadmin-*'";
 
-/// What goes on beyond a connection that was lost.
+/// Succeeds once no command of a lost connection runs any more.
 const QUIET: &str = "! pgrep --exact 'crontab|tee|dd|mv|cp|ln'";
 
-/// Changes of files, of what commands replace, and of both.
+/// Changes by files, by commands that replace something, and by both.
 fn changes() -> [(&'static str, Value); 4] {
     let files = || {
         Plan::of([
@@ -49,13 +50,13 @@ fn changes() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// From nothing to a little more than this.
+/// A random time from nothing to a little more than this.
 fn within(time: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 1200;
     time * u32::try_from(random).unwrap_or_default() / 1000
 }
 
-/// Changes on record that have begun, and which of them have ended well.
+/// The ids of the changes on record, and of those that have ended well.
 fn on_record(machine: &Machine) -> (Vec<String>, Vec<String>) {
     let of = |event: &str, holds: &dyn Fn(&Value) -> bool| {
         let records =
@@ -76,7 +77,7 @@ async fn nothing_is_lost_by_a_kill_at_any_moment() {
     for reach in [Reach::Inside("debian1"), Reach::OverSsh("debian1")] {
         machine.now(reach, test);
         machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
-        // As it is before each change, and after it where nobody is killed; and how long that takes.
+        // The states before and after each change without a kill, and the time that it takes.
         let mut whole = Vec::new();
         for (tool, arguments) in changes() {
             machine.sh(BEGIN);

@@ -1,10 +1,10 @@
-//! On a real host: a server that is killed, or a step that fails, at every point that the program names. What was killed
-//! is put back by `audit recover`; what failed is undone at once.
+//! On a real host: a server is killed, or a step fails, at every point that the program names. `audit recover` undoes the
+//! change of a killed server. A failed change is undone at once.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Snapshot, Step};
 use serde_json::json;
 
-/// Files of somebody else's, with another mode and an old time: what has to come back.
+/// Makes files of another account, with another mode and an old time, which have to come back.
 const FILES: &str = "
 for name in existing removed; do
     echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
@@ -16,10 +16,10 @@ const NEW: &str = "/srv/planner/new";
 const EXISTING: &str = "/srv/planner/existing";
 const MADE: &str = "/srv/plan/made";
 
-/// What only the undo of a command takes back, which is for a person to run.
+/// A file that only the undo of a command removes, which a person has to run.
 const BY_COMMAND: &[Expected] = &[Expected { name: RAN, why: "a command made it" }];
 
-/// One step of each kind.
+/// A plan with one step of each kind.
 fn plan() -> Plan {
     Plan::of([
         Step::run(&["touch", "--", RAN]).undo(&["rm", "--", RAN]),
@@ -31,16 +31,16 @@ fn plan() -> Plan {
     .after_undo(&["systemctl", "daemon-reload"])
 }
 
-/// The same, and it breaks in the end.
+/// The same plan with a last step that fails.
 fn broken() -> Plan {
     plan().step(Step::run(&["false"]))
 }
 
-/// Before the first step.
+/// Points before the first step.
 const BEGINNING: [&str; 4] =
     ["before-begun", "before-sync-change-begun", "after-sync-change-begun", "after-begun"];
 
-/// Within the plan's steps.
+/// Points within the plan's steps.
 const STEPS: [&str; 25] = [
     "before-step-0",
     "after-step-0",
@@ -69,7 +69,7 @@ const STEPS: [&str; 25] = [
     "before-sync-change-ended",
 ];
 
-/// In the undo of the plan that breaks.
+/// Points in the undo of the plan that fails.
 const UNDO: [&str; 9] = [
     "before-undo-4",
     "before-undo-3",
@@ -82,23 +82,23 @@ const UNDO: [&str; 9] = [
     "before-after-undo",
 ];
 
-/// The end is on record.
+/// Points after the record of the end.
 const ENDED: [&str; 4] = ["after-sync-change-ended", "before-tidy-1", "before-tidy-2", "before-tidy-3"];
 
-/// A server that is killed at this point of a plan; gives the change's id, where it had begun.
+/// Has a server killed at this point of a plan; gives the change's id, where the change has begun.
 async fn kill(machine: &Machine, account: &str, plan: &Plan, point: &str) -> Option<String> {
     let changes = changes(machine, account);
     let mut client = machine.serve_until(account, account, &format!("kill@{point}")).await;
     client.begin(plan.apply()).await;
     let (status, _) = client.ended().await;
-    // As a shell reports it: KILL is 9.
+    // A shell adds 128 to the signal, and KILL is 9.
     assert!(status.code() == Some(128 + 9) || status.code().is_none(), "{point}: {status}");
     assert!(!machine.runs("touch -- .*"), "{point}: a process is left");
     machine.audit_is_valid(account, account);
     self::changes(machine, account).into_iter().nth(changes.len())
 }
 
-/// Ids of all changes on record.
+/// The ids of all changes on record.
 fn changes(machine: &Machine, account: &str) -> Vec<String> {
     let begun = machine.audit(account).into_iter().filter(|record| record["event"] == "change-begun");
     begun.map(|record| record["id"].as_str().expect("an id").to_owned()).collect()
@@ -110,7 +110,7 @@ fn unfinished(machine: &Machine, account: &str) -> String {
     said
 }
 
-/// Nothing is left to recover, and who tries is told.
+/// Asserts that nothing is left to recover, and that `audit recover` says so.
 fn is_over(machine: &Machine, account: &str, id: &str, point: &str) {
     assert_eq!(unfinished(machine, account), "no change is unfinished\n", "{point}");
     let (code, said) = machine.says(account, account, &["audit", "recover", id]);
@@ -120,7 +120,7 @@ fn is_over(machine: &Machine, account: &str, id: &str, point: &str) {
     machine.audit_is_valid(account, account);
 }
 
-/// It was left unfinished, and is recovered.
+/// Asserts that the change is unfinished, and that `audit recover` undoes it.
 fn recovers(machine: &Machine, account: &str, before: &Snapshot, id: &str, point: &str) {
     let (_, shown) = machine.says(account, account, &["audit", "show", "--unfinished"]);
     assert!(shown.contains(id) && shown.contains("audit recover"), "{point}: {shown}");
@@ -147,7 +147,7 @@ async fn killed_before_or_within_a_step_a_change_is_recovered() {
                 assert_eq!(unfinished(&machine, "root"), "no change is unfinished\n");
             }
             Some(id) if point == "before-sync-change-ended" => {
-                // A process that dies takes nothing of a file with it: the end is there.
+                // The end is on record, since a process that dies loses nothing that it has written.
                 assert_eq!(machine.recorded("root", "change-ended")["outcome"], "done");
                 stays(&machine, &id, point);
             }
@@ -156,7 +156,7 @@ async fn killed_before_or_within_a_step_a_change_is_recovered() {
     }
 }
 
-/// The change is made; only its copies are left over.
+/// Asserts that the change stays, and that only its copies are left over.
 fn stays(machine: &Machine, id: &str, point: &str) {
     let listed = unfinished(machine, "root");
     assert!(listed.starts_with("no change is unfinished\n"), "{point}: {listed}");
@@ -184,7 +184,7 @@ async fn killed_after_its_end_was_on_record_a_change_stays_and_its_copies_can_be
     }
 }
 
-/// What the next plan on this machine is told with, as it is tried and as it is made.
+/// The notes with the next plan on this machine, in its dry run and in its change.
 async fn told_with_the_next_plan(machine: &Machine) -> [String; 2] {
     let mut client = machine.serve().await;
     let next = Plan::of([Step::write("/srv/planner/another", "another\n")]);
@@ -213,7 +213,7 @@ async fn what_a_killed_server_has_left_is_told_with_the_next_plan_until_it_is_re
         }
         machine.sh(&format!("rm -rf {RAN} {NEW} {MADE}\n{FILES}"));
     }
-    // What a command had replaced is kept beside the log, and nobody needs it any more.
+    // The text that a command has replaced is kept beside the log, and isn't needed any more.
     let id = kill_while_adding(&machine, "after-sync-change-ended").await;
     let kept = machine.sh("find / -xdev -path '*/linux-sysadmin/replaced/*' -type f");
     assert!(kept.trim().ends_with(&id), "{kept}");
@@ -244,7 +244,7 @@ async fn an_account_with_sudo_recovers_what_root_does() {
     let before = machine.snapshot();
     for point in ["after-link-1", "after-rename-2", "after-step-4"] {
         let id = kill(&machine, "admin", &plan(), point).await.expect("a change");
-        // It isn't root's to recover, though root could.
+        // Root has the rights to recover the change, but it belongs to another account's log.
         let log = "/var/lib/planner/admin/.local/state/linux-sysadmin";
         let (code, said) = machine.says("root", "root", &["audit", "recover", &id, "--directory", log]);
         assert!(code == Some(1) && said.contains("the account admin"), "{said}");
@@ -275,7 +275,7 @@ async fn a_step_that_fails_at_any_point_is_undone_with_all_before_it() {
         assert_eq!(envelope["not_undone"], json!([]), "{point}: {envelope}");
         let id = changes.last().expect("a change");
         if point.ends_with("ended") {
-            // It is undone, but that isn't on record either: whoever recovers finds everything in its place.
+            // The change is undone without a record, so `audit recover` finds everything in its place.
             assert_eq!(envelope["error_code"], "AUDIT_UNAVAILABLE", "{point}: {envelope}");
             recovers(&machine, "root", &before, id, point);
         } else {
@@ -335,7 +335,7 @@ async fn what_somebody_has_changed_since_is_put_back_only_by_force() {
         assert_eq!(recovered["not_restored"].as_array().map(Vec::len), Some(1), "{recovered}");
         assert!(unfinished(&machine, "root").contains(&id), "it can still be put back");
     }
-    // The next server says so, too.
+    // The next server says so as well.
     let (_, said) = machine.serve().await.close().await;
     assert!(said.contains(&id) && said.contains("audit recover"), "{said}");
 
@@ -373,7 +373,7 @@ async fn while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed(
     let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
     assert!(code == Some(1) && said.contains("undoes this change by itself"), "{said}");
     assert_eq!(machine.read(EXISTING), "changed\n");
-    // Its time is over.
+    // The guard's time is over.
     machine.sh(&format!(
         "systemctl stop linux-sysadmin-guard-{id}.timer; systemctl start linux-sysadmin-guard-{id}.service"
     ));
@@ -382,14 +382,14 @@ async fn while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed(
     machine.is_still(&before, "the guard runs commands as well");
     is_over(&machine, "root", &id, "a guard");
 
-    // Killed before it was armed.
+    // The server is killed before the guard is armed.
     let id = kill(&machine, "root", &plan().with("guard", 600), "after-begun").await.expect("a change");
     recovers(&machine, "root", &before, &id, "no guard yet");
 }
 
 const ADMINS: &str = "# what the administrator has\n0 3 * * * /usr/bin/true\n";
 
-/// The server that is killed while it adds a job has the module that ships.
+/// Has a server killed while it adds a cron job by the module that ships; gives the change's id.
 async fn kill_while_adding(machine: &Machine, point: &str) -> String {
     machine.host().put("/run/planner/crontab", ADMINS.as_bytes());
     machine.sh("cp -r /opt/linux-sysadmin/modules /run/planner/; crontab -u nobody /run/planner/crontab");

@@ -1,7 +1,7 @@
-//! System mode on a real host: what the account's fragments allow is enough for what administrators do every day, and for
-//! what needs the rights of one more account.
+//! System mode on a real host: the account's fragments allow the changes that administrators make every day, and changes that
+//! need the rights of one more account.
 
-use linux_sysadmin_tests::{Client, Reach, at_terminal, everyday, harmless, warmed};
+use linux_sysadmin_tests::{Client, Reach, at_terminal, everyday, expected, warmed};
 use serde_json::{Value, json};
 
 const PERSON: &str = "lsa-person";
@@ -9,7 +9,7 @@ const ACCOUNT: &str = "linux-sysadmin";
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 const CONFIG: &str = "/var/lib/linux-sysadmin/home/.config/linux-sysadmin/config.yaml";
 
-/// What administrators do less often, of accounts and files that aren't the server's.
+/// Less frequent changes, of accounts and files that don't belong to the server.
 fn further() -> Vec<(&'static str, Value, &'static str)> {
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHG2c3WlRHo+yhxEXPzIzNrXIcgGyuFP6dyBfg0HCSYx lsa";
     vec![
@@ -82,15 +82,16 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
             wrong.push(format!("{tool}: {envelope}"));
         }
     }
-    // None takes from another what it begins with: which key is meant has to be said once there are several, and in a
-    // directory that others may write to root changes nothing.
+    // The order keeps a change from spoiling the next one: once there are several keys, a call has to name one, and root
+    // changes
+    // nothing in a directory that others may write to.
     rows.sort_by_key(|row| match row.tool.as_str() {
         "ssh_key_generate" => usize::MAX,
         "perms_set" => 1000 - row.arguments["path"].as_str().map_or(0, str::len),
         _ => 0,
     });
     for mut row in rows {
-        // The packages of the test's repository are empty: no host lives on without its shell.
+        // The packages of the test's repository are empty, and a host can't live without its shell.
         if ["pkg_install", "pkg_update"].contains(&row.tool.as_str()) {
             row.arguments["dry_run"] = json!(true);
         }
@@ -98,7 +99,7 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
         let code = envelope["error_code"].as_str();
         match (envelope["status"].as_str(), &row.fails) {
             (Some("success"), None) => {}
-            // Nobody at a terminal says yes here.
+            // No person at a terminal says yes here.
             (Some("confirmation_required"), None) if envelope["risk_level"] == "critical" => {}
             (_, Some(fails)) if code == Some(fails) => {}
             _ => wrong.push(format!("{}: {envelope}", row.what)),
@@ -106,11 +107,11 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 
-    // And every tool there is, those that nothing above has called among them.
+    // Now every tool is called, also those that nothing above has called.
     let listed = client.request("tools/list", json!({})).await;
     for listed in listed["result"]["tools"].as_array().expect("tools") {
         let tool = listed["name"].as_str().expect("a name");
-        let envelope = client.envelope(tool, harmless(tool)).await;
+        let envelope = client.envelope(tool, expected(tool).harmless.clone()).await;
         if envelope["error_category"] == "privilege" || envelope["error_code"] == "PERMISSION_DENIED" {
             wrong.push(format!("{tool}: {envelope}"));
         }

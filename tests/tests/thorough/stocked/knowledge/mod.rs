@@ -1,8 +1,8 @@
-//! The profiles of `knowledge/`, held against a real machine that has the services: what a profile says is there, is
-//! there; what it says listens, listens; and its health checks tell a service that runs from one that doesn't.
+//! The profiles of `knowledge/` agree with a real machine that has the services: the files of a profile exist, its ports
+//! listen, and its health checks tell a service that runs from one that doesn't.
 //!
-//! What can't be held on such a host is in `tests/data/knowledge_real.yaml`, each with its message. It fails as well once it
-//! can be.
+//! `tests/data/knowledge_real.yaml` lists what can't be checked on such a host, each with its message. An entry that can be
+//! checked after all is a failure as well.
 
 mod profile;
 mod stocked;
@@ -16,18 +16,18 @@ use linux_sysadmin_tests::host;
 use profile::{Check, Profile, Setting, Verdict, settings};
 use stocked::{Outcome, Stocked, until_held};
 
-/// So many are held at least.
+/// The least number of profiles that are checked.
 const AT_LEAST: usize = 30;
 
-/// What a command says that doesn't know its own arguments.
+/// Messages of a command that doesn't know its arguments.
 const USAGE: &str = "(unrecognized|unknown|invalid|illegal|no such|unexpected) (option|argument|command|operation|subcommand|verb|flag|switch|action|object)|(option|argument)s? .*(not recognized|unrecognized|unknown|ambiguous|requires an argument)|missing operand|too (many|few) arguments|^usage:|traceback|is not (a|an) .*command";
 
-/// A profile that was held.
+/// The results for a profile.
 struct Held {
     id: String,
     seconds: u64,
     items: BTreeMap<String, Outcome>,
-    /// What wasn't looked at, and why.
+    /// The parts that weren't checked, each with the reason.
     left_out: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ fn what_a_profile_says_is_so_on_a_real_machine() {
     let stocked = Stocked(host);
     let installed = stocked.installed();
     let (profiles, settings) = (Profile::all(), settings());
-    // For who writes one: these alone, as `nginx,sshd`.
+    // The author of a profile can name the only profiles to check, as `nginx,sshd`.
     let only = std::env::var("LINUX_SYSADMIN_TEST_PROFILES").unwrap_or_default();
     let before = stocked.active();
     let (mut held, mut not_held, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
@@ -72,7 +72,7 @@ fn what_a_profile_says_is_so_on_a_real_machine() {
     assert!(held.len() >= AT_LEAST || !only.is_empty(), "only {} profiles were held", held.len());
 }
 
-/// Why it can't be held on this host.
+/// The reason why a profile can't be checked on this host.
 fn why_not(profile: &Profile, installed: &BTreeSet<String>) -> Option<String> {
     let needed: Vec<_> = profile.packages.iter().filter(|package| !package.optional).collect();
     let missing: Vec<_> = needed.iter().filter(|package| !installed.contains(&package.name)).collect();
@@ -95,8 +95,8 @@ fn why_not(profile: &Profile, installed: &BTreeSet<String>) -> Option<String> {
     Some(format!("not installed: {}", all.iter().map(named).collect::<Vec<_>>().join(", ")))
 }
 
-/// Holds a profile: first what is there as installed, then what is there while the service runs, then what its checks say
-/// when it doesn't.
+/// Checks a profile: first what the installation brings, then what is there while the service runs, then the health checks
+/// while it doesn't run.
 fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTreeSet<String>) -> Held {
     let mut held = Held { id: profile.id.clone(), seconds: 0, items: BTreeMap::new(), left_out: Vec::new() };
     for unit in profile.units.iter().filter(|unit| !unit.optional) {
@@ -141,7 +141,7 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
     }
     held.hold_commands(stocked, profile, usable);
 
-    // And now without it.
+    // The service stops now.
     let begun_by_us = |unit: &String| !was_active.contains(unit) && !unit.ends_with(".target");
     let mut to_stop: Vec<String> = stocked.active().into_iter().filter(begun_by_us).collect();
     to_stop.extend(start.iter().filter(|unit| was_active.contains(*unit)).cloned());
@@ -150,7 +150,7 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
         Some(why) => held.left_out.push(format!("not stopped: {why}")),
         None => {
             stocked.stop(&to_stop);
-            // Where there is no service, what was put there is what it tells.
+            // Without a service, the files that the test has put there make the difference.
             if start.is_empty() {
                 stocked.put_back(&files);
                 stocked.all(&setting.after);
@@ -162,7 +162,7 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
         stocked.put_back(&files);
         stocked.all(&setting.after);
     }
-    // A target that came with it goes with it.
+    // A target that was started with the service is stopped with it.
     stocked.stop(&stocked.active().difference(&was_active).cloned().collect::<Vec<_>>());
     for unit in was_active.difference(&stocked.active()) {
         stocked
@@ -173,7 +173,7 @@ fn hold(stocked: &Stocked, profile: &Profile, setting: &Setting, installed: &BTr
     held
 }
 
-/// Whether one of these checks says that something is wrong, and none that all is well because its command failed.
+/// Asserts that one of these checks reports a fault, and that none takes a failed command for health.
 fn one_tells(stocked: &Stocked, checks: &[(&Check, Option<i32>)]) -> Outcome {
     let (mut told, mut said) = (false, Vec::new());
     for (check, exit) in checks {
@@ -188,7 +188,7 @@ fn one_tells(stocked: &Stocked, checks: &[(&Check, Option<i32>)]) -> Outcome {
 }
 
 impl Held {
-    /// What is on disk.
+    /// Checks the files on disk.
     fn hold_places(&mut self, stocked: &Stocked, profile: &Profile, setting: &Setting) {
         let mut items: Vec<(String, Box<dyn Fn() -> Outcome>)> = Vec::new();
         for place in profile.config.iter().chain(&profile.data) {
@@ -203,7 +203,7 @@ impl Held {
         self.items.extend(until_held(items, |item| cannot(setting, item)));
     }
 
-    /// What is there while it runs; gives the checks that say that it is well, and what their commands exit with.
+    /// Checks a service that runs; gives the health checks that succeed, with the exit codes of their commands.
     fn hold_running<'a>(
         &mut self,
         stocked: &Stocked,
@@ -239,7 +239,7 @@ impl Held {
         well.map(|(check, (_, said))| (check, said.exit)).collect()
     }
 
-    /// The checker of its configuration, and the commands that look for causes.
+    /// Checks the command that validates the configuration, and the commands that look for causes.
     fn hold_commands(&mut self, stocked: &Stocked, profile: &Profile, usable: impl Fn(&&Check) -> bool) {
         for check in profile.validate.iter().filter(&usable) {
             let outcome = match stocked.check(check) {
@@ -256,7 +256,7 @@ impl Held {
         for trouble in &profile.troubleshooting {
             for check in trouble.checks.iter().filter(&usable) {
                 let (_, said) = stocked.check(check);
-                // What reads a log says what others said.
+                // A command that reads a log prints messages of other programs.
                 let usage = said.exit != Some(0) && profile::is_match(USAGE, &said.output.to_lowercase());
                 let outcome = if usage || matches!(said.exit, None | Some(124..=127)) {
                     Err(format!("it exits with {:?}:\n{}", said.exit, said.output))
@@ -269,12 +269,12 @@ impl Held {
     }
 }
 
-/// Whether it is known that this can't be held.
+/// Whether the list says that this can't be checked.
 fn cannot(setting: &Setting, item: &str) -> bool {
     setting.cannot.iter().any(|cannot| cannot.item == item)
 }
 
-/// What is otherwise than the profile says, or than the list of what can't be held says.
+/// The contradictions to the profile, and to the list of what can't be checked.
 fn contradictions(held: &Held, setting: &Setting) -> Vec<String> {
     let mut all = Vec::new();
     for (item, outcome) in &held.items {
@@ -293,7 +293,7 @@ fn contradictions(held: &Held, setting: &Setting) -> Vec<String> {
     all
 }
 
-/// For who reads the log of a run: past the capture of a test's output.
+/// Prints a table to the log of the run, which the test harness doesn't capture.
 fn print_table(held: &[Held], not_held: &[String], settings: &BTreeMap<String, Setting>) {
     let mut lines = vec![format!("{} profiles held, {} not", held.len(), not_held.len())];
     for one in held {

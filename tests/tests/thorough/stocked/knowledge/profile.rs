@@ -1,5 +1,5 @@
-//! What of a profile can be held against a machine, as `knowledge/README.md` documents it, and what the test knows beside
-//! it (`tests/data/knowledge_real.yaml`).
+//! The parts of a profile that can be checked on a machine, as `knowledge/README.md` documents them, and the test's own
+//! settings for a profile (`tests/data/knowledge_real.yaml`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use regex::RegexBuilder;
 use serde::Deserialize;
 
-/// The stocked host's.
+/// The family of the stocked host.
 const FAMILY: &str = "debian";
 
 /// A profile's entries for this family.
@@ -72,7 +72,7 @@ pub struct Place {
     pub optional: bool,
 }
 
-/// Of health, troubleshooting and validation.
+/// A check of health, troubleshooting or validation.
 #[derive(Deserialize)]
 pub struct Check {
     #[serde(default)]
@@ -126,56 +126,56 @@ pub struct Trouble {
     pub checks: Vec<Check>,
 }
 
-/// What a command said: its exit code, and its standard output with its standard error after it.
+/// The exit code of a command, and its standard output followed by its standard error.
 pub struct Said {
     pub exit: Option<i32>,
     pub output: String,
 }
 
-/// What a check says of the service.
+/// The result of a check of the service.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
     Met,
-    /// That it can't tell here.
+    /// The check can't tell here.
     Unknown,
     Unmet,
 }
 
-/// What the test knows of a profile beside it.
+/// The test's settings for a profile.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Setting {
-    /// What is put on the host before the service is started, and taken away again. As it comes the package starts nothing,
-    /// or there is nothing yet that the service was made for.
+    /// Files that are put on the host before the service is started, and removed afterwards. Without them the package starts
+    /// nothing, or the service has nothing to do.
     pub files: BTreeMap<String, String>,
-    /// What else has to be done before, and undone after.
+    /// Commands that run before the service is started.
     pub before: Vec<Vec<String>>,
     pub after: Vec<Vec<String>>,
-    /// Units that have what it needs, as a port.
+    /// Units that hold what the service needs, as a port.
     pub stop: Vec<String>,
-    /// What is started: its main unit, unless it says otherwise.
+    /// The units that are started. The default is the profile's main unit.
     pub start: Option<Vec<String>>,
-    /// Run once when it was started: what fills a log, or a database.
+    /// Commands that run once after the start, as to fill a log or a database.
     pub run: Vec<Vec<String>>,
-    /// Why it isn't stopped.
+    /// The reason why the service isn't stopped.
     pub never_stopped: Option<String>,
-    /// What can't be held on such a host.
+    /// The parts that can't be checked on such a host.
     pub cannot: Vec<Cannot>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cannot {
-    /// As the table names it.
+    /// The name of the part in the table.
     pub item: String,
-    /// A piece of the message.
+    /// A part of the message.
     pub says: String,
-    /// Why that is so here, and no fault of the profile.
+    /// Why this is no fault of the profile.
     pub why: String,
 }
 
 impl Profile {
-    /// All there are.
+    /// All profiles.
     pub fn all() -> Vec<Self> {
         let knowledge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../knowledge");
         let mut files: Vec<_> =
@@ -192,12 +192,12 @@ impl Profile {
         files.iter().map(read).collect()
     }
 
-    /// The unit that is the service.
+    /// The unit of the service itself.
     pub fn main(&self) -> Option<&Unit> {
         self.units.iter().find(|unit| unit.main)
     }
 
-    /// Leaves out what is another family's.
+    /// Leaves out entries of other families.
     fn keep_own(&mut self) {
         fn own(family: &Option<Vec<String>>) -> bool {
             family.as_ref().is_none_or(|families| families.iter().any(|one| one == FAMILY))
@@ -219,14 +219,14 @@ impl Profile {
 }
 
 impl Unit {
-    /// Whether it stands for instances.
+    /// Whether the unit is a template.
     pub fn is_template(&self) -> bool {
         self.name.contains("@.")
     }
 }
 
 impl Check {
-    /// What it says where its command said this.
+    /// The result of the check where its command gave this output.
     pub fn verdict(&self, said: &Said) -> Verdict {
         let matches = |pattern: &String| is_match(pattern, &said.output);
         let met = self.expect_exit.is_none_or(|exit| said.exit == Some(exit))
@@ -241,12 +241,12 @@ impl Check {
     }
 }
 
-/// As all expressions of a profile are read: searched, `^` and `$` are the ends of a line.
+/// Whether a text has a match, as all expressions of a profile are read: `^` and `$` are the ends of a line.
 pub fn is_match(pattern: &str, text: &str) -> bool {
     RegexBuilder::new(pattern).multi_line(true).build().expect("an expression").is_match(text)
 }
 
-/// What the test knows beside the profiles, by their ids.
+/// The test's settings, by the ids of the profiles.
 pub fn settings() -> BTreeMap<String, Setting> {
     let settings: BTreeMap<String, Setting> =
         serde_yaml::from_str(include_str!("../../../../data/knowledge_real.yaml")).expect("settings");

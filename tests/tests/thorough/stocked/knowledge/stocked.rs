@@ -1,4 +1,4 @@
-//! What is looked at on the host.
+//! The host with the services, and the checks on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output};
@@ -8,12 +8,12 @@ use linux_sysadmin_tests::Host;
 
 use super::profile::{Backup, Check, Log, Place, Port, Profile, Said, Unit, Verdict, is_match};
 
-/// No command that looks at something takes this long, in seconds.
+/// The seconds after which a command that looks is ended. No such command takes this long.
 const LONG: &str = "300";
-/// Nothing that is waited for takes this long; it only keeps what never comes from being waited for.
+/// The time after which the test stops waiting. Nothing that comes takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Says of each path what the first is that it matches.
+/// Prints the kind of the first file that each path matches.
 const PATHS: &str = r#"
 shopt -s globstar nullglob dotglob
 IFS=
@@ -26,18 +26,18 @@ for pattern; do
     echo "$found"
 done"#;
 
-/// Started over D-Bus by who asks them something, and gone when nobody has for a while.
+/// Units that D-Bus starts when a program asks them something, and that end after a while.
 const BY_THEMSELVES: [&str; 3] =
     ["systemd-hostnamed.service", "systemd-localed.service", "systemd-timedated.service"];
 
-/// What a thing that is held came to; what else it is, it says.
+/// The result of one check. The error says what is there instead.
 pub type Outcome = Result<(), String>;
 
 /// The host with the packages of most services.
 pub struct Stocked(pub Host);
 
 impl Stocked {
-    /// What a command says.
+    /// Runs a command; gives its exit code and output.
     pub fn said(&self, argv: &[&str]) -> Said {
         let output = self.command(argv);
         let text = [&output.stdout, &output.stderr]
@@ -51,12 +51,12 @@ impl Stocked {
         command.output().expect("xtask runs")
     }
 
-    /// The standard output of a command, whatever its exit.
+    /// The standard output of a command, whatever its exit code.
     fn told(&self, argv: &[&str]) -> String {
         String::from_utf8_lossy(&self.command(argv).stdout).into_owned()
     }
 
-    /// Runs them one after the other, to their end.
+    /// Runs commands one after the other.
     pub fn all(&self, commands: &[Vec<String>]) {
         for argv in commands {
             let said = self.said(&argv.iter().map(String::as_str).collect::<Vec<_>>());
@@ -72,7 +72,7 @@ impl Stocked {
         installed.map(str::to_owned).collect()
     }
 
-    /// The units that are active: what starts and stops by itself is none of them.
+    /// The active units, without those that start and stop by themselves.
     pub fn active(&self) -> BTreeSet<String> {
         let types = "--type=service,socket,timer,path,target";
         let listed =
@@ -91,7 +91,7 @@ impl Stocked {
         self.told(&["systemctl", "show", "--value", "--property", name, unit]).trim().to_owned()
     }
 
-    /// Starts a unit, and waits until it has.
+    /// Starts a unit, and waits until it has started.
     pub fn start(&self, unit: &str) -> Outcome {
         let started = self.said(&["systemctl", "start", unit]);
         let state = self.property(unit, "ActiveState");
@@ -106,7 +106,7 @@ impl Stocked {
         Err(format!("{}{state} {why:?} {unmet:?}\n{journal}", started.output))
     }
 
-    /// Stops units, with what would start them again.
+    /// Stops units, and the units that would start them again.
     pub fn stop(&self, units: &[String]) {
         let mut all: BTreeSet<String> = units.iter().cloned().collect();
         for unit in units {
@@ -119,7 +119,7 @@ impl Stocked {
         }
     }
 
-    /// It exists, its aliases lead to it, and it can be reloaded where the profile says so.
+    /// Checks that the unit exists, that its aliases lead to it, and that it can be reloaded where the profile says so.
     pub fn unit(&self, unit: &Unit) -> Outcome {
         let name = unit.name.as_str();
         let text = self.said(&["systemctl", "cat", name]);
@@ -127,7 +127,7 @@ impl Stocked {
             return Err(text.output);
         }
         for alias in &unit.aliases {
-            // While it is disabled nothing but its own [Install] knows the name.
+            // While the unit is disabled, only its own [Install] knows the alias.
             let named = text.output.lines().filter_map(|line| line.strip_prefix("Alias="));
             let named = named.flat_map(str::split_whitespace).any(|one| one == alias);
             let leads = self.property(alias, "Id");
@@ -137,7 +137,7 @@ impl Stocked {
         }
         if !unit.is_template() && name.ends_with(".service") {
             let can = self.property(name, "CanReload");
-            // What isn't the service itself needn't say.
+            // Only the profile's main unit has to say that it can be reloaded.
             if unit.reload != (can == "yes") && (unit.reload || unit.main) {
                 return Err(format!("the profile says `reload: {}`, and CanReload is {can}", unit.reload));
             }
@@ -145,13 +145,13 @@ impl Stocked {
         Ok(())
     }
 
-    /// What the paths are, each.
+    /// The kinds of the files at these paths.
     fn places(&self, paths: &[&str]) -> Vec<String> {
         let found = self.0.run(&[&["bash", "-c", PATHS, "paths"], paths].concat());
         found.lines().map(str::to_owned).collect()
     }
 
-    /// It is there, and a directory where its path says so.
+    /// Checks that the file exists, and that it is a directory where its path says so.
     pub fn place(&self, path: &str, optional: bool) -> Outcome {
         match (self.places(&[path])[0].as_str(), path.ends_with('/')) {
             ("nothing", true) if self.places(&[path.trim_end_matches('/')])[0] == "file" => {
@@ -166,7 +166,7 @@ impl Stocked {
         }
     }
 
-    /// Its program is there; none is where what it needs isn't installed.
+    /// Checks that a command's program exists, unless the package that it needs isn't installed.
     pub fn program(
         &self,
         argv: &[String],
@@ -181,14 +181,14 @@ impl Stocked {
         }
     }
 
-    /// What a check says, and the command.
+    /// Runs a check; gives its result and the command's output.
     pub fn check(&self, check: &Check) -> (Verdict, Said) {
         let argv: Vec<&str> = check.argv.iter().map(String::as_str).collect();
         let said = self.said(&argv);
         (check.verdict(&said), said)
     }
 
-    /// A copy of the configuration beside it is taken as it is, and not when it is broken.
+    /// Checks that the validator accepts a copy of the configuration, and refuses a broken one.
     pub fn candidate(&self, check: &Check, argv: &[String], main: &str) -> Outcome {
         let first = self.told(&[
             "bash",
@@ -212,7 +212,7 @@ impl Stocked {
         }
     }
 
-    /// There is something in it, in the form that it is said to have.
+    /// Checks that the log has lines in the form that the profile states.
     pub fn log(&self, log: &Log) -> Outcome {
         let by = |option: &str, value: &str| {
             let told = self.told(&["journalctl", "--quiet", "--no-pager", "--lines=1", option, value]);
@@ -232,7 +232,7 @@ impl Stocked {
         if fits { Ok(()) } else { Err(format!("no line has the form:\n{tail}")) }
     }
 
-    /// It is open, to this machine alone where nobody else is to reach it, and held by a process of the profile's.
+    /// Checks that a process of the profile listens on the port, only on this machine where the profile says so.
     pub fn port(&self, port: &Port, profile: &Profile) -> Outcome {
         let option = if port.protocol == "tcp" { "-Hltnp" } else { "-Hlunp" };
         let listed = self.told(&["ss", option]);
@@ -245,7 +245,7 @@ impl Stocked {
         if listening.is_empty() {
             return Err(format!("nobody listens:\n{listed}"));
         }
-        // The kernel's own have no process, and systemd holds those of its sockets.
+        // The kernel's own sockets have no process, and systemd holds those of socket units.
         let theirs = |line: &&str| {
             let own =
                 |process: &str| line.contains(&format!("(\"{process}\",")) || line.contains("(\"systemd\",");
@@ -266,7 +266,7 @@ impl Stocked {
         }
     }
 
-    /// One of the processes that it is said to have runs, as the account that it is said to have.
+    /// Checks that one of the profile's processes runs as the account that the profile states.
     pub fn processes(&self, profile: &Profile) -> Outcome {
         let listed = self.0.run(&["ps", "-eo", "user:32=,comm="]);
         let running: BTreeSet<(String, String)> = listed
@@ -290,17 +290,17 @@ impl Stocked {
         Ok(())
     }
 
-    /// A path of the profile's, or one to copy.
+    /// Checks a path of the profile.
     pub fn of_place(&self, place: &Place) -> Outcome {
         self.place(&place.path, place.optional)
     }
 
-    /// What is to be copied is there.
+    /// Checks that the files of a backup exist.
     pub fn backup(&self, backup: &Backup) -> Outcome {
         backup.path.as_ref().map_or(Ok(()), |path| self.place(path, backup.optional))
     }
 
-    /// Puts files there; gives back what was there.
+    /// Puts files on the host; gives the former contents.
     pub fn put(&self, files: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
         let mut before = BTreeMap::new();
         for (path, text) in files {
@@ -311,7 +311,7 @@ impl Stocked {
         before
     }
 
-    /// Puts back what was there.
+    /// Puts the former contents back.
     pub fn put_back(&self, files: &BTreeMap<String, Option<String>>) {
         for (path, text) in files {
             match text {
@@ -321,14 +321,14 @@ impl Stocked {
         }
     }
 
-    /// A new file is root's; one that is there keeps its owner and mode.
+    /// Writes a file. A new file belongs to root, and a file that exists keeps its owner and mode.
     fn write(&self, path: &str, text: &str) {
         let script = r#"test -e "$1" || { mkdir -p "$(dirname "$1")" && install -m 644 /dev/null "$1"; } && printf %s "$2" > "$1""#;
         self.0.run(&["sh", "-c", script, "sh", path, text]);
     }
 }
 
-/// Asks until each of these is held, or for as long as anything may take. Gives what each came to.
+/// Repeats these checks until each succeeds or the time is over; gives their results.
 pub fn until_held<'a>(
     items: Vec<(String, Box<dyn Fn() -> Outcome + 'a>)>,
     cannot: impl Fn(&str) -> bool,
@@ -346,7 +346,7 @@ pub fn until_held<'a>(
         }
         waiting = still;
     }
-    // Last, and once: nobody waits for what never comes.
+    // These come last, and once, since they can never succeed.
     outcomes.extend(never.into_iter().map(|(item, look)| {
         let outcome = look();
         (item, outcome)
